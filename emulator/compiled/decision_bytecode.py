@@ -7,6 +7,7 @@ of active lanes is the state; branches, loops and inlined calls save masks on a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -118,32 +119,61 @@ class DecisionProgram:
             step[2] = len(self)
 
 
-@st.device
-def _matching_pattern(
-    runs: Global[i32],
-    position: Global[i64],
-    remaining: Global[i32],
-    masks: Global[u32],
-    site: i64,
-    past: i64,
-    lanes: i64,
-) -> i64:
-    """Consume the next decision of a site; return its pattern, or an error if its lanes differ.
+class Recorded(NamedTuple):
+    """Recorded decisions. masks, values: uint32[n], int32[n, 32], of patterns. runs: int32[m, 3], site, pattern,
+    executions; those of a warp by site."""
 
-    at, remaining: by site, the current run and its remaining executions.
-    """
-    n = position[site]
-    if n >= past or i64(runs[3 * n]) != site:
+    masks: Global[u32]
+    values: Global[i32]
+    runs: Global[i32]
+
+
+class ReplayBuffers(NamedTuple):
+    """State of a replay. position, remaining: by site, its run and the remaining executions of that. registers: see
+    REGISTERS. events, lanes: event indices and masks, with space for `capacity`."""
+
+    position: Global[i64]
+    remaining: Global[i32]
+    stack: Global[i64]
+    registers: Global[i64]
+    events: Global[i32]
+    lanes: Global[u32]
+    capacity: i64
+
+
+REGISTERS = _MASK, _RETURNED, _BROKEN, _CONTINUED, _TOP, _LENGTH, _PC, FAILED_SITE = range(8)
+"""Masks of active lanes, and of those that have executed return, break and continue; height of the stack; events so far;
+next step; site of an error."""
+
+
+@st.device
+def _start(recorded: Recorded, b: ReplayBuffers, first: i64, past: i64, mask: i64, sites: i64) -> None:
+    """Reset the state to the decisions [first, past) of a warp."""
+    for site in range(sites):
+        b.position[site] = past
+    for n in range(past - 1, first - 1, -1):
+        b.position[i64(recorded.runs[3 * n])] = n
+        b.remaining[i64(recorded.runs[3 * n])] = recorded.runs[3 * n + 2]
+    for n in range(i64(FAILED_SITE + 1)):
+        b.registers[n] = i64(0)
+    b.registers[_MASK] = mask
+
+
+@st.device
+def _next_pattern(recorded: Recorded, b: ReplayBuffers, site: i64, past: i64) -> i64:
+    """Consume the next decision of a site; return its pattern, or an error if its lanes differ."""
+    n = b.position[site]
+    if n >= past or i64(recorded.runs[3 * n]) != site:
         return i64(LANES_DIFFER)
-    pattern = i64(runs[3 * n + 1])
+    pattern = i64(recorded.runs[3 * n + 1])
     if pattern < 0:
         return i64(SUMMARIZED)
-    if i64(masks[pattern]) != lanes:
+    if i64(recorded.masks[pattern]) != b.registers[_MASK]:
         return i64(LANES_DIFFER)
-    remaining[site] -= 1
-    if remaining[site] == 0:
-        position[site] = n + 1
-        remaining[site] = runs[3 * n + 5] if n + 1 < past else i32(0)
+    b.remaining[site] -= 1
+    if b.remaining[site] == 0:
+        b.position[site] = n + 1
+        b.remaining[site] = recorded.runs[3 * n + 5] if n + 1 < past else i32(0)
     return pattern
 
 
@@ -165,148 +195,168 @@ def _lanes_above(values: Global[i32], pattern: i64, bound: i64) -> i64:
     return result
 
 
+@st.device
+def _emit(b: ReplayBuffers, event: i32, mask: i64) -> None:
+    """Append an event of lanes. Negative events are not recorded; events without lanes do not occur."""
+    if event >= 0 and mask != 0:
+        b.events[b.registers[_LENGTH]] = event
+        b.lanes[b.registers[_LENGTH]] = u32(mask)
+        b.registers[_LENGTH] += 1
+
+
+@st.device
+def _push(b: ReplayBuffers, value: i64) -> None:
+    b.stack[b.registers[_TOP]] = value
+    b.registers[_TOP] += 1
+
+
+@st.device
+def _pop(b: ReplayBuffers) -> i64:
+    b.registers[_TOP] -= 1
+    return b.stack[b.registers[_TOP]]
+
+
+@st.device
+def _emit_conditions(values: Global[i32], b: ReplayBuffers, first_code: i32, pattern: i64) -> None:
+    """Append the events of the lanes' condition codes."""
+    remaining = b.registers[_MASK]
+    while first_code >= 0 and remaining != 0:
+        code, same_code = i64(values[32 * pattern + i64(st.ffs(remaining)) - 1]) >> 1, i64(0)
+        for lane in range(i64(32)):
+            if (remaining >> lane & 1) != 0 and i64(values[32 * pattern + lane]) >> 1 == code:
+                same_code |= i64(1) << lane
+        _emit(b, first_code + i32(code), same_code)
+        remaining &= ~same_code
+
+
+@st.device
+def _decide(steps: Global[i32], recorded: Recorded, b: ReplayBuffers, step: i64, pattern: i64) -> None:
+    """Execute a step with a decision."""
+    kind, mask = i64(steps[step]), b.registers[_MASK]
+    if kind == IF:
+        true_lanes = _lanes_with_bit(recorded.values, pattern, 0) & mask
+        _emit_conditions(recorded.values, b, steps[step + 6], pattern)
+        _emit(b, steps[step + 4], true_lanes)
+        _emit(b, steps[step + 5], mask & ~true_lanes)
+        _push(b, mask & ~true_lanes)
+        b.registers[_MASK] = true_lanes
+    elif kind == LOOP:
+        _push(b, b.registers[_BROKEN])
+        _push(b, b.registers[_CONTINUED])
+        _push(b, mask)
+        _push(b, i64(0))
+        _push(b, i64(0))
+        _push(b, pattern)
+        _push(b, mask)
+        b.registers[_BROKEN] = i64(0)
+    else:
+        for k in range(i64(MAX_SLOW_PATHS)):
+            _emit(b, steps[step + 3 + k], _lanes_with_bit(recorded.values, pattern, k) & mask)
+        _emit(b, steps[step + 3 + MAX_SLOW_PATHS], mask)
+
+
+@st.device
+def _test_loop(steps: Global[i32], values: Global[i32], b: ReplayBuffers, step: i64) -> None:
+    """Execute the test of a loop: lanes continue while their iterations are below their recorded number."""
+    top = b.registers[_TOP]
+    mask, continuing = b.stack[top - 1], i64(0)
+    if mask != 0:
+        _emit(b, steps[step + 3], mask)
+        continuing = _lanes_above(values, b.stack[top - 2], b.stack[top - 4]) & mask
+        b.stack[top - 3] |= mask & ~continuing
+        _emit(b, steps[step + 4], continuing)
+    b.registers[_CONTINUED] = i64(0)
+    b.registers[_MASK] = continuing
+
+
+@st.device
+def _end_iteration(steps: Global[i32], b: ReplayBuffers, step: i64) -> None:
+    """End an iteration: jump to the next one, or leave the loop."""
+    top = b.registers[_TOP]
+    b.registers[_MASK] |= b.registers[_CONTINUED]
+    b.stack[top - 4] += 1
+    b.stack[top - 1] = b.registers[_MASK]
+    if b.registers[_MASK] != 0:
+        b.registers[_PC] = i64(steps[step + 2])
+    else:
+        b.registers[_MASK] = (b.stack[top - 3] | b.registers[_BROKEN]) & b.stack[top - 5]
+        b.registers[_CONTINUED] = b.stack[top - 6]
+        b.registers[_BROKEN] = b.stack[top - 7]
+        b.registers[_TOP] -= _LOOP_STACK_WORDS
+
+
+@st.device
+def _rejoin(steps: Global[i32], values: Global[i32], b: ReplayBuffers, step: i64) -> None:
+    """Execute a step that restores lanes."""
+    kind = i64(steps[step])
+    if kind == ELSE:
+        other = _pop(b)
+        _push(b, b.registers[_MASK])
+        b.registers[_MASK] = other
+    elif kind == END_IF:
+        b.registers[_MASK] |= _pop(b)
+    elif kind == TEST:
+        _test_loop(steps, values, b, step)
+    elif kind == NEXT_ITERATION:
+        _end_iteration(steps, b, step)
+    else:
+        b.registers[_MASK] |= b.registers[_RETURNED]
+        b.registers[_CONTINUED] = _pop(b)
+        b.registers[_BROKEN] = _pop(b)
+        b.registers[_RETURNED] = _pop(b)
+
+
+@st.device
+def _execute(steps: Global[i32], b: ReplayBuffers, step: i64) -> None:
+    """Execute a step without a decision."""
+    kind, mask = i64(steps[step]), b.registers[_MASK]
+    if kind == BEGIN_FRAME:
+        _push(b, b.registers[_RETURNED])
+        _push(b, b.registers[_BROKEN])
+        _push(b, b.registers[_CONTINUED])
+        b.registers[_RETURNED] = i64(0)
+    else:
+        _emit(b, steps[step + 3], mask)
+        if kind == RETURN:
+            b.registers[_RETURNED] |= mask
+        elif kind == BREAK:
+            b.registers[_BROKEN] |= mask
+        elif kind == CONTINUE:
+            b.registers[_CONTINUED] |= mask
+        if kind != PLAIN:
+            b.registers[_MASK] = i64(0)
+
+
 @native
 def replay_steps(
-    steps: Global[i32], count: i64, masks: Global[u32], values: Global[i32], runs: Global[i32], first: i64, past: i64,
-    entry_mask: i64, sites: i64, position: Global[i64], remaining: Global[i32], stack: Global[i64], events: Global[i32],
-    lanes: Global[u32], capacity: i64,
-    failed: Global[i64],
-) -> i64:  # fmt: skip
-    """Replay a warp; return the number of events, or an error with its site in `failed`.
-
-    Writes event indices to `events` and masks to `lanes`. masks, values: uint32[n], int32[n, 32], of patterns. runs:
-    int32[m, 3], site, pattern, executions; those of the warp in [first, past), by site. at, remaining, stack: buffers,
-    int64[sites], int32[sites], int64[depth].
-    """
-    for site in range(sites):
-        position[site] = past
-    for n in range(past - 1, first - 1, -1):
-        position[i64(runs[3 * n])] = n
-        remaining[i64(runs[3 * n])] = runs[3 * n + 2]
-    mask, returned, broken, continued = entry_mask, i64(0), i64(0), i64(0)
-    top, n, pc = i64(0), i64(0), i64(0)
-    while pc < count:
-        step = STEP_WORDS * pc
+    steps: Global[i32], count: i64, sites: i64, recorded: Recorded, first: i64, past: i64, mask: i64, b: ReplayBuffers
+) -> i64:
+    """Replay a warp with decisions [first, past); return the number of events, or an error. mask: its lanes."""
+    _start(recorded, b, first, past, mask, sites)
+    while b.registers[_PC] < count:
+        step = STEP_WORDS * b.registers[_PC]
         kind, site = i64(steps[step]), i64(steps[step + 1])
-        pc += 1
-        if n + _MAX_EVENTS_PER_STEP > capacity:
+        b.registers[_PC] += 1
+        if b.registers[_LENGTH] + _MAX_EVENTS_PER_STEP > b.capacity:
             return i64(OUT_OF_SPACE)
-        if kind == ELSE:
-            other = stack[top - 1]
-            stack[top - 1] = mask
-            mask = other
-        elif kind == END_IF:
-            top -= 1
-            mask |= stack[top]
-        elif kind == TEST:
-            mask = stack[top - 1]
-            continuing = i64(0)
-            if mask != 0:
-                if steps[step + 3] >= 0:
-                    events[n] = steps[step + 3]
-                    lanes[n] = u32(mask)
-                    n += 1
-                continuing = _lanes_above(values, stack[top - 2], stack[top - 4]) & mask
-                stack[top - 3] |= mask & ~continuing
-                if continuing != 0 and steps[step + 4] >= 0:
-                    events[n] = steps[step + 4]
-                    lanes[n] = u32(continuing)
-                    n += 1
-            continued = i64(0)
-            mask = continuing
-        elif kind == NEXT_ITERATION:
-            mask |= continued
-            stack[top - 4] += 1
-            stack[top - 1] = mask
-            if mask != 0:
-                pc = i64(steps[step + 2])
-            else:
-                mask = (stack[top - 3] | broken) & stack[top - 5]
-                continued = stack[top - 6]
-                broken = stack[top - 7]
-                top -= 7
-        elif kind == END_FRAME:
-            mask |= returned
-            continued = stack[top - 1]
-            broken = stack[top - 2]
-            returned = stack[top - 3]
-            top -= 3
-        elif mask == 0:
-            pc = i64(steps[step + 2])
-        elif kind == BEGIN_FRAME:
-            stack[top] = returned
-            stack[top + 1] = broken
-            stack[top + 2] = continued
-            top += 3
-            returned = i64(0)
+        if kind >= ELSE:
+            _rejoin(steps, recorded.values, b, step)
+        elif b.registers[_MASK] == 0:
+            b.registers[_PC] = i64(steps[step + 2])
         elif IF <= kind <= SLOW_PATHS:
-            if kind == IF and steps[step + 3] >= 0:
-                events[n] = steps[step + 3]
-                lanes[n] = u32(mask)
-                n += 1
-            pattern = _matching_pattern(runs, position, remaining, masks, site, past, mask)
-            if pattern < 0:
-                failed[0] = site
-                return pattern
             if kind == IF:
-                true_lanes = _lanes_with_bit(values, pattern, 0) & mask
-                untagged = mask
-                while steps[step + 6] >= 0 and untagged != 0:
-                    code, same_code = i64(values[32 * pattern + i64(st.ffs(untagged)) - 1]) >> 1, i64(0)
-                    for lane in range(i64(32)):
-                        if (untagged >> lane & 1) != 0 and i64(values[32 * pattern + lane]) >> 1 == code:
-                            same_code |= i64(1) << lane
-                    events[n] = steps[step + 6] + i32(code)
-                    lanes[n] = u32(same_code)
-                    n += 1
-                    untagged &= ~same_code
-                if true_lanes != 0 and steps[step + 4] >= 0:
-                    events[n] = steps[step + 4]
-                    lanes[n] = u32(true_lanes)
-                    n += 1
-                if true_lanes != mask and steps[step + 5] >= 0:
-                    events[n] = steps[step + 5]
-                    lanes[n] = u32(mask & ~true_lanes)
-                    n += 1
-                stack[top] = mask & ~true_lanes
-                top += 1
-                mask = true_lanes
-            elif kind == LOOP:
-                stack[top] = broken
-                stack[top + 1] = continued
-                stack[top + 2] = mask
-                stack[top + 3] = i64(0)
-                stack[top + 4] = i64(0)
-                stack[top + 5] = pattern
-                stack[top + 6] = mask
-                top += 7
-                broken = i64(0)
-            else:
-                for k in range(i64(MAX_SLOW_PATHS + 1)):
-                    slow_lanes = mask
-                    if k < MAX_SLOW_PATHS:
-                        slow_lanes = _lanes_with_bit(values, pattern, k) & mask
-                    if slow_lanes != 0 and steps[step + 3 + k] >= 0:
-                        events[n] = steps[step + 3 + k]
-                        lanes[n] = u32(slow_lanes)
-                        n += 1
+                _emit(b, steps[step + 3], b.registers[_MASK])
+            pattern = _next_pattern(recorded, b, site, past)
+            if pattern < 0:
+                b.registers[FAILED_SITE] = site
+                return pattern
+            _decide(steps, recorded, b, step, pattern)
         else:
-            if steps[step + 3] >= 0:
-                events[n] = steps[step + 3]
-                lanes[n] = u32(mask)
-                n += 1
-            if kind == RETURN:
-                returned |= mask
-            elif kind == BREAK:
-                broken |= mask
-            elif kind == CONTINUE:
-                continued |= mask
-            if kind != PLAIN:
-                mask = i64(0)
+            _execute(steps, b, step)
     for site in range(sites):
-        if position[site] < past and i64(runs[3 * position[site]]) == site:
+        if b.position[site] < past and i64(recorded.runs[3 * b.position[site]]) == site:
             return i64(TRAILING_RECORDS)
-    return n
+    return b.registers[_LENGTH]
 
 
 @native

@@ -8,8 +8,9 @@ not await these again. The order of groups and the merging rules fit the executi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,259 +36,368 @@ class LanePath:
     path: npt.NDArray[np.int32]
 
 
-@st.device
-def _reaches(paths: Global[i32], after: i64, past: i64, convergence: i64, setup: i64) -> bool:
-    """Return whether a path reaches a convergence node before its BSSY executes again; lanes may exit or break instead."""
-    n = after + 1
-    while n < past and i64(paths[n]) != convergence and i64(paths[n]) != setup:
-        n += 1
-    return n < past and i64(paths[n]) == convergence
+class Paths(NamedTuple):
+    """Lane paths of a warp: path s is nodes[starts[s]:starts[s + 1]]. lanes: mask of each."""
+
+    nodes: Global[i32]
+    starts: Global[i64]
+    lanes: Global[u32]
+    count: i64
+
+
+class Tables(NamedTuple):
+    """The graph. bssy_targets: convergence nodes of each node's BSSY, from `bssy_starts`; convergence_nodes: all of them.
+    blocks, actions: by node. gather, collective_nodes, convergence, resume: `expanded_cfg.ConvergencePoint` by node, -1
+    for none."""
+
+    bssy_targets: Global[i32]
+    bssy_starts: Global[i32]
+    convergence_nodes: Global[i32]
+    blocks: Global[i32]
+    actions: Global[i32]
+    gather: Global[i32]
+    collective_nodes: Global[i32]
+    collective_starts: Global[i32]
+    convergence: Global[i32]
+    resume: Global[i32]
+    convergence_count: i64
+    node_count: i64
+    has_yield: bool
+
+
+class Groups(NamedTuple):
+    """Groups: bit sets of paths. at: position of each path. ready: groups to continue. waiting, parked, gathered: by node,
+    groups at barriers, yielded groups, paths that have arrived at a collective. members, arrived: by convergence node,
+    awaited and arrived paths. registers: see _TOP."""
+
+    at: Global[i64]
+    ready: Global[i64]
+    waiting: Global[i64]
+    parked: Global[i64]
+    gathered: Global[i64]
+    members: Global[i64]
+    arrived: Global[i64]
+    registers: Global[i64]
+
+
+class Warp(NamedTuple):
+    """A warp. visited, masks: its visits."""
+
+    paths: Paths
+    tables: Tables
+    groups: Groups
+    visited: Global[i32]
+    masks: Global[u32]
+
+
+_TOP, _PARKED, _VISITS = range(3)
+"""Registers: number of ready groups; set of all parked paths; number of visits."""
 
 
 @st.device
-def _run_collective(
-    group: i64, latecomers: i64, at_node: i64, paths: Global[i32], starts: Global[i64], lanes: Global[u32], path_count: i64,
-    at: Global[i64],
-    collective_nodes: Global[i32], collective_starts: Global[i32], convergence: Global[i32], resume: Global[i32],
-    visited: Global[i32], masks: Global[u32],
-    count: i64,
-) -> i64:  # fmt: skip
-    """Execute the collective nodes by all gathered paths and advance these to the resume node. Return the visit count."""
-    n, all_lanes, late_lanes = count, u32(0), u32(0)
-    for s in range(path_count):
-        if (group >> s & 1) != 0:
-            all_lanes |= lanes[s]
-            late_lanes |= lanes[s] if (latecomers >> s & 1) != 0 else u32(0)
-    for k in range(i64(collective_starts[at_node]), i64(collective_starts[at_node + 1])):
-        visited[n] = collective_nodes[k]
-        masks[n] = all_lanes
-        if collective_nodes[k] == convergence[at_node]:
-            masks[n] = late_lanes
-            n += 1
-            visited[n] = collective_nodes[k]
-            masks[n] = all_lanes & ~late_lanes
-        n += 1
-    for s in range(path_count):
-        if (group >> s & 1) != 0:
-            while at[s] < starts[s + 1] and paths[at[s]] != resume[at_node]:
-                at[s] += 1
-    return n
+def _has(group: i64, path: i64) -> bool:
+    return group >> path & 1 != 0
 
 
 @st.device
-def _release(
-    ready: Global[i64], top: i64, parked_paths: i64, convergence_nodes: Global[i32], count: i64, members: Global[i64],
-    arrived: Global[i64], at: Global[i64],
-    starts: Global[i64], path_count: i64,
-) -> i64:  # fmt: skip
-    """Release the lanes at convergence nodes that await only parked or exited paths. Return the number of ready groups.
-    Released convergence nodes await none of the parked paths again."""
-    past = top
-    for k in range(count):
-        node = i64(convergence_nodes[k])
-        if arrived[node] != 0:
-            awaited = members[node] & ~arrived[node] & ~parked_paths
-            for s in range(path_count):
-                if at[s] >= starts[s + 1]:
-                    awaited &= ~(i64(1) << s)
-            if awaited == 0:
-                ready[past] = arrived[node]
-                past += 1
-                arrived[node] = i64(0)
-                members[node] = i64(0)
-    return past
+def _exited(w: Warp, path: i64) -> bool:
+    return w.groups.at[path] >= w.paths.starts[path + 1]
 
 
 @st.device
-def _next_node(group: i64, paths: Global[i32], starts: Global[i64], at: Global[i64], path_count: i64) -> i64:
+def _lanes_of(w: Warp, group: i64) -> u32:
+    """Return the lanes of a group."""
+    lanes = u32(0)
+    for path in range(w.paths.count):
+        if _has(group, path):
+            lanes |= w.paths.lanes[path]
+    return lanes
+
+
+@st.device
+def _push(w: Warp, group: i64) -> None:
+    """Add a ready group."""
+    w.groups.ready[w.groups.registers[_TOP]] = group
+    w.groups.registers[_TOP] += 1
+
+
+@st.device
+def _visit(w: Warp, node: i32, lanes: u32) -> None:
+    """Append a visit."""
+    w.visited[w.groups.registers[_VISITS]] = node
+    w.masks[w.groups.registers[_VISITS]] = lanes
+    w.groups.registers[_VISITS] += 1
+
+
+@st.device
+def _next_node(w: Warp, group: i64) -> i64:
     """Return the next node of a group's first path; -1 if all have exited."""
     node = i64(-1)
-    for s in range(path_count):
-        if node < 0 and (group >> s & 1) != 0 and at[s] < starts[s + 1]:
-            node = i64(paths[at[s]])
+    for path in range(w.paths.count):
+        if node < 0 and _has(group, path) and not _exited(w, path):
+            node = i64(w.paths.nodes[w.groups.at[path]])
     return node
 
 
 @st.device
-def _largest_parked(parked: Global[i64], nodes: i64, excluded: i64, lanes: Global[u32], path_count: i64) -> i64:
+def _reaches(w: Warp, path: i64, convergence: i64, setup: i64) -> bool:
+    """Return whether a path reaches a convergence node before its BSSY executes again; lanes may exit or break instead."""
+    n, past = w.groups.at[path] + 1, w.paths.starts[path + 1]
+    while n < past and i64(w.paths.nodes[n]) != convergence and i64(w.paths.nodes[n]) != setup:
+        n += 1
+    return n < past and i64(w.paths.nodes[n]) == convergence
+
+
+@st.device
+def _run_collective(w: Warp, node: i64, group: i64, latecomers: i64) -> None:
+    """Execute the collective nodes by all gathered paths and advance these to the resume node."""
+    lanes, late_lanes = _lanes_of(w, group), _lanes_of(w, group & latecomers)
+    for k in range(i64(w.tables.collective_starts[node]), i64(w.tables.collective_starts[node + 1])):
+        if w.tables.collective_nodes[k] == w.tables.convergence[node]:
+            _visit(w, w.tables.collective_nodes[k], late_lanes)
+            _visit(w, w.tables.collective_nodes[k], lanes & ~late_lanes)
+        else:
+            _visit(w, w.tables.collective_nodes[k], lanes)
+    for path in range(w.paths.count):
+        if _has(group, path):
+            while not _exited(w, path) and w.paths.nodes[w.groups.at[path]] != w.tables.resume[node]:
+                w.groups.at[path] += 1
+
+
+@st.device
+def _release(w: Warp) -> None:
+    """Release the lanes at convergence nodes that await only parked or exited paths; these nodes await none of the parked
+    paths again."""
+    for k in range(w.tables.convergence_count):
+        node = i64(w.tables.convergence_nodes[k])
+        if w.groups.arrived[node] != 0:
+            awaited = w.groups.members[node] & ~w.groups.arrived[node] & ~w.groups.registers[_PARKED]
+            for path in range(w.paths.count):
+                if _exited(w, path):
+                    awaited &= ~(i64(1) << path)
+            if awaited == 0:
+                _push(w, w.groups.arrived[node])
+                w.groups.arrived[node] = i64(0)
+                w.groups.members[node] = i64(0)
+
+
+@st.device
+def _largest_parked(w: Warp, excluded: i64) -> i64:
     """Return the node with the most parked lanes, `excluded` aside; -1 for none."""
     largest, most_lanes = i64(-1), i64(0)
-    for node in range(nodes):
-        if parked[node] != 0 and node != excluded:
-            size = i64(0)
-            for s in range(path_count):
-                if (parked[node] >> s & 1) != 0:
-                    size += i64(st.popcount(lanes[s]))
+    for node in range(w.tables.node_count):
+        if w.groups.parked[node] != 0 and node != excluded:
+            size = i64(st.popcount(_lanes_of(w, w.groups.parked[node])))
             if size > most_lanes:
                 largest, most_lanes = node, size
     return largest
 
 
-@native
-def _simulate_reconvergence(
-    paths: Global[i32], starts: Global[i64], lanes: Global[u32], path_count: i64, bssy_targets: Global[i32], bssy_starts: Global[i32],
-    convergence_nodes: Global[i32], count: i64, blocks: Global[i32], actions: Global[i32], gather: Global[i32],
-    collective_nodes: Global[i32],
-    collective_starts: Global[i32], collective_convergence: Global[i32], resume: Global[i32], has_yield: i64, nodes: i64,
-    at: Global[i64], ready: Global[i64],
-    waiting: Global[i64], parked: Global[i64], gathered: Global[i64], members: Global[i64], arrived: Global[i64],
-    visited: Global[i32], masks: Global[u32],
-) -> i64:  # fmt: skip
-    """Simulate a warp; return the number of visits, written to `visited` and `visit_masks`.
+@st.device
+def _unpark(w: Warp, node: i64) -> i64:
+    """Return the group parked at a node, which is parked no longer."""
+    group = w.groups.parked[node]
+    w.groups.parked[node] = i64(0)
+    w.groups.registers[_PARKED] &= ~group
+    return group
 
-    Groups are bit sets of paths. starts: path s is paths[starts[s]:starts[s + 1]]. bssy_targets: convergence nodes of
-    each node's BSSY, from `bssy_starts`; convergence_nodes: all of them. actions: by node. gather, collective_nodes,
-    collective_convergence, resume: `expanded_cfg.ConvergencePoint` by node, -1 for none; gathered: arrived paths by
-    node. ready: groups to continue. waiting, parked: by node, groups at barriers and yielded groups. members, arrived:
-    by convergence node, awaited and arrived paths.
-    """
-    for s in range(path_count):
-        at[s] = starts[s]
-    for node in range(nodes):
-        waiting[node] = i64(0)
-        parked[node] = i64(0)
-        gathered[node] = i64(0)
-        members[node] = i64(0)
-        arrived[node] = i64(0)
-    n, top, parked_paths = i64(0), i64(1), i64(0)
-    ready[0] = (i64(1) << path_count) - 1
-    while True:
-        if top == 0 and parked_paths != 0:
-            successor = _largest_parked(parked, nodes, i64(-1), lanes, path_count)
-            ready[0] = parked[successor]
-            parked[successor] = i64(0)
-            parked_paths &= ~ready[0]
-            top = i64(1)
-        if top == 0:  # exited lanes are not awaited
-            for node in range(nodes):
-                if gathered[node] != 0:
-                    n = _run_collective(
-                        gathered[node], gathered[node] & -gathered[node], node, paths, starts, lanes, path_count, at,
-                        collective_nodes, collective_starts, collective_convergence, resume, visited, masks, n,
-                    )  # fmt: skip
-                    ready[top] = gathered[node]
-                    top += 1
-                    gathered[node] = i64(0)
-        if top == 0:  # all active lanes wait at barriers
-            for node in range(nodes):
-                for s in range(path_count):
-                    if (waiting[node] >> s & 1) != 0 and at[s] >= starts[s + 1]:
-                        waiting[node] &= ~(i64(1) << s)
-                if waiting[node] != 0:
-                    ready[top] = waiting[node]
-                    top += 1
-                    waiting[node] = i64(0)
-        if top == 0:
-            for k in range(count):
-                if arrived[i64(convergence_nodes[k])] != 0:
-                    ready[top] = arrived[i64(convergence_nodes[k])]
-                    top += 1
-                    arrived[i64(convergence_nodes[k])] = i64(0)
-        if top == 0:
-            return n
-        first = i64(0)
-        for k in range(i64(1), top):
-            candidate, best = (
-                _next_node(ready[k], paths, starts, at, path_count),
-                _next_node(ready[first], paths, starts, at, path_count),
-            )
-            if best < 0 or (candidate >= 0 and blocks[candidate] < blocks[best]):
-                first = k
-        group = ready[first]
-        top -= 1
-        ready[first] = ready[top]
-        node = _next_node(group, paths, starts, at, path_count)
+
+@st.device
+def _leave_barriers(w: Warp) -> None:
+    """Release all groups at barriers: all active lanes wait."""
+    for node in range(w.tables.node_count):
+        for path in range(w.paths.count):
+            if _exited(w, path):
+                w.groups.waiting[node] &= ~(i64(1) << path)
+        if w.groups.waiting[node] != 0:
+            _push(w, w.groups.waiting[node])
+            w.groups.waiting[node] = i64(0)
+
+
+@st.device
+def _wake(w: Warp) -> None:
+    """Without ready groups, continue the largest parked one, collectives of arrived lanes (exited ones are not awaited),
+    those at barriers, or those at convergence nodes."""
+    if w.groups.registers[_TOP] == 0 and w.groups.registers[_PARKED] != 0:
+        _push(w, _unpark(w, _largest_parked(w, i64(-1))))
+    if w.groups.registers[_TOP] == 0:
+        for node in range(w.tables.node_count):
+            group = w.groups.gathered[node]
+            if group != 0:
+                _run_collective(w, node, group, group & -group)
+                _push(w, group)
+                w.groups.gathered[node] = i64(0)
+    if w.groups.registers[_TOP] == 0:
+        _leave_barriers(w)
+    if w.groups.registers[_TOP] == 0:
+        for k in range(w.tables.convergence_count):
+            node = i64(w.tables.convergence_nodes[k])
+            if w.groups.arrived[node] != 0:
+                _push(w, w.groups.arrived[node])
+                w.groups.arrived[node] = i64(0)
+
+
+@st.device
+def _remove_ready(w: Warp, index: i64) -> i64:
+    """Remove a ready group and return it."""
+    group = w.groups.ready[index]
+    w.groups.registers[_TOP] -= 1
+    w.groups.ready[index] = w.groups.ready[w.groups.registers[_TOP]]
+    return group
+
+
+@st.device
+def _first_ready(w: Warp) -> i64:
+    """Remove the ready group with the first block in the kernel and return it."""
+    first = i64(0)
+    for k in range(i64(1), w.groups.registers[_TOP]):
+        candidate, best = _next_node(w, w.groups.ready[k]), _next_node(w, w.groups.ready[first])
+        if best < 0 or (candidate >= 0 and w.tables.blocks[candidate] < w.tables.blocks[best]):
+            first = k
+    return _remove_ready(w, first)
+
+
+@st.device
+def _join_ready(w: Warp, group: i64, node: i64) -> i64:
+    """Return a group with the ready groups at the same node, without exited paths."""
+    k = i64(0)
+    while w.tables.has_yield and k < w.groups.registers[_TOP]:
+        if _next_node(w, w.groups.ready[k]) == node:
+            group |= _remove_ready(w, k)
+        else:
+            k += 1
+    for path in range(w.paths.count):
+        if _exited(w, path):
+            group &= ~(i64(1) << path)
+    return group
+
+
+@st.device
+def _await_members(w: Warp, group: i64, node: i64) -> None:
+    """Let the convergence nodes of a node's BSSY await the paths of a group."""
+    for m in range(i64(w.tables.bssy_starts[node]), i64(w.tables.bssy_starts[node + 1])):
+        target = i64(w.tables.bssy_targets[m])
+        w.groups.members[target] = i64(0)
+        for path in range(w.paths.count):
+            if _has(group, path) and _reaches(w, path, target, node):
+                w.groups.members[target] |= i64(1) << path
+
+
+@st.device
+def _advance(w: Warp, group: i64) -> i64:
+    """Advance the paths of a group; return the paths that have not exited."""
+    active = i64(0)
+    for path in range(w.paths.count):
+        if _has(group, path):
+            w.groups.at[path] += 1
+        if not _exited(w, path):
+            active |= i64(1) << path
+    return active
+
+
+@st.device
+def _gather(w: Warp, group: i64, node: i64, active: i64) -> i64:
+    """Let a group wait for a collective; return all lanes once they have arrived, else no group."""
+    _visit(w, w.tables.gather[node], _lanes_of(w, group))
+    w.groups.gathered[node] |= group
+    if w.groups.gathered[node] != active:
+        return i64(0)
+    _run_collective(w, node, active, group)
+    w.groups.gathered[node] = i64(0)
+    return active
+
+
+@st.device
+def _arrive(w: Warp, group: i64, node: i64) -> i64:
+    """Let the awaited paths of a group wait at a convergence node; return the group that continues."""
+    arriving = group & w.groups.members[node]
+    group &= ~w.groups.members[node]
+    if arriving != 0:
+        w.groups.arrived[node] |= arriving
+        before = w.groups.registers[_TOP]
+        _release(w)
+        if w.groups.registers[_TOP] > before and group == 0:
+            w.groups.registers[_TOP] -= 1
+            group = w.groups.ready[w.groups.registers[_TOP]]
+    return group
+
+
+@st.device
+def _park(w: Warp, group: i64) -> i64:
+    """Set a group aside at its next node; return the parked group that continues, if no group is ready."""
+    successor, result = _next_node(w, group), i64(0)
+    w.groups.parked[successor] |= group
+    w.groups.registers[_PARKED] |= group
+    _release(w)
+    if w.groups.parked[successor] == group and w.groups.registers[_PARKED] != group:
+        successor = _largest_parked(w, successor)
+    if w.groups.registers[_TOP] == 0:
+        result = _unpark(w, successor)
+    return result
+
+
+@st.device
+def _end_node(w: Warp, group: i64, node: i64, active: i64) -> i64:
+    """Return the group that continues after a node."""
+    result, action = group, w.tables.actions[node]
+    if w.tables.gather[node] >= 0 and group != active:
+        result = _gather(w, group, node, active)
+    elif action == WAIT_BARRIER:
+        w.groups.waiting[node] |= group
+        result = i64(0)
+    elif action == RECONVERGE:
+        result = _arrive(w, group, node)
+    elif action == YIELD_LANES and _next_node(w, group) >= 0:
+        result = _park(w, group)
+    return result
+
+
+@st.device
+def _diverge(w: Warp, group: i64, node: i64) -> i64:
+    """Split a group by next node; return the part that continues: jumping lanes run before falling-through lanes."""
+    jumped, result = False, i64(0)
+    while group != 0:
+        successor, same_path = _next_node(w, group), i64(0)
+        for path in range(w.paths.count):
+            if _has(group, path) and (_exited(w, path) or i64(w.paths.nodes[w.groups.at[path]]) == successor):
+                group &= ~(i64(1) << path)
+                same_path |= i64(0) if _exited(w, path) else i64(1) << path
+        if same_path != 0:
+            jumps = w.tables.blocks[successor] != w.tables.blocks[node] + 1
+            if result == 0 or (jumps and not jumped):
+                result, same_path, jumped = same_path, result, jumps
+            if same_path != 0:
+                _push(w, same_path)
+    return result
+
+
+@native
+def _simulate_reconvergence(w: Warp) -> i64:
+    """Simulate a warp; return the number of visits."""
+    for path in range(w.paths.count):
+        w.groups.at[path] = w.paths.starts[path]
+    for node in range(w.tables.node_count):
+        w.groups.waiting[node] = i64(0)
+        w.groups.parked[node] = i64(0)
+        w.groups.gathered[node] = i64(0)
+        w.groups.members[node] = i64(0)
+        w.groups.arrived[node] = i64(0)
+    w.groups.registers[_TOP], w.groups.registers[_PARKED], w.groups.registers[_VISITS] = i64(0), i64(0), i64(0)
+    _push(w, (i64(1) << w.paths.count) - 1)
+    while w.groups.registers[_TOP] != 0:
+        group = _first_ready(w)
+        node = _next_node(w, group)
         while node >= 0:
-            k = i64(0)
-            while has_yield != 0 and k < top:  # a group joins ready groups at the same node
-                if _next_node(ready[k], paths, starts, at, path_count) == node:
-                    group |= ready[k]
-                    top -= 1
-                    ready[k] = ready[top]
-                else:
-                    k += 1
-            all_lanes = u32(0)
-            for s in range(path_count):
-                if (group >> s & 1) != 0:
-                    if at[s] < starts[s + 1]:
-                        all_lanes |= lanes[s]
-                    else:
-                        group &= ~(i64(1) << s)
-            visited[n] = i32(node)
-            masks[n] = all_lanes
-            n += 1
-            for m in range(i64(bssy_starts[node]), i64(bssy_starts[node + 1])):
-                members[i64(bssy_targets[m])] = i64(0)
-                for s in range(path_count):
-                    if (group >> s & 1) != 0 and _reaches(paths, at[s], starts[s + 1], i64(bssy_targets[m]), node):
-                        members[i64(bssy_targets[m])] |= i64(1) << s
-            active = i64(0)
-            for s in range(path_count):
-                if (group >> s & 1) != 0:
-                    at[s] += 1
-                if at[s] < starts[s + 1]:
-                    active |= i64(1) << s
-            if gather[node] >= 0 and group != active:
-                visited[n] = gather[node]
-                masks[n] = all_lanes
-                n += 1
-                gathered[node] |= group
-                if gathered[node] != active:
-                    group = i64(0)
-                else:
-                    n = _run_collective(
-                        active, group, node, paths, starts, lanes, path_count, at, collective_nodes, collective_starts,
-                        collective_convergence, resume, visited, masks, n
-                    )  # fmt: skip
-                    gathered[node] = i64(0)
-                    group = active
-            elif actions[node] == WAIT_BARRIER:
-                waiting[node] |= group
-                group = i64(0)
-            elif actions[node] == RECONVERGE:
-                arriving = group & members[node]
-                group &= ~members[node]
-                if arriving != 0:
-                    arrived[node] |= arriving
-                    before = top
-                    top = _release(
-                        ready, top, parked_paths, convergence_nodes, count, members, arrived, at, starts, path_count
-                    )
-                    if top > before and group == 0:
-                        top -= 1
-                        group = ready[top]
-            elif actions[node] == YIELD_LANES and _next_node(group, paths, starts, at, path_count) >= 0:
-                successor = _next_node(group, paths, starts, at, path_count)
-                parked[successor] |= group
-                parked_paths |= group
-                top = _release(
-                    ready, top, parked_paths, convergence_nodes, count, members, arrived, at, starts, path_count
-                )
-                if parked[successor] == group and parked_paths != group:
-                    successor = _largest_parked(parked, nodes, successor, lanes, path_count)
-                group = i64(0)
-                if top == 0:
-                    group = parked[successor]
-                    parked[successor] = i64(0)
-                    parked_paths &= ~group
-            remaining, jumped, group = group, i64(0), i64(0)
-            while remaining != 0:  # jumping lanes run before falling-through lanes
-                successor, same_path = _next_node(remaining, paths, starts, at, path_count), i64(0)
-                for s in range(path_count):
-                    if (remaining >> s & 1) != 0 and (at[s] >= starts[s + 1] or i64(paths[at[s]]) == successor):
-                        remaining &= ~(i64(1) << s)
-                        same_path |= i64(1) << s if at[s] < starts[s + 1] else i64(0)
-                if same_path != 0 and (group == 0 or (jumped == 0 and blocks[successor] != blocks[node] + 1)):
-                    jumped = i64(blocks[successor] != blocks[node] + 1)
-                    group, same_path = same_path, group
-                if same_path != 0:
-                    ready[top] = same_path
-                    top += 1
+            group = _join_ready(w, group, node)
+            _visit(w, i32(node), _lanes_of(w, group))
+            _await_members(w, group, node)
+            active = _advance(w, group)
+            group = _diverge(w, _end_node(w, group, node, active), node)
             if group == 0:
-                top = _release(
-                    ready, top, parked_paths, convergence_nodes, count, members, arrived, at, starts, path_count
-                )
-            node = _next_node(group, paths, starts, at, path_count)
+                _release(w)
+            node = _next_node(w, group)
+        _wake(w)
+    return w.groups.registers[_VISITS]
 
 
 @native
@@ -310,6 +420,10 @@ def _block_action(graph: Graph, block: int) -> int:
     return RECONVERGE if graph.is_convergence_point(block) else YIELD_LANES if graph.ends_in_yield(block) else CONTINUE
 
 
+def _nodes_or_none(nodes: Iterable[int | None]) -> npt.NDArray[np.int32]:
+    return np.array([-1 if node is None else node for node in nodes], np.int32)
+
+
 class WarpReconvergence:
     """Reconvergence simulator of a kernel's expanded graph."""
 
@@ -320,27 +434,23 @@ class WarpReconvergence:
         convergence_points = [nodes.convergence_points.get(node) for node in range(self.nodes)]
         collective = [() if one is None else one.collective for one in convergence_points]
         self._max_expansion = 1 + max((2 + len(each) for each in collective if each), default=0)
-        self._convergence_tables = fixed(
-            np.array([node for each in bssy_targets for node in each], np.int32), np.cumsum([0, *map(len, bssy_targets)]).astype(np.int32),
-            np.array(convergence_nodes, np.int32),
-        )  # fmt: skip
-        self._convergence_count = len(convergence_nodes)
         actions = [_block_action(nodes.graph, block) for block in nodes.blocks]
-        self._has_yield = int(YIELD_LANES in actions)
-        self._node_tables = fixed(
+        tables: Any = fixed(
+            np.array([node for each in bssy_targets for node in each], np.int32),
+            np.cumsum([0, *map(len, bssy_targets)]).astype(np.int32),
+            np.array(convergence_nodes, np.int32),
             np.array(nodes.blocks, np.int32),
             np.array(actions, np.int32),
             np.array([-1 if one is None else one.gather for one in convergence_points], np.int32),
             np.array([node for each in collective for node in each], np.int32),
             np.cumsum([0, *map(len, collective)]).astype(np.int32),
-            np.array(
-                [-1 if one is None or one.convergence is None else one.convergence for one in convergence_points],
-                np.int32,
-            ),
-            np.array([-1 if one is None or one.resume is None else one.resume for one in convergence_points], np.int32),
+            _nodes_or_none(one and one.convergence for one in convergence_points),
+            _nodes_or_none(one and one.resume for one in convergence_points),
         )
+        self._tables = Tables(*tables, len(convergence_nodes), self.nodes, YIELD_LANES in actions)
         work_arrays = (np.zeros(self.nodes, np.int64) for _ in range(5))
-        self._buffers = fixed(np.zeros(32, np.int64), np.zeros(64, np.int64), *work_arrays)
+        groups: Any = fixed(np.zeros(32, np.int64), np.zeros(64, np.int64), *work_arrays, np.zeros(3, np.int64))
+        self._groups = Groups(*groups)
 
     def visits(self, lane_paths: Sequence[LanePath]) -> Visits:
         """Return the visits of a warp with these lane paths."""
@@ -351,10 +461,9 @@ class WarpReconvergence:
         starts = np.cumsum([0, *(len(one.path) for one in lane_paths)])
         capacity = len(nodes) * self._max_expansion
         visited, visit_masks = np.empty(capacity, np.int32), np.empty(capacity, np.uint32)
-        tables = *self._convergence_tables, self._convergence_count, *self._node_tables, self._has_yield, self.nodes
-        count = _simulate_reconvergence(
-            nodes, starts, masks, len(lane_paths), *tables, *self._buffers, visited, visit_masks
-        )
+        paths: Any = nodes, starts, masks, len(lane_paths)
+        buffers: Any = visited, visit_masks
+        count = _simulate_reconvergence(Warp(Paths(*paths), self._tables, self._groups, *buffers))
         return visited[:count], visit_masks[:count]
 
     def executions(self, paths: Sequence[LanePath]) -> tuple[Counts, Counts]:

@@ -7,16 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..ir.walk import statements
-from ..native import Fixed
+from ..native import Fixed, fixed
 from ..passes.slow_paths import slow_path_ops
 from ..profiler.decisions import Decisions, SiteDecisions
-from .decision_bytecode import OUT_OF_SPACE, SUMMARIZED, TRAILING_RECORDS, DecisionProgram, hash_lanes, replay_steps
+from .decision_bytecode import (
+    FAILED_SITE,
+    OUT_OF_SPACE,
+    REGISTERS,
+    SUMMARIZED,
+    TRAILING_RECORDS,
+    DecisionProgram,
+    Recorded,
+    ReplayBuffers,
+    hash_lanes,
+    replay_steps,
+)
 
 _INITIAL_CAPACITY = 1 << 12
 """Events of a warp, before buffers grow."""
@@ -113,15 +125,12 @@ class DecisionReplay:
         with_slow_paths = frozenset(stmt.site for stmt in statements(body) if slow_path_ops(stmt)) & recorded.sites
         self.script, self.recorded = DecisionProgram(body, sorted(events), with_slow_paths), recorded
         self.names = self.script.names
-        self._tables = Fixed(self.script.steps), Fixed(recorded.masks), Fixed(recorded.values.reshape(-1))
-        self._runs = Fixed(recorded.runs.reshape(-1))
-        sites = self.script.sites
-        self._buffers = (
-            Fixed(np.zeros(sites, np.int64)),
-            Fixed(np.zeros(sites, np.int32)),
-            Fixed(np.zeros(self.script.depth, np.int64)),
-        )
-        self._failed = np.zeros(1, np.int64)
+        self._program = Fixed(self.script.steps), len(self.script), self.script.sites
+        tables: Any = Fixed(recorded.masks), Fixed(recorded.values.reshape(-1)), Fixed(recorded.runs.reshape(-1))
+        self._recorded = Recorded(*tables)
+        sites, self._registers = self.script.sites, np.zeros(len(REGISTERS), np.int64)
+        arrays = np.zeros(sites, np.int64), np.zeros(sites, np.int32), np.zeros(self.script.depth, np.int64)
+        self._state = fixed(*arrays, self._registers)
         self._allocate(_INITIAL_CAPACITY)
 
     def _allocate(self, capacity: int) -> None:
@@ -131,11 +140,10 @@ class DecisionReplay:
         """Return the trace of a warp with its first `lanes` lanes active. Raises ReplayError if its record is incomplete."""
         first, past = self.recorded.runs_of_warp.get(warp, (0, 0))
         while True:
-            program, masks, values = self._tables
+            buffers: Any = *self._state, self._steps, self._lanes, len(self._steps)
             status = replay_steps(
-                program, len(self.script), masks, values, self._runs, first, past, (1 << lanes) - 1, self.script.sites, *self._buffers,
-                self._steps, self._lanes, len(self._steps), self._failed,
-            )  # fmt: skip
+                *self._program, self._recorded, first, past, (1 << lanes) - 1, ReplayBuffers(*buffers)
+            )
             if status != OUT_OF_SPACE:
                 break
             self._allocate(2 * len(self._steps))
@@ -144,5 +152,5 @@ class DecisionReplay:
         if status == SUMMARIZED:
             raise ReplayError("only a summary of the decisions is recorded")
         if status < 0:
-            raise ReplayError(f"site {self._failed[0]} was not recorded for these lanes")
+            raise ReplayError(f"site {self._registers[FAILED_SITE]} was not recorded for these lanes")
         return WarpTrace(self._steps[:status].copy(), self._lanes[:status].copy(), self.names)
