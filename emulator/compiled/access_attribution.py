@@ -24,7 +24,6 @@ from ..profiler.events import CONFLICTS, GLOBAL, LINES, REQUESTS, SECTORS, SHARE
 from ..profiler.trace import ENTRY, Entries
 from ..runtime.prepared import prepare
 from .alignment import (
-    NOT_PERFORMED,
     Accesses,
     ArrangementCache,
     Block,
@@ -37,12 +36,13 @@ from .alignment import (
     performed,
 )
 from .instruction_counts import InstructionCount
-from .lane_accesses import AccessReplay, LaneGroup, LaneGroupSteps, blocks_of, shared_branch_accesses, steps_of
+from .lane_accesses import AccessReplay, GroupSteps, LaneGroup, blocks_of, shared_branch_accesses, steps_of
 from .loop_entries import loop_entry_flags, loop_marks
 from .opcode_classes import access_width
 from .path_estimator import HARD_SEARCH_BUDGET, MIN_WARPS, SEARCH_BUDGET, PathEstimator, spread_sample
 from .reconvergence import LanePath
 from .replay import DecisionReplay, ReplayError, WarpName, WarpTrace
+from .sequence_alignment import NOT_PERFORMED
 from .source_statements import Statement
 from .uniformity import writes
 
@@ -86,7 +86,7 @@ class EquivalentWarps:
     weight: float
 
     @cached_property
-    def steps(self) -> LaneGroupSteps:
+    def steps(self) -> GroupSteps:
         """Steps of all lane groups."""
         return steps_of(self.lanes)
 

@@ -13,15 +13,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import language as st
 from ..language.hints import Global, i32, i64
 from ..native import fixed, native
+from .sequence_alignment import LOOP_EXIT, NOT_PERFORMED, align_sequence
 
-NOT_PERFORMED, LOOP_EXIT = -1, -2
-"""Markers in place of an access number: a slot without an access; the lane left the loop."""
 MAX_ASSIGNMENTS, MAX_CHOICES = 400, 256
 """Complete assignments of sites tried per lane group, and assignments tried per block."""
 _ADDRESS = re.compile(r"\[([^\[\]]*?)(?:\+?(-?0x[0-9a-f]+))?\]$")
@@ -60,155 +60,6 @@ def performed(sequence: AccessSequence) -> list[int]:
     return [number for number in sequence if number >= 0]
 
 
-@st.device
-def align(
-    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], visits: i64, matched: Global[i64]
-) -> bool:
-    """Match visits with a sequence in order; return whether they fit. Writes the accesses of each visit to `matched`,
-    NOT_PERFORMED if predicated off."""
-    required, performed_count, slots, has_predicate = i64(0), i64(0), i64(0), False
-    for n in range(visits):
-        required += i64(accesses[n])
-        has_predicate = has_predicate or predicated[n] != 0
-    for n in range(count):
-        performed_count += i64(sequence[n] >= 0)
-        slots += i64(sequence[n] != LOOP_EXIT)
-    exact = required == performed_count
-    if not exact and not has_predicate:
-        return False
-    spare = required - (performed_count if exact else slots)  # predicated off after the last iteration
-    at, out = i64(0), i64(0)
-    for n in range(visits):
-        width = i64(accesses[n])
-        while at < count and (
-            sequence[at] < 0 if exact else sequence[at] == LOOP_EXIT and not (predicated[n] != 0 and spare >= width)
-        ):
-            at += 1
-        if at == count or sequence[at] == LOOP_EXIT:
-            spare -= width
-            if predicated[n] == 0:
-                return False
-            for k in range(width):
-                matched[out + k] = i64(NOT_PERFORMED)
-        else:
-            skipped, filled = i64(0), i64(0)
-            while filled < width:
-                if at < count and exact and sequence[at] < 0:
-                    at += 1
-                elif at == count or sequence[at] == LOOP_EXIT:
-                    return False
-                else:
-                    skipped += i64(sequence[at] == NOT_PERFORMED)
-                    matched[out + filled] = sequence[at]
-                    filled += 1
-                    at += 1
-            if skipped != 0 and (skipped < width or predicated[n] == 0):
-                return False
-        out += width
-    while at < count:
-        if sequence[at] >= 0:
-            return False
-        at += 1
-    return True
-
-
-@st.device
-def _align_executions(
-    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], entry_flags: Global[i32], visits: i64,
-    matched: Global[i64]
-) -> bool:  # fmt: skip
-    """Match each execution of a loop separately. entry_flags: visits before which lanes enter the loop.
-
-    In executions with fewer slots than visits the last predicated visits are off: a remainder loop may precede the
-    unrolled one. Lanes enter all executions with iterations, or all with accesses.
-    """
-    executions, nonempty_executions, accessing_executions = i64(1), i64(0), i64(0)
-    n, at, out = i64(1), i64(0), i64(0)
-    while n < visits:
-        executions += i64(entry_flags[n] != 0)
-        n += 1
-    n = i64(0)
-    while n < count:
-        nonempty, performed_any = False, False
-        while n < count and sequence[n] != LOOP_EXIT:
-            nonempty, performed_any = True, performed_any or sequence[n] >= 0
-            n += 1
-        nonempty_executions, accessing_executions, n = (
-            nonempty_executions + i64(nonempty),
-            accessing_executions + i64(performed_any),
-            n + 1,
-        )
-    if executions != nonempty_executions and executions != accessing_executions:
-        return False
-    n = i64(0)
-    while n < visits:
-        past, required = n, i64(0)
-        while past < visits and (past == n or entry_flags[past] == 0):
-            required += i64(accesses[past])
-            past += 1
-        first, performed_count = at, i64(0)
-        while performed_count == 0 and at < count and (executions != nonempty_executions or first == at):
-            while at < count and sequence[at] == LOOP_EXIT:
-                at += 1
-            first = at
-            while at < count and sequence[at] != LOOP_EXIT:
-                performed_count += i64(sequence[at] >= 0)
-                at += 1
-        exact = required == performed_count
-        spare = i64(0) if exact else required - (at - first)
-        out_end = out + required
-        for k in range(past - 1, n - 1, -1):
-            width = i64(accesses[k])
-            is_off = predicated[k] != 0 and spare >= width
-            spare -= width if is_off else i64(0)
-            for _ in range(width):
-                out_end -= 1
-                matched[out_end] = i64(NOT_PERFORMED) if is_off else i64(0)
-        if spare != 0:
-            return False
-        for k in range(n, past):
-            width = i64(accesses[k])
-            if matched[out] != NOT_PERFORMED:
-                missing = i64(0)
-                for j in range(width):
-                    while exact and sequence[first] < 0:
-                        first += 1
-                    matched[out + j] = sequence[first]
-                    missing += i64(sequence[first] < 0)
-                    first += 1
-                if missing != 0 and (missing < width or predicated[k] == 0):
-                    return False
-            out += width
-        n = past
-    while at < count:
-        if sequence[at] >= 0:
-            return False
-        at += 1
-    return True
-
-
-@st.device
-def align_loop(
-    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], entry_flags: Global[i32], visits: i64,
-    matched: Global[i64]
-) -> bool:  # fmt: skip
-    """Match by executions of the loop where its entries are known, else as `align`."""
-    has_entries = False
-    for n in range(visits):
-        has_entries = has_entries or entry_flags[n] != 0
-    if has_entries and _align_executions(sequence, count, accesses, predicated, entry_flags, visits, matched):
-        return True
-    return align(sequence, count, accesses, predicated, visits, matched)
-
-
-@native
-def _align(
-    sequence: Global[i64], count: i64, accesses: Global[i32], predicated: Global[i32], entry_flags: Global[i32], visits: i64,
-    matched: Global[i64]
-) -> bool:  # fmt: skip
-    return align_loop(sequence, count, accesses, predicated, entry_flags, visits, matched)
-
-
 def align_visits(
     sequence: AccessSequence, visited: Sequence[Visit], entries: Collection[int] = ()
 ) -> list[Accesses] | None:
@@ -218,10 +69,8 @@ def align_visits(
     predicated = np.array([one.predicated for one in visited], np.int32)
     entry_flags = np.zeros(len(visited), np.int32)
     entry_flags[list(entries)] = 1
-    matched = np.empty(int(accesses.sum()), np.int64)
-    if not _align(
-        np.array(sequence, np.int64), len(sequence), accesses, predicated, entry_flags, len(visited), matched
-    ):
+    matched, visits = np.empty(int(accesses.sum()), np.int64), (accesses, predicated, entry_flags)
+    if not align_sequence(np.array(sequence, np.int64), len(sequence), visits, len(visited), matched):
         return None
     following = iter(matched.tolist())
     groups = [tuple(islice(following, one.accesses)) for one in visited]
@@ -296,32 +145,53 @@ class SiteAccesses:
     elidable: bool
 
 
-@native
-def _next_unassigned(
-    at: i64, blocks: i64, groups: Global[i32], keys: Global[i32], visits: Global[i32], accesses: Global[i32], predicated: Global[i32],
-    sequences: Global[i64], sequence_starts: Global[i64], site_of: Global[i32], positions: Global[i64],
-) -> i64:  # fmt: skip
-    """Return the next block with a key without a site, `blocks` if there is none, -1 if the accesses do not fit.
+class _Keys(NamedTuple):
+    """Keys of the blocks in `keys`, from `groups`; the visits of each, from `visits`, with their accesses."""
 
-    groups: keys of each block in `keys`; visits: first visit of each key. sequences: of all sites, from
-    `sequence_starts`. site_of: by key, -1 if unknown. positions: by site, advanced in place.
-    """
-    for block in range(at, blocks):
-        for n in range(i64(groups[block]), i64(groups[block + 1])):
-            if site_of[i64(keys[n])] < 0:
+    groups: Global[i32]
+    keys: Global[i32]
+    visits: Global[i32]
+    accesses: Global[i32]
+    predicated: Global[i32]
+    blocks: i64
+
+
+class _Sequences(NamedTuple):
+    """Access sequences of all sites, from `starts`."""
+
+    sequences: Global[i64]
+    starts: Global[i64]
+
+
+@st.device
+def _follow_visits(k: _Keys, group: i64, s: _Sequences, site: i64, position: i64) -> i64:
+    """Return the position in a site's sequence after the visits of a key; -1 if the accesses do not fit."""
+    at, end = s.starts[site] + position, s.starts[site + 1]
+    for n in range(i64(k.visits[group]), i64(k.visits[group + 1])):
+        while at < end and s.sequences[at] == LOOP_EXIT and k.predicated[n] == 0:
+            at += 1
+        if k.predicated[n] == 0 or (at < end and s.sequences[at] != LOOP_EXIT):
+            if at + i64(k.accesses[n]) > end:
+                return i64(-1)
+            at += i64(k.accesses[n])
+    return at - s.starts[site]
+
+
+@native
+def _next_unassigned(at: i64, k: _Keys, s: _Sequences, site_of: Global[i32], positions: Global[i64]) -> i64:
+    """Return the next block with a key without a site, the number of blocks if there is none, -1 if the accesses do not
+    fit. site_of: by key, -1 if unknown. positions: by site, advanced in place."""
+    for block in range(at, k.blocks):
+        for n in range(i64(k.groups[block]), i64(k.groups[block + 1])):
+            if site_of[i64(k.keys[n])] < 0:
                 return i64(block)
-        for n in range(i64(groups[block]), i64(groups[block + 1])):
-            site = i64(site_of[i64(keys[n])])
-            position, end = sequence_starts[site] + positions[site], sequence_starts[site + 1]
-            for k in range(i64(visits[n]), i64(visits[n + 1])):
-                while position < end and sequences[position] == LOOP_EXIT and predicated[k] == 0:
-                    position += 1
-                if predicated[k] == 0 or (position < end and sequences[position] != LOOP_EXIT):
-                    if position + i64(accesses[k]) > end:
-                        return i64(-1)
-                    position += i64(accesses[k])
-            positions[site] = position - sequence_starts[site]
-    return blocks
+        for n in range(i64(k.groups[block]), i64(k.groups[block + 1])):
+            site = i64(site_of[i64(k.keys[n])])
+            position = _follow_visits(k, n, s, site, positions[site])
+            if position < 0:
+                return i64(-1)
+            positions[site] = position
+    return k.blocks
 
 
 class SiteAssigner:
@@ -330,10 +200,11 @@ class SiteAssigner:
     def __init__(self, sites: Sequence[SiteAccesses], size: int, address: Callable[[int], int]) -> None:
         self.sites, self.size, self.address = sites, size, address
         self.performed = [performed(site.sequence) for site in sites]
-        self._sequences = fixed(
+        sequences: Any = fixed(
             np.array([number for site in sites for number in site.sequence], np.int64),
             np.cumsum([0, *(len(site.sequence) for site in sites)]),
         )
+        self._sequences = _Sequences(*sequences)
         self.visited: Sequence[Block] = ()
         self.blocks: list[dict[Key, list[Visit]]] = []
         self.assignments = 0
@@ -355,7 +226,8 @@ class SiteAssigner:
             np.array([one.accesses for one in visits]),
             np.array([one.predicated for one in visits]),
         )
-        self._visits = fixed(*(row.astype(np.int32) for row in rows))
+        arrays: Any = fixed(*(row.astype(np.int32) for row in rows))
+        self._keys = _Keys(*arrays, len(self.blocks))
         self._search(0, [0] * len(self.sites), dict(assigned), 0.0)
         return None if self.best is None else self.best[1]
 
@@ -364,7 +236,7 @@ class SiteAssigner:
         site_of, positions = np.full(len(self._numbers), -1, np.int32), np.array(start_positions, np.int64)
         for key in self._numbers.keys() & assigned.keys():
             site_of[self._numbers[key]] = assigned[key]
-        block = _next_unassigned(at, len(self.blocks), *self._visits, *self._sequences, site_of, positions)
+        block = _next_unassigned(at, self._keys, self._sequences, site_of, positions)
         if block < 0:
             return None
         start_positions = positions.tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,14 @@ from .source_statements import Statement
 _MAX_LOOPS = 62
 """Compiled loops per source loop, at most; a bit each."""
 
-LoopMarks = tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""By node: whether it is an entry of the source loop; the compiled loops with this header, and with this block, a bit each."""
+
+class LoopMarks(NamedTuple):
+    """By node: whether it is an entry of the source loop; the compiled loops with this header, and with this block, a bit
+    each."""
+
+    entries: Global[i32]
+    headers: Global[i64]
+    bodies: Global[i64]
 
 
 def loop_marks(statements: Sequence[Statement], matcher: LoopMatcher, nodes: ExpandedCfg) -> LoopMarks:
@@ -39,25 +46,25 @@ def loop_marks(statements: Sequence[Statement], matcher: LoopMatcher, nodes: Exp
                 entries[node] = block in first
                 headers[node] = sum(1 << n for n, one in enumerate(turning) if one.header == block)
                 bodies[node] = sum(1 << n for n, one in enumerate(turning) if block in one.body)
-    return entries, headers, bodies
+    marks: Any = entries, headers, bodies
+    return LoopMarks(*marks)
 
 
 @st.device
-def is_loop_entry(node: i64, before: i64, entries: Global[i32], headers: Global[i64], bodies: Global[i64]) -> bool:
+def is_loop_entry(node: i64, before: i64, marks: LoopMarks) -> bool:
     """Return whether lanes from node `before` (-1 for none) enter the loop at a node, rather than start another trip."""
-    return entries[node] != 0 and (before < 0 or (headers[node] & bodies[before]) == 0)
+    return marks.entries[node] != 0 and (before < 0 or (marks.headers[node] & marks.bodies[before]) == 0)
 
 
 @native
 def _loop_entry_flags(
-    visited: Global[i32], masks: Global[u32], count: i64, mask: u32, entries: Global[i32], headers: Global[i64], bodies: Global[i64],
-    entry_flags: Global[i32],
-) -> None:  # fmt: skip
+    visited: Global[i32], masks: Global[u32], count: i64, mask: u32, marks: LoopMarks, entry_flags: Global[i32]
+) -> None:
     before = i64(-1)
     for n in range(count):
         if (masks[n] & mask) != 0:
             node = i64(visited[n])
-            entry_flags[n] = i32(is_loop_entry(node, before, entries, headers, bodies))
+            entry_flags[n] = i32(is_loop_entry(node, before, marks))
             before = node
 
 
@@ -66,5 +73,5 @@ def loop_entry_flags(
 ) -> npt.NDArray[np.int32]:
     """Return, by visit, whether the lanes of `mask` enter the loop."""
     entry_flags = np.zeros(len(visited), np.int32)
-    _loop_entry_flags(visited, masks, len(visited), np.uint32(mask), *marks, entry_flags)
+    _loop_entry_flags(visited, masks, len(visited), np.uint32(mask), marks, entry_flags)
     return entry_flags

@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.compiled import alignment
 from simtbed.compiled.alignment import (
-    LOOP_EXIT,
-    NOT_PERFORMED,
     Accesses,
     ArrangementCache,
     SiteAccesses,
@@ -21,6 +19,7 @@ from simtbed.compiled.alignment import (
     align_visits,
     arrange_by_address,
 )
+from simtbed.compiled.sequence_alignment import LOOP_EXIT, NOT_PERFORMED
 
 
 def visit(
