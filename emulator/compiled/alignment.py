@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import language as st
 from ..language.hints import Global, i32, i64
-from ..native import fixed, native
+from ..native import fixed, native, record
 from .sequence_alignment import LOOP_EXIT, NOT_PERFORMED, align_sequence
 
 MAX_ASSIGNMENTS, MAX_CHOICES = 400, 256
@@ -227,7 +227,7 @@ class SiteAssigner:
             np.array([one.predicated for one in visits]),
         )
         arrays: Any = fixed(*(row.astype(np.int32) for row in rows))
-        self._keys = _Keys(*arrays, len(self.blocks))
+        self._keys = record(_Keys, *arrays, len(self.blocks))
         self._search(0, [0] * len(self.sites), dict(assigned), 0.0)
         return None if self.best is None else self.best[1]
 

@@ -58,7 +58,7 @@ def _row(s: Search, i: i64) -> i64:
 @st.device
 def _reach_node(s: Search, row: i64, to: i64, cost: i64, origin: i64, count: i64) -> i64:
     """Record a cheaper path to a node; return the number of nodes reached in this step."""
-    cell = row * s.nodes.count + to
+    cell = row * s.nodes.number + to
     if s.front.least[cell] >= UNREACHED:
         s.front.following[cell] = s.front.first[row]
         s.front.first[row] = i32(to)
@@ -74,14 +74,14 @@ def _reach_node(s: Search, row: i64, to: i64, cost: i64, origin: i64, count: i64
 def _estimate(s: Search, i: i64, n: i64) -> i64:
     """Return the least cost from a node on until event `i` is matched or omitted."""
     symbol = i64(s.lane.symbols[i])
-    return min(s.edges.ahead[i64(s.features.features[symbol]) * s.nodes.count + n], s.features.omit_costs[symbol])
+    return min(s.edges.ahead[i64(s.features.features[symbol]) * s.nodes.number + n], s.features.omit_costs[symbol])
 
 
 @st.device
 def _bound(s: Search, i: i64) -> i64:
     """Return the highest cost within the beam; add the nodes within it to the queue."""
     row, best = _row(s, i), i64(UNREACHED)
-    cells = row * s.nodes.count
+    cells = row * s.nodes.number
     n = i64(s.front.first[row])
     while n >= 0:
         best = min(best, s.front.least[cells + n] + _estimate(s, i, n))
@@ -98,8 +98,8 @@ def _bound(s: Search, i: i64) -> i64:
 def _follow_edges(s: Search, i: i64, bound: i64, count: i64) -> i64:
     """Reach nodes without a match of event `i`, lower nodes first; return the number of reached nodes."""
     row, word = _row(s, i), i64(0)
-    cells = row * s.nodes.count
-    while word < s.nodes.count + 63 >> 6:
+    cells = row * s.nodes.number
+    while word < s.nodes.number + 63 >> 6:
         if s.queue[word] == 0:
             word += 1
             continue
@@ -122,7 +122,7 @@ def _match_event(s: Search, n: i64, m: _Match) -> _Match:
     """Match the next event with a node. An omission may be cheaper than the excess."""
     event = i64(s.lane.symbols[m.past])
     feature = i64(s.features.features[event])
-    cell, weight = n * s.features.count + feature, s.features.weights[feature]
+    cell, weight = n * s.features.number + feature, s.features.weights[feature]
     before = s.held[feature]
     after = before + s.features.amounts[event]
     required = s.features.unconditional[cell]
@@ -153,12 +153,12 @@ def _match_event(s: Search, n: i64, m: _Match) -> _Match:
 @st.device
 def _leave_node(s: Search, i: i64, n: i64, m: _Match, count: i64) -> i64:
     """Reach the successors of a node after its matched events; return the number of reached nodes."""
-    row, origin = _row(s, m.past), i64(s.front.state[_row(s, i) * s.nodes.count + n])
+    row, origin = _row(s, m.past), i64(s.front.state[_row(s, i) * s.nodes.number + n])
     for k in range(i64(s.edges.starts[n]), i64(s.edges.starts[n + 1])):
         to = i64(s.edges.jumps[k])
         # Omitting these events at the successor may be cheaper.
-        least_here = s.front.least[_row(s, i) * s.nodes.count + to] + m.skipped_cost
-        if m.cost < min(s.front.least[row * s.nodes.count + to], least_here):
+        least_here = s.front.least[_row(s, i) * s.nodes.number + to] + m.skipped_cost
+        if m.cost < min(s.front.least[row * s.nodes.number + to], least_here):
             count = _reach_node(s, row, to, m.cost, origin, count)
     return count
 
@@ -172,7 +172,7 @@ def _match_events(s: Search, i: i64, n: i64, bound: i64, count: i64) -> tuple[i6
     lookahead = i64(1)
     m = _Match(
         i,
-        s.front.least[_row(s, i) * s.nodes.count + n] + s.nodes.cost[n],
+        s.front.least[_row(s, i) * s.nodes.number + n] + s.nodes.cost[n],
         s.nodes.missing_cost[n],
         s.nodes.event_capacity[n],
         False,
@@ -202,7 +202,7 @@ def _match_events(s: Search, i: i64, n: i64, bound: i64, count: i64) -> tuple[i6
 def _advance(s: Search, i: i64, count: i64) -> i64:
     """Expand all nodes reached with `i` matched events; return the lookahead: number of symbols read."""
     row, lookahead = _row(s, i), i64(1)
-    cells, last, following = row * s.nodes.count, s.nodes.count - 1, _row(s, i + 1)
+    cells, last, following = row * s.nodes.number, s.nodes.number - 1, _row(s, i + 1)
     bound = _bound(s, i)
     count = _follow_edges(s, i, bound, count)
     if s.lane.symbols[i] != END:
@@ -211,7 +211,7 @@ def _advance(s: Search, i: i64, count: i64) -> i64:
         while n >= 0:
             cost, origin = s.front.least[cells + n], i64(s.front.state[cells + n])
             if cost + _estimate(s, i, n) <= bound:
-                if cost + omit_cost < s.front.least[following * s.nodes.count + n]:
+                if cost + omit_cost < s.front.least[following * s.nodes.number + n]:
                     count = _reach_node(s, following, n, cost + omit_cost, -2 - origin, count)
                 count, examined = _match_events(s, i, n, bound, count)
                 lookahead = max(lookahead, examined)
@@ -228,8 +228,8 @@ def _clear_row(s: Search, row: i64) -> None:
     n = i64(s.front.first[row])
     s.front.first[row] = -1
     while n >= 0:
-        s.front.least[row * s.nodes.count + n] = UNREACHED
-        n = i64(s.front.following[row * s.nodes.count + n])
+        s.front.least[row * s.nodes.number + n] = UNREACHED
+        n = i64(s.front.following[row * s.nodes.number + n])
 
 
 @st.device
@@ -237,7 +237,7 @@ def _prune_row(s: Search, row: i64, most: i64) -> None:
     """Remove the nodes of a row above a cost."""
     n, before = i64(s.front.first[row]), i64(-1)
     while n >= 0:
-        cell = row * s.nodes.count + n
+        cell = row * s.nodes.number + n
         if s.front.least[cell] <= most:
             before = cell
         elif before < 0:
@@ -259,8 +259,8 @@ def _prune(s: Search, i: i64, lookahead: i64, max_ahead: i64) -> i64:
         if n >= 0:
             lookahead = max(lookahead, ahead + 1)
         while n >= 0:
-            bound = min(bound, s.front.least[row * s.nodes.count + n])
-            n = i64(s.front.following[row * s.nodes.count + n])
+            bound = min(bound, s.front.least[row * s.nodes.number + n])
+            n = i64(s.front.following[row * s.nodes.number + n])
         _prune_row(s, row, bound + s.features.omit_costs[i64(s.lane.symbols[i + ahead])] + s.beam)
     return lookahead
 
@@ -274,9 +274,9 @@ def _lowest(s: Search, i: i64, max_ahead: i64) -> tuple[i64, i64]:
         row = _row(s, i + ahead)
         n = i64(s.front.first[row])
         while n >= 0:
-            lowest = min(lowest, s.front.least[row * s.nodes.count + n])
+            lowest = min(lowest, s.front.least[row * s.nodes.number + n])
             count += 1
-            n = i64(s.front.following[row * s.nodes.count + n])
+            n = i64(s.front.following[row * s.nodes.number + n])
     return lowest, count
 
 
@@ -333,11 +333,11 @@ def _memoize(s: Search, i: i64, max_ahead: i64) -> bool:
         row = _row(s, i + ahead)
         n = i64(s.front.first[row])
         while n >= 0:
-            cell = row * s.nodes.count + n
+            cell = row * s.nodes.number + n
             s.front.least[cell] -= lowest
             number = i64(s.front.state[cell])
             s.front.state[cell] = i32(at - s.memo.counts[ENTRIES])
-            s.memo.cells[at] = i32((ahead - 1) * s.nodes.count + n)
+            s.memo.cells[at] = i32((ahead - 1) * s.nodes.number + n)
             s.memo.costs[at] = s.front.least[cell]
             key = mix(mix(key, u64(s.memo.cells[at])), u64(s.memo.costs[at]))
             at += 1
@@ -367,9 +367,9 @@ def _load_state(s: Search, i: i64, number: i64) -> i64:
     begin, past, max_ahead = i64(s.memo.entry_ends[number]), i64(s.memo.entry_ends[number + 1]), i64(0)
     for back in range(past - begin):
         entry = past - 1 - back
-        ahead, n = i64(s.memo.cells[entry]) // s.nodes.count, i64(s.memo.cells[entry]) % s.nodes.count
+        ahead, n = i64(s.memo.cells[entry]) // s.nodes.number, i64(s.memo.cells[entry]) % s.nodes.number
         row = _row(s, i + ahead)
-        cell = row * s.nodes.count + n
+        cell = row * s.nodes.number + n
         s.front.least[cell], s.front.state[cell] = s.memo.costs[entry], i32(entry - begin)
         s.front.following[cell] = s.front.first[row]
         s.front.first[row] = i32(n)
@@ -390,7 +390,7 @@ def _expand(s: Search, number: i64, i: i64, max_ahead: i64, known_lookahead: i64
     begin = i64(s.memo.entry_ends[number])
     count = i64(s.memo.entry_ends[number + 1]) - begin
     for entry in range(count):
-        s.front.node[entry] = i32(i64(s.memo.cells[begin + entry]) % s.nodes.count)
+        s.front.node[entry] = i32(i64(s.memo.cells[begin + entry]) % s.nodes.number)
         s.front.backlinks[entry] = -1
     lookahead, step = _advance(s, i, count), i64(-1)
     _clear_row(s, _row(s, i))

@@ -226,16 +226,7 @@ class _FlowProgram:
                 constraint.weight * constraint.missing_factor,
                 excess,
             )
-        for loop in self.graph.loops:
-            if loop.header in self.counted.entries:
-                entry_edges = {
-                    edge_variable: 1.0
-                    for edge_variable in self.into[loop.header]
-                    if edges[edge_variable].source not in loop.body
-                }
-                program.soft_equal(
-                    entry_edges, self.counted.entries[loop.header] / self.all_threads, _WEIGHT_COUNTED, _WEIGHT_COUNTED
-                )
+        self._set_loop_entries(program)
         for first, arm in self.counted.arms.items():
             head = Counter(dict.fromkeys(self.into[arm.head], arm.lanes))
             program.soft_equal(
@@ -251,6 +242,14 @@ class _FlowProgram:
             row in enumerate(entering)
         ])  # fmt: skip
         return np.where(abs(executions - executions.round()) < 1e-3, executions.round(), executions)
+
+    def _set_loop_entries(self, program: LinearProgram) -> None:
+        """Add the known entries of loops."""
+        for loop in self.graph.loops:
+            if loop.header in self.counted.entries:
+                outside = (n for n in self.into[loop.header] if self.graph.edges[n].source not in loop.body)
+                entries = self.counted.entries[loop.header] / self.all_threads
+                program.soft_equal(dict.fromkeys(outside, 1.0), entries, _WEIGHT_COUNTED, _WEIGHT_COUNTED)
 
     def _constraints(self) -> list[_SoftConstraint]:
         amounts, constraints = self.evidence.amounts, list[_SoftConstraint]()
@@ -383,30 +382,7 @@ class _FlowProgram:
         entry_flow = [float(block == 0) for block in blocks]
         for block in blocks:
             outgoing = dict.fromkeys([*self.out[block], *([leaving[block]] if block in leaving else [])], 1.0)
-            if self.graph.is_convergence_point(block):
-                program.at_most(_difference(outgoing, dict.fromkeys(arriving[block], 1)), entry_flow[block])
-                setup = self.graph.bssy_block.get(block)
-                if setup is not None:
-                    program.soft_equal(
-                        _difference(outgoing, dict.fromkeys(arriving[setup], 1)),
-                        entry_flow[setup],
-                        _WEIGHT_RECONVERGENCE,
-                        _WEIGHT_RECONVERGENCE,
-                    )
-            elif len(outgoing) > 1:
-                divergence = program.variable(_COST_DIVERGENCE)
-                target = self._divergence(block, threads[block])
-                if target is not None:
-                    program.soft_equal({divergence: 1.0}, target / scale, _WEIGHT_DIVERGENCE, _WEIGHT_DIVERGENCE)
-                program.equal(
-                    _difference({**outgoing, divergence: -1.0}, dict.fromkeys(arriving[block], 1)), entry_flow[block]
-                )
-                for edge_variable in outgoing:
-                    program.at_most(
-                        _difference({edge_variable: 1.0}, dict.fromkeys(arriving[block], 1)), entry_flow[block]
-                    )
-            else:
-                program.equal(_difference(outgoing, dict.fromkeys(arriving[block], 1)), entry_flow[block])
+            self._conserve_groups(program, block, outgoing, arriving, threads)
             least = max(threads[block] / 32, float(threads[block] > 0)) / scale
             program.at_most(
                 dict.fromkeys(arriving[block], -1.0), entry_flow[block] - min(least, threads[block] / scale)
@@ -436,6 +412,29 @@ class _FlowProgram:
             [(entry_flow[b] + sum(solution[edge_variable] for edge_variable in arriving[b])) * scale for b in blocks]
         )
         return np.where(abs(executions - executions.round()) < 1e-3, executions.round(), executions)
+
+    def _conserve_groups(
+        self, program: LinearProgram, block: int, outgoing: dict[int, float], arriving: list[dict[int, float]],
+        threads: Floats,
+    ) -> None:  # fmt: skip
+        """Add the conservation of groups at a block. outgoing: edges; arriving: by block."""
+        entry_flow, incoming = float(block == 0), dict.fromkeys(arriving[block], 1)
+        if self.graph.is_convergence_point(block):
+            program.at_most(_difference(outgoing, incoming), entry_flow)
+            setup = self.graph.bssy_block.get(block)
+            if setup is not None:
+                merged = _difference(outgoing, dict.fromkeys(arriving[setup], 1))
+                program.soft_equal(merged, float(setup == 0), _WEIGHT_RECONVERGENCE, _WEIGHT_RECONVERGENCE)
+        elif len(outgoing) > 1:
+            divergence = program.variable(_COST_DIVERGENCE)
+            target = self._divergence(block, threads[block])
+            if target is not None:
+                program.soft_equal({divergence: 1.0}, target / self.all_warps, _WEIGHT_DIVERGENCE, _WEIGHT_DIVERGENCE)
+            program.equal(_difference({**outgoing, divergence: -1.0}, incoming), entry_flow)
+            for edge_variable in outgoing:
+                program.at_most(_difference({edge_variable: 1.0}, incoming), entry_flow)
+        else:
+            program.equal(_difference(outgoing, incoming), entry_flow)
 
     def _divergence(self, block: int, threads: float) -> float | None:
         """Return the divergent executions of a block's exit: those of its source branch, scaled if there are several

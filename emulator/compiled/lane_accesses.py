@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
-from ..native import native
+from ..native import native, record
 from .alignment import Block
 from .loop_entries import LoopMarks, is_loop_entry
 from .sequence_alignment import LOOP_EXIT, NOT_PERFORMED, VisitedAccesses, align_loop
@@ -44,7 +44,7 @@ def steps_of(lanes: Sequence[LaneGroup]) -> GroupSteps:
     firsts = np.cumsum([0, *(len(one.sites) for one in lanes)])
     sites, numbers = np.concatenate([one.sites for one in lanes]), np.concatenate([one.numbers for one in lanes])
     arrays: Any = sites, numbers, firsts, np.array([one.mask for one in lanes], np.uint32)
-    return GroupSteps(*arrays, len(lanes))
+    return record(GroupSteps, *arrays, len(lanes))
 
 
 def blocks_of(at_node: Mapping[int, Block], nodes: int) -> NodeInstructions:
@@ -76,7 +76,7 @@ class GroupSteps(NamedTuple):
     numbers: Global[i64]
     firsts: Global[i64]
     masks: Global[u32]
-    count: i64
+    number: i64
 
 
 class Visits(NamedTuple):
@@ -86,7 +86,7 @@ class Visits(NamedTuple):
     masks: Global[u32]
     of_node: Global[i32]
     predicated: Global[i32]
-    count: i64
+    number: i64
 
 
 class Buffers(NamedTuple):
@@ -149,7 +149,7 @@ def _replay_group(steps: GroupSteps, r: Roles, sequence: Global[i64]) -> i64:
 def _collect_instructions(v: Visits, mask: u32, marks: LoopMarks, b: Buffers) -> i64:
     """Collect the instructions that lanes visit; return their number."""
     count, at, before, entered = i64(0), i64(0), i64(-1), False
-    for n in range(v.count):
+    for n in range(v.number):
         node = i64(v.nodes[n])
         instructions = i64(v.of_node[node + 1]) - i64(v.of_node[node])
         if (v.masks[n] & mask) != 0:
@@ -172,7 +172,7 @@ def _attribute_native(
 ) -> None:
     """Write the access of each lane for each visited instruction, int64[instruction, 32]. fits: by group, whether its
     accesses align one to one."""
-    for g in range(steps.count):
+    for g in range(steps.number):
         length = _replay_accesses(steps, g, r, b.sequence)
         count = _collect_instructions(v, steps.masks[g], marks, b)
         fits[g] = align_loop(b.sequence, length, b.visits, count, b.matched)
@@ -230,7 +230,7 @@ class AccessReplay:
         places, tested = np.zeros(len(named), np.int64), np.zeros(len(of_loop), np.int32)
         self._most = max([1, *map(len, of_loop.values())])
         tables: Any = roles, which, members, starts, places, tested
-        self._roles = Roles(*tables, bias, len(of_loop), len(named), len(outside_loops))
+        self._roles = record(Roles, *tables, bias, len(of_loop), len(named), len(outside_loops))
 
     def _allocate(self, steps: int) -> Words:
         """Return a buffer for the sequence of so many steps."""
@@ -255,7 +255,7 @@ class AccessReplay:
         instructions = int((of_node[visited + 1] - of_node[visited]).sum())
         rows, fits = np.full((instructions, 32), NOT_PERFORMED, np.int64), np.zeros(len(lanes), np.bool_)
         visits: Any = visited, masks, of_node, predicated, len(visited)
-        sequence = self._allocate(int(np.diff(steps.firsts).max(initial=0)))
+        sequence = self._allocate(int(np.diff(np.asarray(steps.firsts)).max(initial=0)))
         numbers: Any = (np.empty(instructions, np.int32) for _ in range(3))
         buffers: Any = sequence, VisitedAccesses(*numbers), *(np.empty(instructions, np.int64) for _ in range(2))
         _attribute_native(Visits(*visits), loop_marks, steps, self._roles, Buffers(*buffers), rows.reshape(-1), fits)

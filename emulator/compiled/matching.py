@@ -436,31 +436,38 @@ class LoopMatcher:
         best = max(votes, key=lambda one: (votes[one], [-block for block in one])) if votes else ()
         return list(best)
 
-    def _copies_by_effects(self, site: int, natural: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
-        """Return iterations by block from effects and operations executed once per iteration; unconditional, and by predicate."""
+    def _amounts_per_iteration(self, site: int) -> tuple[dict[Key, float], dict[Key, float]]:
+        """Return effects and operations of an iteration: unconditional, and in arms, possibly predicated."""
         direct: dict[Key, float] = defaultdict(float)
-        arms: dict[Key, float] = defaultdict(float)  # possibly predicated
+        arms: dict[Key, float] = defaultdict(float)
         for statement in self.source.statements.values():
             loop = statement.context.loop
-            if (
-                loop is not None
-                and loop.site == site
-                and loop.arm == "body"
-                and statement.number not in self.source.loops
-            ):
-                for key, n in self.statement_amounts(statement).items():
-                    (direct if statement.context is loop else arms)[key] += n
-        per_iteration = {**arms, **direct}  # arms repeat what is there
-        per_block: dict[int, dict[Key, dict[str, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
+            if loop is None or statement.number in self.source.loops or (loop.site, loop.arm) != (site, "body"):
+                continue
+            for key, n in self.statement_amounts(statement).items():
+                (direct if statement.context is loop else arms)[key] += n
+        return direct, arms
+
+    def _amounts_by_block(
+        self, direct: Mapping[Key, float], arms: Mapping[Key, float]
+    ) -> dict[int, dict[Key, dict[str, float]]]:
+        """Return effects and operations of an iteration by block, key and predicate."""
+        result: dict[int, dict[Key, dict[str, float]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(float)))
         for block, (first, past) in enumerate(self.graph.blocks):
             for n in range(first, past):
+                predicate = self.graph.instructions[n].predicate
                 for key, width in self.instruction_amounts(n).items():
-                    if key in per_iteration:
-                        predicate = self.graph.instructions[n].predicate
-                        if not predicate or key not in direct:
-                            per_block[block][key][""] += width
-                        elif key not in arms:
-                            per_block[block][key][predicate] += width
+                    if key in direct and key not in arms:
+                        result[block][key][predicate] += width
+                    elif (key in arms and (not predicate or key not in direct)) or (key in direct and not predicate):
+                        result[block][key][""] += width
+        return result
+
+    def _copies_by_effects(self, site: int, natural: list[Loop]) -> tuple[dict[int, int], dict[int, tuple[int, ...]]]:
+        """Return iterations by block from effects and operations executed once per iteration; unconditional, and by predicate."""
+        direct, arms = self._amounts_per_iteration(site)
+        per_iteration = {**arms, **direct}  # arms repeat what is there
+        per_block = self._amounts_by_block(direct, arms)
         by_loop: dict[Loop | None, dict[Key, dict[int, BlockCopies]]] = defaultdict(lambda: defaultdict(dict))
         for block, amounts_in_block in per_block.items():
             if not self._is_in_every_trip(block, natural) or (block and self.graph.dominators[block] is None):
@@ -468,20 +475,15 @@ class LoopMatcher:
             enclosing = next((loop for loop in self.graph.enclosing_loops(block) if loop in natural), None)
             for key, by_predicate in amounts_in_block.items():
                 if all(n % per_iteration[key] == 0 for n in by_predicate.values()):
-                    counts_by_predicate = {
-                        predicate: int(n / per_iteration[key]) for predicate, n in by_predicate.items()
-                    }
-                    by_loop[enclosing][key][block] = counts_by_predicate.pop("", 0), tuple(counts_by_predicate.values())
+                    copies = {predicate: int(n / per_iteration[key]) for predicate, n in by_predicate.items()}
+                    by_loop[enclosing][key][block] = copies.pop("", 0), tuple(copies.values())
         inside = frozenset[int]().union(*(loop.body for loop in natural))
-        in_loop_keys = {key for block in inside & per_block.keys() for key in per_block[block]}
-        if in_loop_keys and None in by_loop:  # code sunk behind the loop is no iteration
-            by_loop[None] = {
-                key: amounts_in_block for key, amounts_in_block in by_loop[None].items() if key in in_loop_keys
-            }
-        by_loop = {enclosing: amounts_in_block for enclosing, amounts_in_block in by_loop.items() if amounts_in_block}
+        keys_inside = {key for block in inside & per_block.keys() for key in per_block[block]}
+        if keys_inside and None in by_loop:  # code sunk behind the loop is no iteration
+            by_loop[None] = {key: copies for key, copies in by_loop[None].items() if key in keys_inside}
         result: dict[int, BlockCopies] = {}
         chosen: Counter[Key] = Counter()
-        for enclosing in sorted(by_loop, key=lambda loop: loop is None):
+        for enclosing in sorted((loop for loop, copies in by_loop.items() if copies), key=lambda loop: loop is None):
             step = 0 if enclosing is None else self._step_copies(site, enclosing) or -1
             result |= most_agreed(by_loop[enclosing], direct.keys(), chosen, step)
         return {block: n for block, (n, _) in result.items()}, {block: n for block, (_, n) in result.items() if n}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .. import language as st
 from ..language.hints import Global, i32, i64, u32
-from ..native import fixed, native
+from ..native import fixed, native, record
 from .control_flow import Graph
 from .expanded_cfg import ExpandedCfg
 
@@ -42,7 +42,7 @@ class Paths(NamedTuple):
     nodes: Global[i32]
     starts: Global[i64]
     lanes: Global[u32]
-    count: i64
+    number: i64
 
 
 class Tables(NamedTuple):
@@ -108,7 +108,7 @@ def _exited(w: Warp, path: i64) -> bool:
 def _lanes_of(w: Warp, group: i64) -> u32:
     """Return the lanes of a group."""
     lanes = u32(0)
-    for path in range(w.paths.count):
+    for path in range(w.paths.number):
         if _has(group, path):
             lanes |= w.paths.lanes[path]
     return lanes
@@ -133,7 +133,7 @@ def _visit(w: Warp, node: i32, lanes: u32) -> None:
 def _next_node(w: Warp, group: i64) -> i64:
     """Return the next node of a group's first path; -1 if all have exited."""
     node = i64(-1)
-    for path in range(w.paths.count):
+    for path in range(w.paths.number):
         if node < 0 and _has(group, path) and not _exited(w, path):
             node = i64(w.paths.nodes[w.groups.at[path]])
     return node
@@ -158,7 +158,7 @@ def _run_collective(w: Warp, node: i64, group: i64, latecomers: i64) -> None:
             _visit(w, w.tables.collective_nodes[k], lanes & ~late_lanes)
         else:
             _visit(w, w.tables.collective_nodes[k], lanes)
-    for path in range(w.paths.count):
+    for path in range(w.paths.number):
         if _has(group, path):
             while not _exited(w, path) and w.paths.nodes[w.groups.at[path]] != w.tables.resume[node]:
                 w.groups.at[path] += 1
@@ -172,7 +172,7 @@ def _release(w: Warp) -> None:
         node = i64(w.tables.convergence_nodes[k])
         if w.groups.arrived[node] != 0:
             awaited = w.groups.members[node] & ~w.groups.arrived[node] & ~w.groups.registers[_PARKED]
-            for path in range(w.paths.count):
+            for path in range(w.paths.number):
                 if _exited(w, path):
                     awaited &= ~(i64(1) << path)
             if awaited == 0:
@@ -206,7 +206,7 @@ def _unpark(w: Warp, node: i64) -> i64:
 def _leave_barriers(w: Warp) -> None:
     """Release all groups at barriers: all active lanes wait."""
     for node in range(w.tables.node_count):
-        for path in range(w.paths.count):
+        for path in range(w.paths.number):
             if _exited(w, path):
                 w.groups.waiting[node] &= ~(i64(1) << path)
         if w.groups.waiting[node] != 0:
@@ -266,7 +266,7 @@ def _join_ready(w: Warp, group: i64, node: i64) -> i64:
             group |= _remove_ready(w, k)
         else:
             k += 1
-    for path in range(w.paths.count):
+    for path in range(w.paths.number):
         if _exited(w, path):
             group &= ~(i64(1) << path)
     return group
@@ -278,7 +278,7 @@ def _await_members(w: Warp, group: i64, node: i64) -> None:
     for m in range(i64(w.tables.bssy_starts[node]), i64(w.tables.bssy_starts[node + 1])):
         target = i64(w.tables.bssy_targets[m])
         w.groups.members[target] = i64(0)
-        for path in range(w.paths.count):
+        for path in range(w.paths.number):
             if _has(group, path) and _reaches(w, path, target, node):
                 w.groups.members[target] |= i64(1) << path
 
@@ -287,7 +287,7 @@ def _await_members(w: Warp, group: i64, node: i64) -> None:
 def _advance(w: Warp, group: i64) -> i64:
     """Advance the paths of a group; return the paths that have not exited."""
     active = i64(0)
-    for path in range(w.paths.count):
+    for path in range(w.paths.number):
         if _has(group, path):
             w.groups.at[path] += 1
         if not _exited(w, path):
@@ -358,7 +358,7 @@ def _diverge(w: Warp, group: i64, node: i64) -> i64:
     jumped, result = False, i64(0)
     while group != 0:
         successor, same_path = _next_node(w, group), i64(0)
-        for path in range(w.paths.count):
+        for path in range(w.paths.number):
             if _has(group, path) and (_exited(w, path) or i64(w.paths.nodes[w.groups.at[path]]) == successor):
                 group &= ~(i64(1) << path)
                 same_path |= i64(0) if _exited(w, path) else i64(1) << path
@@ -374,7 +374,7 @@ def _diverge(w: Warp, group: i64, node: i64) -> i64:
 @native
 def _simulate_reconvergence(w: Warp) -> i64:
     """Simulate a warp; return the number of visits."""
-    for path in range(w.paths.count):
+    for path in range(w.paths.number):
         w.groups.at[path] = w.paths.starts[path]
     for node in range(w.tables.node_count):
         w.groups.waiting[node] = i64(0)
@@ -383,7 +383,7 @@ def _simulate_reconvergence(w: Warp) -> i64:
         w.groups.members[node] = i64(0)
         w.groups.arrived[node] = i64(0)
     w.groups.registers[_TOP], w.groups.registers[_PARKED], w.groups.registers[_VISITS] = i64(0), i64(0), i64(0)
-    _push(w, (i64(1) << w.paths.count) - 1)
+    _push(w, (i64(1) << w.paths.number) - 1)
     while w.groups.registers[_TOP] != 0:
         group = _first_ready(w)
         node = _next_node(w, group)
@@ -444,10 +444,10 @@ class WarpReconvergence:
             np.array([-1 if one is None else one.gather for one in convergence_points], np.int32),
             np.array([node for each in collective for node in each], np.int32),
             np.cumsum([0, *map(len, collective)]).astype(np.int32),
-            _nodes_or_none(one and one.convergence for one in convergence_points),
-            _nodes_or_none(one and one.resume for one in convergence_points),
+            _nodes_or_none(one.convergence if one else None for one in convergence_points),
+            _nodes_or_none(one.resume if one else None for one in convergence_points),
         )
-        self._tables = Tables(*tables, len(convergence_nodes), self.nodes, YIELD_LANES in actions)
+        self._tables = record(Tables, *tables, len(convergence_nodes), self.nodes, YIELD_LANES in actions)
         work_arrays = (np.zeros(self.nodes, np.int64) for _ in range(5))
         groups: Any = fixed(np.zeros(32, np.int64), np.zeros(64, np.int64), *work_arrays, np.zeros(3, np.int64))
         self._groups = Groups(*groups)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Fixed, fixed
+from ..native import Fixed, fixed, record
 from .beam_search import search
 from .correspondence import GAP_COST_SHARE, Correspondence, Event
 from .replay import Int32Array, ReplayError
@@ -36,10 +36,6 @@ _INITIAL_EVENTS, _INITIAL_CAPACITY, _MAX_CAPACITY = 1 << 10, 1 << 16, 1 << 21
 """Initial capacity for a lane's events and for memo entries, and the maximum (52 bytes an entry)."""
 
 
-def _fixed(*arrays: npt.NDArray[Any]) -> Any:
-    return fixed(*arrays)
-
-
 class SearchTables:
     """Read-only tables of `beam_search.search`; the last node is the end. rows: of `beam_search.Front`."""
 
@@ -51,7 +47,7 @@ class SearchTables:
         kinds = sorted(set(flat))
         numbers = {kind: number for number, kind in enumerate(kinds, END + 1)}
         symbols = np.array([numbers[kind] for kind in flat], np.int32)
-        self.alphabet = Symbols(*_fixed(np.cumsum([0, *map(len, events)]).astype(np.int32), symbols))
+        self.alphabet = record(Symbols, *fixed(np.cumsum([0, *map(len, events)]).astype(np.int32), symbols))
         weights = correspondence.weights * np.float32(SCALE)
         feature = np.array([0, *(feature for feature, _ in kinds)], np.int32)
         amounts = np.array([0, *(amount for _, amount in kinds)], np.float32)
@@ -76,12 +72,12 @@ class SearchTables:
         )
         symbol_tables = feature, amounts, omit_costs.astype(np.int64)
         feature_tables = unconditional, predicated, price, np.append(weights, np.float32(0))
-        self.features = Features(*_fixed(*symbol_tables, *feature_tables), feature_count)
+        self.features = record(Features, *fixed(*symbol_tables, *feature_tables), feature_count)
         # Break ties by address.
         node_cost = node_cost[order] + np.arange(len(order))
         span = self._with_end(correspondence.span[order], np.int32)
-        node_tables = _fixed(self._with_end(node_cost, np.int64), missing_cost, event_capacity, span)
-        self.nodes = Nodes(*node_tables, node_count)
+        node_tables = fixed(self._with_end(node_cost, np.int64), missing_cost, event_capacity, span)
+        self.nodes = record(Nodes, *node_tables, node_count)
         self.rows = 1 << int(correspondence.span.max(initial=0) + 1).bit_length()
 
     def _with_end(self, array: npt.NDArray[Any], type: Any) -> npt.NDArray[Any]:
@@ -94,22 +90,22 @@ class SearchBuffers:
     """Buffers shared by the searches of one kernel. visited: expanded nodes so far. cost: of the last path."""
 
     def __init__(self, tables: SearchTables) -> None:
-        nodes, rows = tables.nodes.count, tables.rows
+        nodes, rows = tables.nodes.number, tables.rows
         self.tables = tables
         cells = *(np.empty(rows * nodes, np.int32) for _ in range(2)), np.full(rows, -1, np.int32)
         indices = (np.empty(rows * nodes, np.int32) for _ in range(2))
-        self.front = Front(*_fixed(np.full(rows * nodes, UNREACHED, np.int64), *cells, *indices), rows)
+        self.front = record(Front, *fixed(np.full(rows * nodes, UNREACHED, np.int64), *cells, *indices), rows)
         self._totals = np.zeros(2, np.int64)
-        work = np.zeros(tables.features.count + 1, np.float32), np.zeros(nodes // 64 + 1, np.int64), self._totals
-        self.work = _fixed(*work)
+        work = np.zeros(tables.features.number + 1, np.float32), np.zeros(nodes // 64 + 1, np.int64), self._totals
+        self.work = fixed(*work)
         self._allocate(_INITIAL_EVENTS)
 
     def _allocate(self, capacity: int) -> None:
         powers = np.full(capacity + 1, HASH_FACTOR, np.uint64)
         powers[0] = 1
         hashes = np.zeros(capacity + 1, np.uint64), np.cumprod(powers, dtype=np.uint64)
-        self.lane = Lane(*_fixed(np.zeros(capacity, np.int32), *hashes), capacity)
-        self.trace, self.path = _fixed(np.zeros(capacity, np.int32)), np.zeros(capacity, np.int32)
+        self.lane = record(Lane, *fixed(np.zeros(capacity, np.int32), *hashes), capacity)
+        self.trace, self.path = fixed(np.zeros(capacity, np.int32)), np.zeros(capacity, np.int32)
 
     def expand(self, events: Int32Array, lanes: npt.NDArray[np.uint32], lane: int) -> int:
         """Fill `lane` with a lane's events and return their number."""
@@ -135,7 +131,7 @@ class SearchCache:
     def __init__(self, tables: SearchTables, adjacency: tuple[Fixed, ...], beam: float) -> None:
         """adjacency: successors of the nodes and the start of each row."""
         self._tables, self._beam = tables, round(beam * SCALE)
-        edges: Any = *adjacency, Fixed(np.zeros(tables.features.count * tables.nodes.count, np.int64))
+        edges: Any = *adjacency, Fixed(np.zeros(tables.features.number * tables.nodes.number, np.int64))
         self._edges = Edges(*edges)
         costs_to_next(tables.features, tables.nodes, self._edges)
         self._reset(_INITIAL_CAPACITY)
@@ -148,7 +144,7 @@ class SearchCache:
         costs, cost_deltas = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
         keys = np.empty(capacity, np.uint64), np.full(capacity, -1, np.int32), np.zeros(len(COUNTS), np.int64)
         arrays = cells, costs, entry_ends, successors, cost_deltas, source_starts, sources, hops, origins
-        self._memo = Memo(*_fixed(*keys, *arrays), capacity)
+        self._memo = record(Memo, *fixed(*keys, *arrays), capacity)
 
     def search(self, work: SearchBuffers, event_count: int, most: int) -> Int32Array | None:
         """Return the nodes of the cheapest path for the events in `work`, or None within this beam. Raises ReplayError

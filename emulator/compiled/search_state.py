@@ -52,7 +52,7 @@ class Features(NamedTuple):
     predicated: Global[f32]
     price: Global[f32]
     weights: Global[f32]
-    count: i64
+    number: i64
 
 
 class Nodes(NamedTuple):
@@ -63,7 +63,7 @@ class Nodes(NamedTuple):
     missing_cost: Global[f32]
     event_capacity: Global[f32]
     span: Global[i32]
-    count: i64
+    number: i64
 
 
 class Edges(NamedTuple):
@@ -179,17 +179,17 @@ def expand_events(
 @native
 def costs_to_next(features: Features, nodes: Nodes, edges: Edges) -> None:
     """Compute, by feature and node, the least node cost on a path to a node with this feature."""
-    for feature in range(features.count):
-        row = feature * nodes.count
-        for n in range(nodes.count):
-            cell = n * features.count + feature
+    for feature in range(features.number):
+        row = feature * nodes.number
+        for n in range(nodes.number):
+            cell = n * features.number + feature
             emits = features.unconditional[cell] + features.predicated[cell] > f32(0)
             edges.ahead[row + n] = i64(0) if emits else i64(UNREACHED)
         changed = True
         while changed:
             changed = False
-            for behind in range(nodes.count):
-                n = nodes.count - 1 - behind
+            for behind in range(nodes.number):
+                n = nodes.number - 1 - behind
                 if edges.ahead[row + n] > 0:
                     for k in range(i64(edges.starts[n]), i64(edges.starts[n + 1])):
                         cost = nodes.cost[n] + edges.ahead[row + i64(edges.jumps[k])]

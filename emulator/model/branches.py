@@ -13,7 +13,7 @@ def _can_exit(sm: Sm, warp: i64, block: i64) -> bool:
     result, exit_block = True, sm.branches.minority[block]
     if sm.branches.exit_counters[block] >= 0 and exit_block >= 0:
         for k in range(MAX_WAITING_GROUPS * warp, MAX_WAITING_GROUPS * warp + sm.warps.waiting_counts[warp]):
-            inside = exit_block * (sm.branches.count + 1) + sm.warps.waiting_convergence[k] + 1
+            inside = exit_block * (sm.branches.number + 1) + sm.warps.waiting_convergence[k] + 1
             result = result and not sm.branches.unreachable_convergence[inside]
     return result
 
@@ -21,7 +21,7 @@ def _can_exit(sm: Sm, warp: i64, block: i64) -> bool:
 @st.device
 def _branch(sm: Sm, warp: i64, block: i64) -> i64:
     """Return the next block after a branch; a divergent one adds a waiting group."""
-    next_block, first = sm.branches.majority[block], warp * sm.branches.count
+    next_block, first = sm.branches.majority[block], warp * sm.branches.number
     own = first + block - sm.warps.base[warp]
     counter = first + sm.branches.exit_counters[block] if sm.branches.exit_counters[block] >= 0 else own
     sm.warps.divergence[own] += sm.branches.divergent_shares[block]
@@ -45,7 +45,7 @@ def _next_group(sm: Sm, warp: i64, next_block: i64) -> i64:
     the current one cannot reach, or has reached."""
     first = warp * MAX_WAITING_GROUPS
     last = first + sm.warps.waiting_counts[warp] - 1
-    row = next_block * (sm.branches.count + 1) + 1
+    row = next_block * (sm.branches.number + 1) + 1
     while (
         last >= first
         and next_block >= 0

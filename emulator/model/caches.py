@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machine.device import Device
+from ..native import record
 from .access_lines import HASH_BITS, NUMBER_LINES, PHASE_SITE, RECORD, TOUCHED, WORDS
 from .cache_simulator import (
     CLOCK,
@@ -188,9 +189,9 @@ class _Simulation:
         l1_geometry = self._l1.geometry(self.stride) if self.has_l1 else (0, 0, 0)
         flat: Any = counts.reshape(-1), state
         return Memories(
-            self.trace, Run(*run), Slots(*in_slots), L1(*self._l1.arrays, *l1_geometry),
-            L2(*self._l2.arrays, *self._l2.geometry(self.stride)),
-            StoredLines(*self._stored.arrays, *self._stored.geometry(self.stride)), *flat,
+            self.trace, Run(*run), Slots(*in_slots), record(L1, *self._l1.arrays, *l1_geometry),
+            record(L2, *self._l2.arrays, *self._l2.geometry(self.stride)),
+            record(StoredLines, *self._stored.arrays, *self._stored.geometry(self.stride)), *flat,
         )  # fmt: skip
 
 

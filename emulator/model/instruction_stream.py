@@ -278,55 +278,52 @@ def _fill_accesses(
             instructions_by_sites[kind, sites_of].append(n)
     for kind, sites_of, at in _merge_common_sites(instructions_by_sites):
         site_numbers = list(sites_of) or numbers_by_kind.get(kind, [])
-        executed = sum(compiled.instructions[n].warps for n in at)
         if kind == "constant_load":
             addresses = _addresses_per_access(traffic, list(sites_of))
             for n in at if addresses > 1 else ():
-                memory[:, n, ACCESS_FRACTION], memory[:, n, LSU_CYCLES], code[n, KIND], code[n, PIPE] = (
-                    1.0,
-                    _CONSTANT_ADDRESS_CYCLES * addresses,
-                    SHARED,
-                    LSU_PIPE,
-                )
-            continue
-        if kind.startswith("shared") or (kind.startswith("local") and not site_numbers):
-            if kind.startswith("shared"):
-                profile = _shared_profile(launched.counts, site_numbers, executed, device)
-                latency = device.timing.shared
-            else:
-                profile, latency = np.zeros(PROFILE_WORDS), device.timing.l1
-                profile[ACCESS_FRACTION], profile[LSU_CYCLES] = 1.0, device.timing.request_interval
+                memory[:, n, ACCESS_FRACTION], memory[:, n, LSU_CYCLES] = 1.0, _CONSTANT_ADDRESS_CYCLES * addresses
+                code[n, KIND], code[n, PIPE] = SHARED, LSU_PIPE
+        elif kind.startswith("shared") or (kind.startswith("local") and not site_numbers):
+            _fill_l1_accesses(compiled, device, kind, site_numbers, at, code, memory)
+        else:
+            profiles = _profiles_by_class(
+                traffic, launched.counts, site_numbers, by_class[:, at].sum(axis=1), device, kind,
+                compiled.memory.warp_aggregated, bool(sites_of),
+            )  # fmt: skip
+            profiles[:, PEER] = at[0]
+            latency = device.timing.atomic if kind == "global_atomic" else 0
             for n in at:
-                memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = profile, SHARED, latency, LSU_PIPE
-                counted = compiled.instructions[n]
-                min_cycles = (
-                    phases_of(kind, access_width(counted.instruction), WARP_SIZE)
-                    * WARP_SIZE
-                    / max(1, device.rates.shared)
-                )
-                memory[:, n, LSU_CYCLES] = max(
-                    profile[LSU_CYCLES],
-                    min_cycles if kind.startswith("shared") else _register_fill_cycles(counted, device),
-                )
-            continue
-        profiles = _profiles_by_class(
-            traffic,
-            launched.counts,
-            site_numbers,
-            by_class[:, at].sum(axis=1),
-            device,
-            kind,
-            compiled.memory.warp_aggregated,
-            bool(sites_of),
-        )
-        loads = kind in ("global_load", "local_load", "global_atomic")
-        profiles[:, PEER] = at[0]
-        for n in at:
-            memory[:, n], code[n, KIND], code[n, PIPE] = profiles, GLOBAL, LSU_PIPE
-            memory[:, n, LSU_CYCLES] = np.maximum(
-                profiles[:, LSU_CYCLES], _register_fill_cycles(compiled.instructions[n], device)
-            )
-            code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else device.timing.atomic if loads else 0
+                memory[:, n], code[n, KIND], code[n, PIPE] = profiles, GLOBAL, LSU_PIPE
+                fill_cycles = _register_fill_cycles(compiled.instructions[n], device)
+                memory[:, n, LSU_CYCLES] = np.maximum(profiles[:, LSU_CYCLES], fill_cycles)
+                code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else latency
+
+
+def _fill_l1_accesses(
+    compiled: CompiledKernel,
+    device: Device,
+    kind: str,
+    sites: list[int],
+    at: Sequence[int],
+    code: Words,
+    memory: Floats,
+) -> None:
+    """Fill in access profiles of shared memory, and of local memory without source accesses (spills)."""
+    assert compiled.launched.counts is not None
+    if kind.startswith("shared"):
+        executed = sum(compiled.instructions[n].warps for n in at)
+        profile = _shared_profile(compiled.launched.counts, sites, executed, device)
+        latency = device.timing.shared
+    else:
+        profile, latency = np.zeros(PROFILE_WORDS), device.timing.l1
+        profile[ACCESS_FRACTION], profile[LSU_CYCLES] = 1.0, device.timing.request_interval
+    for n in at:
+        memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = profile, SHARED, latency, LSU_PIPE
+        min_cycles = _register_fill_cycles(compiled.instructions[n], device)
+        if kind.startswith("shared"):
+            phases = phases_of(kind, access_width(compiled.instructions[n].instruction), WARP_SIZE)
+            min_cycles = phases * WARP_SIZE / max(1, device.rates.shared)
+        memory[:, n, LSU_CYCLES] = max(profile[LSU_CYCLES], min_cycles)
 
 
 def _merge_common_sites(
@@ -380,6 +377,19 @@ def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> fl
     return lines * first + max(0.0, sectors - lines) * more
 
 
+@dataclass(frozen=True)
+class _Accesses:
+    """Accesses with a common profile. adds: atomic operations at L2 per access. correlation: `line_correlation`. max_wait:
+    `max_wait_fraction`."""
+
+    traffic: Traffic
+    device: Device
+    kind: str
+    adds: float
+    correlation: Floats
+    max_wait: float
+
+
 def _profiles_by_class(
     traffic: Traffic, counts: Counts, sites: list[int], executed: Floats, device: Device, kind: str, warp_aggregated: frozenset[int],
     exact: bool,
@@ -395,89 +405,77 @@ def _profiles_by_class(
         total, rows = fraction * total, fraction * rows
     sampled = traffic.sampled[:, sites].sum(1)
     adds = sum(int(counts[s, events.REQUESTS if s in warp_aggregated else events.SECTORS]) for s in sites)
-    adds_each = adds / total[ACCESSES] if total[ACCESSES] else 0.0
-    correlation = line_correlation(sampled.sum(0), total[LINES] / max(1.0, total[ACCESSES]), traffic.sampling_stride)
-    max_wait = max_wait_fraction(total) if kind.endswith("load") else 1.0
-    average = _global_profile(
-        traffic, total, sampled.sum(0), float(executed.sum()), device, kind, adds_each, correlation, max_wait
+    accesses = _Accesses(
+        traffic,
+        device,
+        kind,
+        adds / total[ACCESSES] if total[ACCESSES] else 0.0,
+        line_correlation(sampled.sum(0), total[LINES] / max(1.0, total[ACCESSES]), traffic.sampling_stride),
+        max_wait_fraction(total) if kind.endswith("load") else 1.0,
     )
+    average = _global_profile(accesses, total, sampled.sum(0), float(executed.sum()))
     profiles = np.repeat(average[None], len(rows), axis=0)
     is_sampled = traffic.distinct_lines[:, sites].sum(1) >= (_MIN_DISTINCT_LINES if traffic.sampling_stride > 1 else 1)
-    for class_number, row in enumerate(rows if len(rows) > 1 else ()):
-        if not is_sampled[class_number] or not executed[class_number]:
-            continue
-        row[ACCESSES] = row[ACCESSES] or total[ACCESSES] * executed[class_number] / executed.sum()
-        profiles[class_number] = _global_profile(
-            traffic,
-            row,
-            sampled[class_number],
-            float(executed[class_number]),
-            device,
-            kind,
-            adds_each,
-            correlation,
-            max_wait,
-        )
+    for number, row in enumerate(rows if len(rows) > 1 else ()):
+        if is_sampled[number] and executed[number]:
+            row[ACCESSES] = row[ACCESSES] or total[ACCESSES] * executed[number] / executed.sum()
+            profiles[number] = _global_profile(accesses, row, sampled[number], float(executed[number]))
     return profiles
 
 
-def _global_profile(
-    traffic: Traffic, total: Floats, sampled: Words, executed: float, device: Device, kind: str, adds: float,
-    correlation: Floats, max_wait: float,
-) -> Floats:  # fmt: skip
-    """Return an access profile. total, sampled: columns of the sites. adds: atomic operations at L2 per access.
-    correlation: `line_correlation`. max_wait: `max_wait_fraction`."""
-    profile, timing = np.zeros(PROFILE_WORDS), device.timing
+def _global_profile(of: _Accesses, total: Floats, sampled: Words, executed: float) -> Floats:
+    """Return an access profile. total, sampled: columns of the sites."""
+    profile, timing, traffic = np.zeros(PROFILE_WORDS), of.device.timing, of.traffic
     if not total[ACCESSES] or not executed:
         return profile
     share = profile[ACCESS_FRACTION] = min(1.0, total[ACCESSES] / executed)
     accesses = share * executed  # source accesses not merged by nvcc
-    lines, sectors = total[LINES] / total[ACCESSES], total[SECTORS] / total[ACCESSES]
+    lines = total[LINES] / total[ACCESSES]
     profile[LSU_CYCLES] = max(
         timing.request_interval, total[CYCLES] / total[ACCESSES] * LINE / timing.l1_width, lines / timing.lookup_rate
     )
     misses = total[MISSES]
     out = misses + total[FAR_HITS] + total[NEAR_HITS]
-    profile[L2_SECTORS] = as_sectors(total[L2_REQUESTS], out, device, stored=False) / accesses
-    profile[LOAD_MISS_LINES] = total[L2_REQUESTS] / accesses if kind.endswith("load") else 0.0
+    profile[L2_SECTORS] = as_sectors(total[L2_REQUESTS], out, of.device, stored=False) / accesses
+    profile[LOAD_MISS_LINES] = total[L2_REQUESTS] / accesses if of.kind.endswith("load") else 0.0
     scattered = total[NON_ADJACENT] / total[ACCESSES]
     profile[DRAM_READ_SECTORS] = (
         misses + (_UNPAIRED_COST + scattered * (timing.dram_row - _UNPAIRED_COST)) * total[UNPAIRED_SECTORS]
     ) / accesses
-
     if not sampled[ACCESSES]:  # no sampled line: few lines
         probabilities = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
     else:
         of_lines, of_accesses = wait_fractions(sampled, lines, traffic.sampling_stride)
-        probabilities = of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, correlation)
-    profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(probabilities, max_wait)
+        probabilities = of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, of.correlation)
+    profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(probabilities, of.max_wait)
     profile[BURST_SHARE] = burst_rate(sampled) * profile[L2_PROBABILITY]
-    if not kind.endswith("load"):
-        rate = timing.l2_bandwidth * 1000 / 32 / device.clock  # sectors a cycle
-        stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
-        profile[DRAM_WRITE_SECTORS] = (
-            sectors * (traffic.dram_written + traffic.dram_filled + traffic.dram_wasted) / 32 / stored
-        )
-        if kind.endswith("store"):
-            requests = max(total[LINES], total[PARTIAL_SECTORS]) if kind.startswith("local") else total[LINES]
-            profile[L2_SECTORS] = as_sectors(requests, total[SECTORS], device, stored=True) / total[ACCESSES]
-            profile[DRAM_READ_SECTORS] = 0.0
-            profile[STORE_LINES] = lines
-            if total[STORE_REHITS]:
-                rehit_fraction = total[STORE_REHITS] / total[LINES]
-                merged_requests, merged_sectors = (
-                    total[L2_REQUESTS] - total[LINES] + total[STORE_REHITS],
-                    rehit_fraction * total[SECTORS] - total[MERGEABLE_SECTORS],
-                )
-                profile[MERGED_SECTORS] = as_sectors(merged_requests, merged_sectors, device, stored=True) / (
-                    rehit_fraction * total[ACCESSES]
-                )
-                profile[MERGED_LINES] = merged_requests / (rehit_fraction * total[ACCESSES])
-                profile[REUSE_DISTANCE], profile[REUSE_FRACTION] = (
-                    total[STORE_REUSE_DISTANCE] / total[STORE_REHITS],
-                    rehit_fraction,
-                )
-        else:
-            rate /= timing.fetch_rate if kind == "global_atomic" else timing.atomic_rate
-            profile[L2_SECTORS] = max(sectors, adds * rate)
+    if not of.kind.endswith("load"):
+        _add_writes(of, total, profile)
     return profile
+
+
+def _add_writes(of: _Accesses, total: Floats, profile: Floats) -> None:
+    """Set the sectors written by stores and atomics."""
+    traffic, timing, sectors = of.traffic, of.device.timing, total[SECTORS] / total[ACCESSES]
+    stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
+    profile[DRAM_WRITE_SECTORS] = (
+        sectors * (traffic.dram_written + traffic.dram_filled + traffic.dram_wasted) / 32 / stored
+    )
+    if not of.kind.endswith("store"):
+        rate = timing.l2_bandwidth * 1000 / 32 / of.device.clock  # sectors a cycle
+        rate /= timing.fetch_rate if of.kind == "global_atomic" else timing.atomic_rate
+        profile[L2_SECTORS] = max(sectors, of.adds * rate)
+        return
+    requests = max(total[LINES], total[PARTIAL_SECTORS]) if of.kind.startswith("local") else total[LINES]
+    profile[L2_SECTORS] = as_sectors(requests, total[SECTORS], of.device, stored=True) / total[ACCESSES]
+    profile[DRAM_READ_SECTORS] = 0.0
+    profile[STORE_LINES] = total[LINES] / total[ACCESSES]
+    if total[STORE_REHITS]:
+        rehit_fraction = total[STORE_REHITS] / total[LINES]
+        merged_requests = total[L2_REQUESTS] - total[LINES] + total[STORE_REHITS]
+        merged_sectors = rehit_fraction * total[SECTORS] - total[MERGEABLE_SECTORS]
+        rehits = rehit_fraction * total[ACCESSES]
+        profile[MERGED_SECTORS] = as_sectors(merged_requests, merged_sectors, of.device, stored=True) / rehits
+        profile[MERGED_LINES] = merged_requests / rehits
+        profile[REUSE_DISTANCE] = total[STORE_REUSE_DISTANCE] / total[STORE_REHITS]
+        profile[REUSE_FRACTION] = rehit_fraction

@@ -154,7 +154,7 @@ class LineTrace:
             results: Any = records, lines
             tracer = Tracer(Sites(*sites), self._counts, self._buffers, options, *results)
             stored = compact(tracer, np.ascontiguousarray(selected).view(np.int64), count)
-            accesses, kept = map(int, self._counts.counters)
+            accesses, kept = np.asarray(self._counts.counters).tolist()
             records = records[: RECORD * kept].copy()
             records[FIRST_LINE::RECORD] += self._count
             self._records.append(records)

@@ -109,7 +109,7 @@ def _replace_blocks(sm: Sm) -> None:
 @st.device
 def _start_warp(sm: Sm, warp: i64) -> None:
     """Reset a warp to the first instruction of its class."""
-    base = sm.launch.classes[sm.warps.order[warp]] * sm.branches.count
+    base = sm.launch.classes[sm.warps.order[warp]] * sm.branches.number
     sm.warps.status[warp] = i64(RUNNING)
     sm.lsu.rehits[warp] = f64(0)
     sm.warps.base[warp] = base
@@ -117,13 +117,13 @@ def _start_warp(sm: Sm, warp: i64) -> None:
     sm.warps.block[warp] = base
     for board in range(i64(SCOREBOARDS)):
         sm.warps.scoreboards[warp * SCOREBOARDS + board] = f64(0)
-    for block in range(sm.branches.count):
+    for block in range(sm.branches.number):
         phase = f64(0)
         if sm.branches.exit_counters[base + block] < 0:
             phase = f64(sm.warps.order[warp]) * f64(GOLDEN_STEP) + f64(block) * f64(_PLASTIC_STEP)
             phase -= f64(i64(phase))
-        sm.warps.minority[warp * sm.branches.count + block] = phase
-        sm.warps.divergence[warp * sm.branches.count + block] = phase + f64(0.5) - f64(i64(phase + f64(0.5)))
+        sm.warps.minority[warp * sm.branches.number + block] = phase
+        sm.warps.divergence[warp * sm.branches.number + block] = phase + f64(0.5) - f64(i64(phase + f64(0.5)))
     sm.warps.waiting_counts[warp] = 0
 
 

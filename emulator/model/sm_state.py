@@ -93,7 +93,7 @@ class Code(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """Control flow by class and basic block, of `count` basic blocks: see `WarpClasses`.
+    """Control flow by class and basic block, of `number` basic blocks: see `WarpClasses`.
 
     first, past: instructions. majority, minority: next block, -1 for the end. convergence: of a divergent branch.
     """
@@ -108,7 +108,7 @@ class Branches(NamedTuple):
     exit_counters: Global[i64]
     unreachable_convergence: Global[bool]
     convergence_blocks: Global[bool]
-    count: i64
+    number: i64
 
 
 class Warps(NamedTuple):

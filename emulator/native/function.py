@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from ..llvm.c_types import C_TYPES
 if TYPE_CHECKING:  # LLVM takes 0.05 s to load: a launch on a GPU needs none
     from ..llvm.compiler import Library, ModuleText
 
+T = TypeVar("T")
 _EmptyBuffer: Any = ctypes.c_char * 0
 
 
@@ -203,6 +204,11 @@ def _described(metadata: bytes) -> tuple[list[_Parameter], str | None]:
     """Return parameters and result from the metadata stored with the code."""
     parameters, result = json.loads(metadata)
     return [_Parameter(*p) for p in parameters], result
+
+
+def record(kind: Callable[..., T], *fields: Any) -> T:
+    """Return a named tuple of arrays and numbers for a native function."""
+    return kind(*fields)
 
 
 def _flattened(values: Iterable[Any]) -> Iterator[Any]:
