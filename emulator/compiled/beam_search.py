@@ -123,7 +123,7 @@ def _match_event(s: Search, n: i64, m: _Match) -> _Match:
     event = i64(s.lane.symbols[m.past])
     feature = i64(s.features.features[event])
     cell, weight = n * s.features.number + feature, s.features.weights[feature]
-    before = s.held[feature]
+    before = s.matched[feature]
     after = before + s.features.amounts[event]
     required = s.features.unconditional[cell]
     most = required + s.features.predicated[cell]
@@ -137,7 +137,7 @@ def _match_event(s: Search, n: i64, m: _Match) -> _Match:
         gap_cost = i64(0)
     elif m.matched_any:
         gap_cost += omit_cost
-    s.held[feature] = after
+    s.matched[feature] = after
     return _Match(
         m.past + 1,
         cost,
@@ -194,7 +194,7 @@ def _match_events(s: Search, i: i64, n: i64, bound: i64, count: i64) -> tuple[i6
         if continues:
             m = _match_event(s, n, m)
     for k in range(i, m.past):
-        s.held[i64(s.features.features[i64(s.lane.symbols[k])])] = f32(0)
+        s.matched[i64(s.features.features[i64(s.lane.symbols[k])])] = f32(0)
     return count, lookahead
 
 

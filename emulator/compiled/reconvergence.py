@@ -354,7 +354,7 @@ def _end_node(w: Warp, group: i64, node: i64, active: i64) -> i64:
 
 @st.device
 def _diverge(w: Warp, group: i64, node: i64) -> i64:
-    """Split a group by next node; return the part that continues: jumping lanes run before falling-through lanes."""
+    """Split a group by next node; return the group that continues: jumping lanes run before falling-through lanes."""
     jumped, result = False, i64(0)
     while group != 0:
         successor, same_path = _next_node(w, group), i64(0)

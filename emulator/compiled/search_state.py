@@ -111,7 +111,7 @@ class Memo(NamedTuple):
 
 class Search(NamedTuple):
     """A search. gap_cost_share: surcharge, relative to their omission, for skipped events between events of one node.
-    held, queue: zeroed buffers, amounts by feature and a bit per node. totals: see VISITED. trace: steps of the path."""
+    matched, queue: zeroed buffers, amounts by feature and a bit per node. totals: see VISITED. trace: steps of the path."""
 
     features: Features
     nodes: Nodes
@@ -120,7 +120,7 @@ class Search(NamedTuple):
     memo: Memo
     beam: i64
     gap_cost_share: f32
-    held: Global[f32]
+    matched: Global[f32]
     queue: Global[i64]
     totals: Global[i64]
     lane: Lane

@@ -313,7 +313,7 @@ def _append_lines(t: Tracer, access: _Access, line_count: i64, stored: i64) -> i
 @native
 def compact(t: Tracer, raw: Global[i64], count: i64) -> i64:
     """Append records and sampled lines of accesses; return the number of lines."""
-    stored, kept = i64(0), i64(0)
+    stored, record_count = i64(0), i64(0)
     for n in range(count):
         at = n * _ENTRY
         block, phase, site = raw[at], raw[at + 1] >> 32, raw[at + 1] & 0xFFFFFFFF
@@ -330,13 +330,13 @@ def compact(t: Tracer, raw: Global[i64], count: i64) -> i64:
         t.counts.totals[TOTALS * site + CYCLES] += cycles
         past = _append_lines(t, access, line_count, stored)
         if past > stored:
-            record = RECORD * kept
+            record = RECORD * record_count
             t.records[record + BLOCK_WARP] = (block << 16) | warp
             stored_lines = t.counts.stored_lines[access.owner] & 0xFFFF
             t.records[record + PHASE_SITE] = (phase << 32) | (stored_lines << 16) | site
             t.records[record + FIRST_LINE] = stored
             t.records[record + NUMBER_LINES] = (t.counts.access_numbers[access.owner] << 8) | (past - stored)
-            kept += 1
+            record_count += 1
         stored = past
-    t.counts.counters[_RECORDS] = kept
+    t.counts.counters[_RECORDS] = record_count
     return stored

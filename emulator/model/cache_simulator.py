@@ -280,7 +280,7 @@ def _merge_store(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
 
 @st.device
 def _load_from_l2(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
-    """Load sectors from L2; return the farthest memory they come from. The near half keeps a copy."""
+    """Load sectors from L2; return their farthest source. The near half keeps a copy."""
     home, wanted, farthest = _l2_half(m, line), sectors, i64(_IN_L2)
     if access.half != home:
         own = _place_line(m, access.half, line)
@@ -309,7 +309,7 @@ def _load_from_l2(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
 
 @st.device
 def _write_to_l2(m: Memories, access: _Access, line: i64, words: i64, sectors: i64) -> i64:
-    """Store to a line of L2, or update it; return the farthest memory it comes from."""
+    """Store to a line of L2, or update it; return its farthest source."""
     home, farthest = _l2_half(m, line), i64(_IN_L2)
     if m.run.halves == 2 and (access.half == home or access.kind == ATOMIC):
         other = _find_line(m.l2.tags, _l2_set(m, 1 - home, line), m.l2.associativity, line)

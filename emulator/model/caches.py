@@ -112,8 +112,8 @@ def simulate(
     counts, state = simulation.run(shape, warm_up=fits and not cold)
     if blocks > traced:  # extrapolate the steady state between the quarters
         remaining = (blocks - traced) / max(1, int(state[1][LEFT] - state[2][LEFT]))
-        for each in counts, state:
-            each[0] += np.rint((each[2] - each[1]) * remaining).astype(np.int64)
+        for numbers in counts, state:
+            numbers[0] += np.rint((numbers[2] - numbers[1]) * remaining).astype(np.int64)
     totals = np.rint(lines.totals * ((blocks / traced) * ~is_eliminated[:, None])).astype(np.int64)
     result = scale_to_launch(counts[0].sum(axis=0), totals, lines.kinds, simulation.has_l1)
     missed = int(result[:, [MISSES, UNPAIRED_SECTORS]].sum())

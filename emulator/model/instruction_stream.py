@@ -423,9 +423,9 @@ def _profiles_by_class(
     return profiles
 
 
-def _global_profile(of: _Accesses, total: Floats, sampled: Words, executed: float) -> Floats:
+def _global_profile(group: _Accesses, total: Floats, sampled: Words, executed: float) -> Floats:
     """Return an access profile. total, sampled: columns of the sites."""
-    profile, timing, traffic = np.zeros(PROFILE_WORDS), of.device.timing, of.traffic
+    profile, timing, traffic = np.zeros(PROFILE_WORDS), group.device.timing, group.traffic
     if not total[ACCESSES] or not executed:
         return profile
     share = profile[ACCESS_FRACTION] = min(1.0, total[ACCESSES] / executed)
@@ -436,8 +436,8 @@ def _global_profile(of: _Accesses, total: Floats, sampled: Words, executed: floa
     )
     misses = total[MISSES]
     out = misses + total[FAR_HITS] + total[NEAR_HITS]
-    profile[L2_SECTORS] = as_sectors(total[L2_REQUESTS], out, of.device, stored=False) / accesses
-    profile[LOAD_MISS_LINES] = total[L2_REQUESTS] / accesses if of.kind.endswith("load") else 0.0
+    profile[L2_SECTORS] = as_sectors(total[L2_REQUESTS], out, group.device, stored=False) / accesses
+    profile[LOAD_MISS_LINES] = total[L2_REQUESTS] / accesses if group.kind.endswith("load") else 0.0
     scattered = total[NON_ADJACENT] / total[ACCESSES]
     profile[DRAM_READ_SECTORS] = (
         misses + (_UNPAIRED_COST + scattered * (timing.dram_row - _UNPAIRED_COST)) * total[UNPAIRED_SECTORS]
@@ -446,28 +446,30 @@ def _global_profile(of: _Accesses, total: Floats, sampled: Words, executed: floa
         probabilities = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
     else:
         of_lines, of_accesses = wait_fractions(sampled, lines, traffic.sampling_stride)
-        probabilities = of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, of.correlation)
-    profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(probabilities, of.max_wait)
+        probabilities = (
+            of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, group.correlation)
+        )
+    profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(probabilities, group.max_wait)
     profile[BURST_SHARE] = burst_rate(sampled) * profile[L2_PROBABILITY]
-    if not of.kind.endswith("load"):
-        _add_writes(of, total, profile)
+    if not group.kind.endswith("load"):
+        _add_writes(group, total, profile)
     return profile
 
 
-def _add_writes(of: _Accesses, total: Floats, profile: Floats) -> None:
+def _add_writes(group: _Accesses, total: Floats, profile: Floats) -> None:
     """Set the sectors written by stores and atomics."""
-    traffic, timing, sectors = of.traffic, of.device.timing, total[SECTORS] / total[ACCESSES]
+    traffic, timing, sectors = group.traffic, group.device.timing, total[SECTORS] / total[ACCESSES]
     stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
     profile[DRAM_WRITE_SECTORS] = (
         sectors * (traffic.dram_written + traffic.dram_filled + traffic.dram_wasted) / 32 / stored
     )
-    if not of.kind.endswith("store"):
-        rate = timing.l2_bandwidth * 1000 / 32 / of.device.clock  # sectors a cycle
-        rate /= timing.fetch_rate if of.kind == "global_atomic" else timing.atomic_rate
-        profile[L2_SECTORS] = max(sectors, of.adds * rate)
+    if not group.kind.endswith("store"):
+        rate = timing.l2_bandwidth * 1000 / 32 / group.device.clock  # sectors a cycle
+        rate /= timing.fetch_rate if group.kind == "global_atomic" else timing.atomic_rate
+        profile[L2_SECTORS] = max(sectors, group.adds * rate)
         return
-    requests = max(total[LINES], total[PARTIAL_SECTORS]) if of.kind.startswith("local") else total[LINES]
-    profile[L2_SECTORS] = as_sectors(requests, total[SECTORS], of.device, stored=True) / total[ACCESSES]
+    requests = max(total[LINES], total[PARTIAL_SECTORS]) if group.kind.startswith("local") else total[LINES]
+    profile[L2_SECTORS] = as_sectors(requests, total[SECTORS], group.device, stored=True) / total[ACCESSES]
     profile[DRAM_READ_SECTORS] = 0.0
     profile[STORE_LINES] = total[LINES] / total[ACCESSES]
     if total[STORE_REHITS]:
@@ -475,7 +477,7 @@ def _add_writes(of: _Accesses, total: Floats, profile: Floats) -> None:
         merged_requests = total[L2_REQUESTS] - total[LINES] + total[STORE_REHITS]
         merged_sectors = rehit_fraction * total[SECTORS] - total[MERGEABLE_SECTORS]
         rehits = rehit_fraction * total[ACCESSES]
-        profile[MERGED_SECTORS] = as_sectors(merged_requests, merged_sectors, of.device, stored=True) / rehits
+        profile[MERGED_SECTORS] = as_sectors(merged_requests, merged_sectors, group.device, stored=True) / rehits
         profile[MERGED_LINES] = merged_requests / rehits
         profile[REUSE_DISTANCE] = total[STORE_REUSE_DISTANCE] / total[STORE_REHITS]
         profile[REUSE_FRACTION] = rehit_fraction

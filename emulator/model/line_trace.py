@@ -154,8 +154,8 @@ class LineTrace:
             results: Any = records, lines
             tracer = Tracer(Sites(*sites), self._counts, self._buffers, options, *results)
             stored = compact(tracer, np.ascontiguousarray(selected).view(np.int64), count)
-            accesses, kept = np.asarray(self._counts.counters).tolist()
-            records = records[: RECORD * kept].copy()
+            accesses, record_count = np.asarray(self._counts.counters).tolist()
+            records = records[: RECORD * record_count].copy()
             records[FIRST_LINE::RECORD] += self._count
             self._records.append(records)
             self._lines.append(lines[:stored].copy())

@@ -142,7 +142,7 @@ def _end_warp(sm: Sm, warp: i64, slot: i64) -> None:
 # ------------------------------------------------------------------ memory and barriers
 @st.device
 def _serve_queues(sm: Sm) -> None:
-    """Serve queued accesses while the LSU is free, one of each scheduler in turn."""
+    """Serve queued accesses while the LSU is free, one of each scheduler in sequence."""
     while sm.counters[QUEUED] > 0 and sm.lsu.busy_until[LSU_FREE] <= sm.clock[NOW]:
         queue = sm.counters[NEXT_QUEUE]
         while sm.queues.removed[queue] == sm.queues.added[queue]:

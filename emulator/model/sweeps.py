@@ -353,7 +353,7 @@ def _answer_all(works: Sequence[SweepWork], dask: Any) -> Iterator[tuple[SweepWo
 
 # ------------------------------------------------------------------ Python interface
 @without_own_frames
-def whatif(
+def whatif(  # noqa: PLR0913 - the public signature: keywords only
     kernel: AnyKernel,
     *,
     grid: int | tuple[int, ...],
