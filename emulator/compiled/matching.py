@@ -14,7 +14,7 @@ from .iteration_votes import BlockCopies, Key, most_agreed
 from .loop_counters import blocks_of_every_trip, counter_step, iterations, source_step
 from .opcode_classes import EFFECTS, EXPANDED, OPERATIONS, access_width
 from .source_statements import Place, SourceStatements, Statement
-from .special_operand_paths import special_operand_edges
+from .special_operand_paths import slow_path_divisions, special_operand_edges
 from .unrolled_loops import LoopRegion, RegionCounts, UnrollingPaths, executions, region
 
 
@@ -80,37 +80,8 @@ class LoopMatcher:
 
     @cached_property
     def slow_path_divisions(self) -> dict[int, list[tuple[int, int]]]:
-        """By block with a slow-path call, its candidate divisions and roots (statement, index). With equal or multiple
-        numbers of calls and divisions at a location, they correspond in order."""
-        calls: dict[tuple[Place, bool], list[int]] = defaultdict(list)
-        for edge in self.graph.edges:
-            if edge.kind == "call":
-                place = self.places[self.graph.blocks[edge.source][1] - 1]
-                calls[place, edge.target in self.graph.long_division_callees].append(edge.source)
-        divisions: dict[tuple[Place, bool], list[tuple[int, int]]] = defaultdict(list)
-        for number, divisions_of in sorted(self.source.slow_divisions.items()):
-            statement = self.source.statements[number]
-            for n, long in enumerate(divisions_of if statement.lanes else ()):
-                divisions[statement.place, long].append((number, n))
-        without_calls = {(place[0], long) for place, long in divisions.keys() - calls.keys()}
-        result = {}
-        for place, long in list(calls):
-            at = {(place, long)}
-            if (
-                place[0],
-                long,
-            ) in without_calls:  # inlined code may have another call's line
-                at = {
-                    (statement, which) for statement, which in divisions if (statement[0], which) == (place[0], long)
-                } | at
-            mine = sorted(statement for key in at for statement in divisions.get(key, ()))
-            blocks = sorted(block for key in at for block in calls.get(key, ()))
-            recorded = all(number in self.source.decisions.sites for number, _ in mine)
-            for n, block in enumerate(blocks):
-                if mine and recorded:
-                    distinct = len(blocks) % len(mine) == 0
-                    result[block] = [mine[n % len(mine)]] if distinct else mine
-        return result
+        """`slow_path_divisions` of the kernel."""
+        return slow_path_divisions(self.graph, self.places, self.source)
 
     @cached_property
     def narrow_divisions(self) -> frozenset[int]:

@@ -8,7 +8,7 @@ width (`machine.banks`). A warp-aggregated atomic costs one lane's.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -18,29 +18,17 @@ from .coefficient_tables import table_traffic
 from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
 from .lane_accesses import shared_branch_accesses
-from .opcode_classes import EFFECTS, access_width, phases_of
+from .opcode_classes import EFFECTS, access_width
 from .shared_cas_loops import RetryCost
+from .site_traffic import EXECUTION_TOLERANCE, AccessDifference, SiteAccesses, TrafficSums, access_text, is_close
 from .source_statements import Place, Statement
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
 _VOTE_OPCODES, _LEADER_OPCODES = {"VOTE", "VOTEU"}, {"FLO", "UFLO", "POPC", "UPOPC"}
 """Opcodes of warp aggregation: the vote, and the choice of a leader."""
-_EXECUTION_TOLERANCE, _LANE_TOLERANCE = 0.01, 0.001
-"""Tolerances for equal executions: of path sampling, and of the solver."""
-_SECTOR_BYTES, _MIN_SECTOR_EFFICIENCY = 32, 0.9
-"""Bytes of a sector; minimal used fraction of sectors from which lanes are assumed not to share any."""
+_LANE_TOLERANCE = 0.001
+"""Tolerance for equal executions of the solver."""
 Accesses = dict[tuple[Place, str], list[Statement]]
-
-
-@dataclass(frozen=True)
-class AccessDifference:
-    """A difference of memory accesses from the source. place: source location."""
-
-    place: Place
-    kind: str
-    accesses: int
-    compiled: int
-    what: str
 
 
 @dataclass(frozen=True)
@@ -66,105 +54,80 @@ def memory_of(
     accesses = _accesses(launched, any(len(one.place) > 1 for one in instructions))
     compiled = _by_access(instructions, accesses, launched.statements.deciding_arm)
     _merge_by_line(accesses, compiled)
-    aggregating = _aggregating_places(instructions) - {
-        one.place for one in launched.statements.statements.values() if one.site.kind == "vote"
-    }
-    counters = {f"{kind}_{what}": 0.0 for kind in GLOBAL for what in ("requests", "sectors")}
-    counters |= {f"{kind}_{what}": 0.0 for kind in SHARED for what in ("wavefronts", "conflicts")}
-    differences = []
-    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    source: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    differs_from_source: dict[str, bool] = defaultdict(bool)
-    warp_aggregated, eliminated, sites_by_offset = set[int](), set[int](), dict[int, tuple[int, ...]]()
+    one_lane = _warp_aggregated(launched, instructions, compiled)
+    exact = _exact_traffic(accesses, {key: of for key, of in compiled.items() if key not in one_lane}, accessed)
+    if match_arrays:
+        _match_arrays(accesses, compiled, accessed)
+    counters, differences = TrafficSums(), list[AccessDifference]()
+    aggregated, eliminated, sites_by_offset = set[int](), set[int](), dict[int, tuple[int, ...]]()
     assert launched.counts is not None
-    atomics = ("atomic", "reduction")
-    one_lane = {
-        key
-        for key, instructions_at in compiled.items()
-        if key[0] in aggregating
-        and key[1].endswith(atomics)
-        and not any("CAS" in one.instruction.operation for one in instructions_at)
-    }
-    exact_by_access = _exact_traffic(
-        accesses, {key: instructions_at for key, instructions_at in compiled.items() if key not in one_lane}, accessed
-    )
-    loads = [
-        (accesses[key], instructions_at)
-        for key, instructions_at in compiled.items()
-        if match_arrays and key[1] == "global_load" and instructions_at
-    ]
-    for statements, instructions_at in loads:
-        if (
-            len({one.site.array for one in statements}) > 1
-            and instructions_at[0].instruction.offset not in accessed.sites_by_offset
-        ):
-            accessed.costs(statements, instructions_at)  # records the sites of each instruction
-    for (place, kind), statements in accesses.items():
+    for key, statements in accesses.items():
+        place, kind = key
         numbers = [one.number for one in statements]
         if kind == "shared_atomic" and place in retry_costs:
-            cost_of_retries, warps = retry_costs[place], sum(one.warps for one in statements)
-            differs_from_source["shared_atomic"] = differs_from_source["shared_load"] = True
-            sums["shared_atomic"]["wavefronts"] += cost_of_retries.swaps * warps
-            sums["shared_load"]["wavefronts"] += cost_of_retries.loads * warps
-            sums["shared_load"]["conflicts"] += cost_of_retries.conflicts * warps
-            what = f"nvcc compiles a shared atomic to a loop: {cost_of_retries.rounds:.1f} trips per warp, by equal elements or banks"
-            differences.append(AccessDifference(place, kind, len(statements), 1, what))
+            differences.append(counters.add_retries(place, statements, retry_costs[place]))
             continue
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
-        instructions_found = compiled.get((place, kind))
-        one_for_all, exact_traffic = (place, kind) in one_lane, exact_by_access.get((place, kind))
-        warp_aggregated |= set(numbers) if one_for_all else set()
-        sites_of_instruction = [
-            accessed.sites_by_offset.get(one.instruction.offset, tuple(numbers)) for one in instructions_found or ()
-        ]
-        if instructions_found is None or (instructions_found and kind.endswith("load")):
-            executed_sites = {
-                number
-                for one, sites in zip(instructions_found or (), sites_of_instruction, strict=True)
-                for number in sites
-                if one.warps
-            }
-            eliminated |= set(numbers) - executed_sites
-        sites_by_offset |= {
-            one.instruction.offset: sites
-            for one, sites in zip(instructions_found or (), sites_of_instruction, strict=True)
-        }
-        traffic, difference = _traffic_of_site(
-            place, kind, statements, instructions_found, cost, one_for_all, exact_traffic
-        )
+        found = compiled.get(key)
+        sites = [accessed.sites_by_offset.get(one.instruction.offset, tuple(numbers)) for one in found or ()]
+        pairs = list(zip(found or (), sites, strict=True))
+        if found is None or (found and kind.endswith("load")):
+            eliminated |= set(numbers) - {number for one, each in pairs for number in each if one.warps}
+        sites_by_offset |= {one.instruction.offset: each for one, each in pairs}
+        site = SiteAccesses(place, kind, statements, found, cost, key in one_lane, exact.get(key))
+        traffic, difference = site.traffic()
         if difference is not None:
-            if instructions_found is None and (merged := _merged_with(statements, accesses, compiled)) is not None:
+            if found is None and (merged := _merged_with(statements, accesses, compiled)) is not None:
                 difference = replace(difference, what=merged)
             differences.append(difference)
-        differs_from_source[kind] |= (
-            one_for_all
-            or exact_traffic is not None
-            or any(access_width(one.instruction) != statements[0].site.size for one in instructions_found or ())
-        )
-        for what, n in traffic.items():
-            sums[kind][what] += n
-            source[kind][what] += cost[what]
-    for kind, sites in sums.items():
-        if not differs_from_source[kind] and _is_close(sites["requests"], source[kind]["requests"]):
-            sites = source[kind]  # equal executions have the source's cost
-        counters |= {f"{kind}_{what}": n for what, n in sites.items() if f"{kind}_{what}" in counters}
+        counters.add(site, traffic)
+        aggregated |= set(numbers) if site.one_for_all else set()
+    totals = counters.totals()
+    differences += _add_tables(totals, instructions)
+    return MemoryTraffic(
+        {name: round(value) for name, value in totals.items()}, tuple(differences),
+        frozenset(aggregated), frozenset(eliminated),
+        sites_by_offset,
+    )  # fmt: skip
+
+
+def _warp_aggregated(
+    launched: KernelLaunches, instructions: Sequence[InstructionCount], compiled: Mapping[tuple[Place, str], list[InstructionCount]]
+) -> set[tuple[Place, str]]:  # fmt: skip
+    """Return the atomics that one lane executes for all."""
+    votes = {one.place for one in launched.statements.statements.values() if one.site.kind == "vote"}
+    aggregating = _aggregating_places(instructions) - votes
+    return {
+        (place, kind)
+        for (place, kind), of in compiled.items()
+        if place in aggregating
+        and kind.endswith(("atomic", "reduction"))
+        and not any("CAS" in one.instruction.operation for one in of)
+    }
+
+
+def _match_arrays(
+    accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]], accessed: AccessAttribution
+) -> None:
+    """Let `accessed` record the sites of each load, where a line loads several arrays."""
+    for key, of in compiled.items():
+        arrays = {one.site.array for one in accesses[key]} if key[1] == "global_load" and of else set()
+        if len(arrays) > 1 and of[0].instruction.offset not in accessed.sites_by_offset:
+            accessed.costs(accesses[key], of)
+
+
+def _add_tables(counters: dict[str, float], instructions: Sequence[InstructionCount]) -> Iterator[AccessDifference]:
+    """Add loads of coefficient tables and certain shuffles to the counters; yield the differences from the source."""
     for place, (requests, sectors) in table_traffic(instructions).items():
         counters["global_load_requests"] += requests
         counters["global_load_sectors"] += sectors
         what = (
             "nvcc loads coefficients of a function from a table; a warp with lanes in two rows is assumed to load both"
         )
-        differences.append(AccessDifference(place, "global_load", 0, 1, what))
+        yield AccessDifference(place, "global_load", 0, 1, what)
     shuffles = [one for one in instructions if one.instruction.opcode == "SHFL"]
     if not any(one.uncertainty for one in shuffles):
         counters["shuffles"] = sum(one.warps for one in shuffles)
-    return MemoryTraffic(
-        {name: round(value) for name, value in counters.items()},
-        tuple(differences),
-        frozenset(warp_aggregated),
-        frozenset(eliminated),
-        sites_by_offset,
-    )
 
 
 def _exact_traffic(
@@ -263,7 +226,7 @@ def _by_access(
     for kind in {kind for _, kind in strays}:
         alone = {key: of for key, of in accesses.items() if key[1] == kind and key not in by_access}
         moved = [instruction for key, several in strays.items() if key[1] == kind for instruction in several]
-        if moved and _is_close(
+        if moved and is_close(
             sum(instruction.warps for instruction in moved),
             sum(instruction.warps for of in alone.values() for instruction in of),
         ):
@@ -327,13 +290,9 @@ def _matches_executions(instruction: InstructionCount, statements: Sequence[Stat
     """Return whether an instruction has the executions and width of some statements."""
     return (
         access_width(instruction.instruction) == statements[0].site.size
-        and _is_close(instruction.warps, sum(each.warps for each in statements))
-        and _is_close(instruction.threads, sum(each.lanes for each in statements))
+        and is_close(instruction.warps, sum(each.warps for each in statements))
+        and is_close(instruction.threads, sum(each.lanes for each in statements))
     )
-
-
-def _is_close(a: float, b: float, tolerance: float = _EXECUTION_TOLERANCE) -> bool:
-    return abs(a - b) <= tolerance * b
 
 
 def _merge_unmatched(
@@ -351,10 +310,10 @@ def _merge_unmatched(
             if any(one.instruction.predicate for one in by_access[at, kind]):
                 continue  # counts include predicated-off executions
             lanes = sum(one.threads for one in by_access[at, kind]) - sum(one.lanes for one in accesses[at, kind])
-            arms = shared_branch_accesses([*accesses[at, kind], *unmatched], chosen) and _is_close(
+            arms = shared_branch_accesses([*accesses[at, kind], *unmatched], chosen) and is_close(
                 lanes, sum(one.lanes for one in unmatched)
             )
-            if by_access[at, kind] and (more >= (1 - _EXECUTION_TOLERANCE) * warps or arms):
+            if by_access[at, kind] and (more >= (1 - EXECUTION_TOLERANCE) * warps or arms):
                 accesses[at, kind] = accesses[at, kind] + accesses.pop((place, kind))
                 break
 
@@ -382,79 +341,6 @@ def _distance(a: Place, b: Place) -> tuple[int, int]:
     return len(a) + len(b) - 2 * shared, abs(at - its)
 
 
-def _traffic_of_site(
-    place: Place,
-    kind: str,
-    statements: list[Statement],
-    compiled: list[InstructionCount] | None,
-    cost: dict[str, float],
-    one_for_all: bool,
-    exact_traffic: dict[str, float] | None,
-) -> tuple[dict[str, float], AccessDifference | None]:
-    """Return the traffic of the accesses at a location, and the difference from the source.
-
-    cost: of all source executions. compiled: None for no instruction, empty if unassigned. one_for_all: warp
-    aggregation. exact_traffic: by recorded accesses, if known.
-    """
-
-    def differs(what: str) -> AccessDifference:
-        return AccessDifference(place, kind, len(statements), len(compiled or ()), what)
-
-    warps, size = (
-        sum(instruction.warps for instruction in statements),
-        max(instruction.site.size for instruction in statements),
-    )
-    if compiled == []:
-        return exact_traffic or cost, None
-    if compiled is None:
-        what = f"nvcc keeps in registers what {_access_text(len(statements), kind)} would access"
-        return dict.fromkeys(cost, 0.0), differs(what)
-    executed = sum(instruction.warps for instruction in compiled)
-    predicated = any(instruction.instruction.predicate for instruction in compiled)
-    if one_for_all:
-        moved_bytes = min(executed, warps)
-        what = f"nvcc has one lane execute {_access_text(len(compiled), kind)} for all lanes with the same address"
-        return {"requests": moved_bytes, "sectors": moved_bytes, "wavefronts": moved_bytes, "conflicts": 0.0}, differs(
-            what
-        )
-    widths = {access_width(instruction.instruction) for instruction in compiled}
-    source_bytes, moved_bytes = (
-        sum(instruction.lanes for instruction in statements) * size,
-        sum(instruction.threads * access_width(instruction.instruction) for instruction in compiled),
-    )
-    more = (moved_bytes > (1 + _EXECUTION_TOLERANCE) * source_bytes and (predicated or not kind.endswith("load"))) or (
-        predicated and executed >= warps
-    )
-    doubtful = any(instruction.uncertainty for instruction in compiled) and not (
-        kind.endswith("load") and moved_bytes < source_bytes / 2
-    )
-    if exact_traffic is None and (more or doubtful):
-        return cost, None  # active lanes are known from the source only
-    moved, lanes = (
-        exact_traffic or dict.fromkeys(cost, 0.0),
-        sum(instruction.lanes for instruction in statements) / warps,
-    )
-    for instruction in compiled if exact_traffic is None else ():
-        traffic = _traffic_per_execution(kind, size, instruction, lanes, {what: n / warps for what, n in cost.items()})
-        for what, n in traffic.items():
-            moved[what] += instruction.warps * n
-    times, wide = _access_text(len(compiled), kind), max(widths)
-    if wide > size:
-        return moved, differs(f"nvcc merges {wide // size} of {size} bytes into one of {wide}: {times}")
-    if max(widths) < size:
-        return moved, differs(f"nvcc accesses {max(widths)} of {size} bytes: {times}")
-    if executed < warps - 0.5:
-        source = _access_text(len(statements), kind)
-        if kind.endswith("load"):
-            return moved, differs(
-                f"nvcc executes {source} {executed / warps:.0%} as often, and uses registers otherwise"
-            )
-        return moved, differs(
-            f"nvcc executes {source} {executed / warps:.0%} as often, with lanes converged that diverge in the source"
-        )
-    return moved, None
-
-
 def _merged_with(
     statements: list[Statement], accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]]
 ) -> str | None:
@@ -468,7 +354,7 @@ def _merged_with(
         wide = max((access_width(one.instruction) for one in instructions_at), default=0)
         side_by_side = kind in SHARED or {one.site.array for one in its} & arrays
         if side_by_side and wide >= its[0].site.size + size:
-            return f"nvcc merges {_access_text(len(statements), kind)} with that of line {its[0].site.span.line} into one of {wide} bytes"
+            return f"nvcc merges {access_text(len(statements), kind)} with that of line {its[0].site.span.line} into one of {wide} bytes"
     return None
 
 
@@ -478,8 +364,8 @@ def _differs(statements: Sequence[Statement], compiled: Sequence[InstructionCoun
     size = statements[0].site.size
     return (
         any(one.instruction.predicate or one.uncertainty or access_width(one.instruction) != size for one in compiled)
-        or not _is_close(sum(one.warps for one in compiled), warps, _LANE_TOLERANCE)
-        or not _is_close(sum(one.threads for one in compiled), lanes, _LANE_TOLERANCE)
+        or not is_close(sum(one.warps for one in compiled), warps, _LANE_TOLERANCE)
+        or not is_close(sum(one.threads for one in compiled), lanes, _LANE_TOLERANCE)
     )
 
 
@@ -487,31 +373,3 @@ def _may_regroup_lanes(statements: Sequence[Statement], compiled: Sequence[Instr
     """Return whether lanes may access memory together with others than in the source, in copies of a loop body."""
     partly = sum(one.lanes for one in statements) < 32 * sum(one.warps for one in statements)
     return partly and len(compiled) > len(statements)
-
-
-def _traffic_per_execution(
-    kind: str, size: int, instruction: InstructionCount, lanes: float, cost: dict[str, float]
-) -> dict[str, float]:
-    """Return the traffic of an instruction's execution, from the source's. lanes: active in the source."""
-    if kind not in SHARED:
-        is_scattered = (
-            kind in GLOBAL
-            and _SECTOR_BYTES * cost["sectors"] >= _MIN_SECTOR_EFFICIENCY * lanes * size
-            and instruction.warps
-        )
-        return (
-            cost | {"sectors": cost["sectors"] * instruction.threads / instruction.warps / lanes}
-            if is_scattered
-            else cost
-        )
-    width = access_width(instruction.instruction)
-    if width == size:
-        return cost
-    phases = phases_of(kind, width, lanes)
-    wavefronts = max(cost["wavefronts"], phases) if width > size else cost["wavefronts"]
-    return cost | {"wavefronts": wavefronts, "conflicts": wavefronts - phases if width < size else 0.0}
-
-
-def _access_text(n: int, kind: str) -> str:
-    name = kind.replace("_", " ")
-    return f"a {name}" if n == 1 else f"{n} {name}s"

@@ -6,10 +6,12 @@ Tests for equality with constants and for NaN in such code are assumed false.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 
 from ..engines.cuda.sass import Instruction
 from .control_flow import Graph, is_conditional
+from .source_statements import Place, SourceStatements
 
 _TEST = re.compile(r"[FDHI]SETP\.([A-Z]+)(?:\.U32|\.FTZ)?\.(AND|OR) (P\d), PT, (\S+?)\s*, (\S+?)\s*, (!?P[T\d])$")
 _CONSTANT = re.compile(r"-?\|?(?:RZ|[+-]?INF|0x7f800000|0x7ff00000|[+-]?\d[\d.e+-]*)\|?$")
@@ -131,3 +133,33 @@ def or3(a: bool | None, b: bool | None) -> bool | None:
     if a or b:
         return True
     return None if a is None or b is None else False
+
+
+def slow_path_divisions(
+    graph: Graph, places: Sequence[Place], source: SourceStatements
+) -> dict[int, list[tuple[int, int]]]:
+    """Return, by block with a slow-path call, its candidate divisions and roots (statement, index). With equal or
+    multiple numbers of calls and divisions at a location, they correspond in order. places: by instruction."""
+    calls: dict[tuple[Place, bool], list[int]] = defaultdict(list)
+    for edge in graph.edges:
+        if edge.kind == "call":
+            place = places[graph.blocks[edge.source][1] - 1]
+            calls[place, edge.target in graph.long_division_callees].append(edge.source)
+    divisions: dict[tuple[Place, bool], list[tuple[int, int]]] = defaultdict(list)
+    for number, divisions_of in sorted(source.slow_divisions.items()):
+        statement = source.statements[number]
+        for n, long in enumerate(divisions_of if statement.lanes else ()):
+            divisions[statement.place, long].append((number, n))
+    without_calls = {(place[0], long) for place, long in divisions.keys() - calls.keys()}
+    result = {}
+    for place, long in list(calls):
+        at = {(place, long)}
+        if (place[0], long) in without_calls:  # inlined code may have another call's line
+            at |= {key for key in divisions if (key[0][0], key[1]) == (place[0], long)}
+        candidates = sorted(division for key in at for division in divisions.get(key, ()))
+        blocks = sorted(block for key in at for block in calls.get(key, ()))
+        recorded = all(number in source.decisions.sites for number, _ in candidates)
+        distinct = bool(candidates) and len(blocks) % len(candidates) == 0
+        for n, block in enumerate(blocks if candidates and recorded else ()):
+            result[block] = [candidates[n % len(candidates)]] if distinct else candidates
+    return result
