@@ -44,6 +44,7 @@ from .reconvergence import LanePath
 from .replay import DecisionReplay, ReplayError, WarpName, WarpTrace
 from .sequence_alignment import NOT_PERFORMED
 from .source_statements import Statement
+from .tolerances import TOLERANCES
 from .uniformity import writes
 
 MAX_VISITS = 2_000_000
@@ -52,8 +53,6 @@ SLOW_PATH_BUDGET = 50_000
 """Visits aligned one group of lanes at a time, before the remaining warps are extrapolated (about 0.25 s)."""
 MAX_GROUPS = 256
 """Groups of equivalent warps before a sample is used."""
-MIN_COMPLETE_FRACTION, RELATIVE_TOLERANCE, SAMPLE_TOLERANCE = 0.9, 0.01, 0.05
-"""Minimal fraction of traced warps with complete records; tolerances of execution counts for all warps and for a sample."""
 _REGISTER = re.compile(r"U?R\d+")
 _COLUMNS = {"global": ("requests", "sectors"), "shared": ("requests", "wavefronts", "conflicts")}
 
@@ -177,11 +176,12 @@ class AccessAttribution:
         totals, executed = totals * factors, executed * float(factors[0])
         if (
             not executed
-            or abs(executed - executed_total) > (SAMPLE_TOLERANCE if sampled else RELATIVE_TOLERANCE) * executed_total
+            or abs(executed - executed_total)
+            > (TOLERANCES.sample if sampled else TOLERANCES.executions) * executed_total
         ):
             return None
         in_source, mandatory = sum(one.warps for one in statements), not statements[0].site.kind.endswith("load")
-        if sampled and mandatory and abs(totals[0] - in_source) <= RELATIVE_TOLERANCE * in_source:
+        if sampled and mandatory and abs(totals[0] - in_source) <= TOLERANCES.executions * in_source:
             return None  # within sampling error of the source
         for n, sites in query.sites_of_instruction.items():
             self.sites_by_offset[self.instructions[n].instruction.offset] = tuple(sorted(sites))
@@ -425,7 +425,7 @@ class AccessAttribution:
                 continue
             completed += len(warps)
             work += len(result[-1].masks)
-        if completed < MIN_COMPLETE_FRACTION * attempted:
+        if completed < TOLERANCES.complete_fraction * attempted:
             return []
         return [replace(traced_warp, weight=traced_warp.weight * len(traced) / attempted) for traced_warp in result]
 

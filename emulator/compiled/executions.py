@@ -19,23 +19,11 @@ from .line_table_fixes import with_fixed_lines
 from .loop_counters import exhausted_loop_edges
 from .matching import LoopMatcher
 from .opcode_classes import EFFECTS
-from .path_estimator import MIN_COMPLETE_FRACTION, PathEstimate, PathEstimator
+from .path_estimator import PathEstimate, PathEstimator
 from .source_statements import Place
+from .tolerances import TOLERANCES
 
 Floats = npt.NDArray[np.float64]
-_RELATIVE_TOLERANCE = 0.01
-"""Tolerance for equal executions, given the solver's tolerance."""
-_ROUNDING_TOLERANCE, _RESIDUAL_TOLERANCE = 1e-3, 1e-3
-"""Rounding of computed integers; residual considered zero."""
-_MAX_EXCESS_CONVERGENCE = 0.2
-"""Maximal excess of convergent operations under path sampling. Lanes in different copies of a loop double them."""
-_MAX_SAMPLE_RESIDUAL = 0.05
-"""Maximal residual of a sample used for divergence."""
-_MAX_THREAD_DEVIATION = 0.2
-"""Maximal relative deviation of thread counts for divergence of a block."""
-_MAX_UNCERTAIN_FRACTION, _MAX_RESIDUAL = 0.2, 0.02
-"""Maximal uncertain fraction and maximal residual of the flow for which it is preferred to paths without lower
-residual. Fitted on the kernels of the records."""
 
 
 @dataclass(frozen=True)
@@ -133,8 +121,8 @@ def _bounded(
     """Return executions with bounds for uncertain blocks: threads / 32 to threads. Equal bounds are certain."""
     lower, upper = warps.copy(), warps.copy()
     is_open = np.isin(block_of, list(reasons))
-    lower[is_open] = np.ceil(np.minimum(warps, threads / 32) - _ROUNDING_TOLERANCE)[is_open]
-    upper[is_open] = np.floor(np.maximum(warps, threads) + _ROUNDING_TOLERANCE)[is_open]
+    lower[is_open] = np.ceil(np.minimum(warps, threads / 32) - TOLERANCES.rounding)[is_open]
+    upper[is_open] = np.floor(np.maximum(warps, threads) + TOLERANCES.rounding)[is_open]
     uncertain = {block for block, a, b in zip(block_of, lower, upper, strict=True) if a < b}
     reasons = {block: reason for block, reason in reasons.items() if block in uncertain}
     return Executions(tuple(placed), tuple(block_of), warps, threads, lower, upper, reasons, estimator)
@@ -150,20 +138,20 @@ def _from_paths(
     uncertain_fraction = 1 - sum(flow.warps[firsts[block]] * sizes[block] for block in certain) / flow.warps.sum()
     residual = estimator.mean_residual(flow.threads[firsts])
     has_yields = any(map(estimator.matcher.graph.ends_in_yield, range(len(blocks))))
-    if uncertain_fraction <= _RELATIVE_TOLERANCE and residual <= _RESIDUAL_TOLERANCE and not has_yields:
+    if uncertain_fraction <= TOLERANCES.executions and residual <= TOLERANCES.estimate and not has_yields:
         return None
     path_estimate = estimator.estimate()
     if path_estimate is None:
         return None
-    if has_yields and estimator.mean_residual(path_estimate.threads) <= residual + _RESIDUAL_TOLERANCE:
+    if has_yields and estimator.mean_residual(path_estimate.threads) <= residual + TOLERANCES.estimate:
         uncertain_fraction = 1.0  # the flow ignores YIELD in warp counts
     if not _prefers_paths(estimator, path_estimate, flow, certain, uncertain_fraction, residual):
-        is_representative = estimator.mean_residual(path_estimate.threads) <= _MAX_SAMPLE_RESIDUAL
+        is_representative = estimator.mean_residual(path_estimate.threads) <= TOLERANCES.sample_residual
         return (
             path_estimate
             if is_representative
             and max(residual, estimator.mean_residual(path_estimate.threads, path_estimate.event_counts))
-            <= _MAX_RESIDUAL
+            <= TOLERANCES.residual
             else None
         )
     block_of = np.repeat(np.arange(len(blocks)), sizes)
@@ -171,12 +159,12 @@ def _from_paths(
     deviating = "sampled paths have residuals here"
     reasons = dict.fromkeys(estimator.uncertain_blocks(path_estimate.threads), deviating)
     if (
-        uncertain_fraction <= _MAX_UNCERTAIN_FRACTION
-        and estimator.mean_residual(path_estimate.threads) > residual - _RELATIVE_TOLERANCE
+        uncertain_fraction <= TOLERANCES.uncertain_fraction
+        and estimator.mean_residual(path_estimate.threads) > residual - TOLERANCES.executions
     ):  # blocks with certain flow remain certain
         unconfirmed = "no statement determines the executions: estimated from sampled paths"
         reasons = {block: reasons.get(block, unconfirmed) for block in range(len(blocks)) if block not in certain}
-    if path_estimate.complete_fraction < MIN_COMPLETE_FRACTION:
+    if path_estimate.complete_fraction < TOLERANCES.complete_fraction:
         incomplete = (
             f"{path_estimate.complete_fraction:.0%} of the sampled warps have complete records and represent the others"
         )
@@ -191,7 +179,7 @@ def _with_path_divergence(
     warps = flow.warps.copy()
     for block, (first, past) in enumerate(estimator.matcher.graph.blocks):
         threads = flow.threads[first]
-        if block not in certain and abs(path_estimate.threads[block] - threads) < _MAX_THREAD_DEVIATION * threads:
+        if block not in certain and abs(path_estimate.threads[block] - threads) < TOLERANCES.thread_deviation * threads:
             warps_per_thread = path_estimate.warps[block] / path_estimate.threads[block]
             warps[first:past] = min(max(threads * warps_per_thread, threads / 32), threads)
     return replace(flow, warps=warps)
@@ -208,19 +196,19 @@ def _prefers_paths(
     """Return whether path sampling is preferred to the flow."""
     path_residual, is_incomplete = (
         estimator.mean_residual(path_estimate.threads),
-        path_estimate.complete_fraction < MIN_COMPLETE_FRACTION,
+        path_estimate.complete_fraction < TOLERANCES.complete_fraction,
     )
     firsts = [first for first, _ in estimator.matcher.graph.blocks]
     if (
         estimator.residuals.excess_convergence(path_estimate.warps)
-        > estimator.residuals.excess_convergence(flow.warps[firsts]) + _MAX_EXCESS_CONVERGENCE
+        > estimator.residuals.excess_convergence(flow.warps[firsts]) + TOLERANCES.excess_convergence
     ):
         estimator.failure = "sampled paths reconverge later than the source"
         return False
     no_better = (
-        path_residual > flow_residual - _RELATIVE_TOLERANCE and path_residual >= flow_residual / 2
+        path_residual > flow_residual - TOLERANCES.executions and path_residual >= flow_residual / 2
     )  # no lower residual than the flow
-    if no_better and uncertain_fraction <= _MAX_UNCERTAIN_FRACTION:
+    if no_better and uncertain_fraction <= TOLERANCES.uncertain_fraction:
         sizes = [past - first for first, past in estimator.matcher.graph.blocks]
         certain_executed = [
             block for block in certain if flow.warps[firsts[block]]
@@ -232,18 +220,18 @@ def _prefers_paths(
             path_estimate.threads, path_estimate.event_counts
         )  # residual due to the sample
         is_unrepresentative = (
-            sample_residual > _RESIDUAL_TOLERANCE or path_residual > flow_residual + _RELATIVE_TOLERANCE
+            sample_residual > TOLERANCES.estimate or path_residual > flow_residual + TOLERANCES.executions
         )
         if (
             is_incomplete
             or is_unrepresentative
-            or deviation > min(_RELATIVE_TOLERANCE, uncertain_fraction) * flow.warps.sum()
+            or deviation > min(TOLERANCES.executions, uncertain_fraction) * flow.warps.sum()
         ):
             return False
     elif (
         no_better
         and estimator.missing_effects(path_estimate.threads)
-        > estimator.missing_effects(flow.threads[firsts]) + _RELATIVE_TOLERANCE
+        > estimator.missing_effects(flow.threads[firsts]) + TOLERANCES.executions
     ):
         estimator.failure = "sampled paths miss effects of the source"
         return False
@@ -327,6 +315,6 @@ def _is_certain(
         places = {matcher.places[n] for n in range(*matcher.graph.blocks[block])} - duplicated
         candidates = [(e.lanes, e.warps) for place in places for e in evidence.statements.get(place, ())]
     return any(
-        abs(t - threads) <= _RELATIVE_TOLERANCE * threads and abs(w - warps) <= _RELATIVE_TOLERANCE * warps
+        abs(t - threads) <= TOLERANCES.executions * threads and abs(w - warps) <= TOLERANCES.executions * warps
         for t, w in candidates
     )

@@ -18,6 +18,7 @@ from ..engines.cuda.sass import Instruction
 from .control_flow import Graph, graph, is_conditional
 from .linear_program import LinearProgram
 from .opcode_classes import CONTROL, EFFECTS, OPERATIONS, access_width
+from .tolerances import TOLERANCES
 
 Floats = npt.NDArray[np.float64]
 Place = tuple[int, ...]
@@ -78,8 +79,8 @@ class FlowEstimate:
 _WEIGHT_COUNTED, _WEIGHT_RECONVERGENCE, _WEIGHT_DIVERGENCE, _COST_DIVERGENCE, _COST_GROUP = 300.0, 0.5, 0.05, 1e-4, 1e-6
 """Weights of constraints: counts of matched loops, above all estimates together; groups after reconvergence equal
 groups at the BSSY; divergence as at the source branch. Costs: of divergence, and of a group."""
-_RELATIVE_TOLERANCE, _MIN_BRANCH_FRACTION = 0.01, 0.75
-"""Tolerance for equal executions. A branch with a lower fraction of the source's executions is one of several copies;
+_MIN_BRANCH_FRACTION = 0.75
+"""A branch with a lower fraction of the source's executions is one of several copies;
 above, it is a rotated loop's test."""
 _WEIGHT_EFFECT, _WEIGHT_OPERATION, _WEIGHT_LINE, _COST_CALL, _COST_INSTRUCTION = 1.0, 0.3, 1e-3, 0.05, 2e-6
 """Weights of constraints relative to expected executions: effects, operations, lines. Costs: of a slow-path call, and
@@ -465,7 +466,7 @@ class _FlowProgram:
             statements = [e for e in self.evidence.statements.get(place, ()) if e.kind == kind]
             expected = sum(e.warps * max(e.size, 1) for e in statements)
             lanes = sum(e.lanes * max(e.size, 1) for e in statements)
-            is_reduced = sum(n * threads[block] for block, n in blocks.items()) < (1 - _RELATIVE_TOLERANCE) * lanes
+            is_reduced = sum(n * threads[block] for block, n in blocks.items()) < (1 - TOLERANCES.executions) * lanes
             if expected and not is_reduced and (place, kind) not in predicated:
                 unit = max(blocks.values())
                 yield {block: n / unit for block, n in blocks.items()}, expected / unit
@@ -474,7 +475,7 @@ class _FlowProgram:
         """Yield known warp executions of a block with weights."""
         if (
             block in self.counted.blocks
-            and abs(threads - self.counted.blocks[block][0]) <= _RELATIVE_TOLERANCE * threads
+            and abs(threads - self.counted.blocks[block][0]) <= TOLERANCES.executions * threads
         ):
             yield self.counted.blocks[block][1], _WEIGHT_COUNTED
             return
@@ -482,7 +483,7 @@ class _FlowProgram:
         for n in range(*self.graph.blocks[block]):
             effects = self._implemented_statements(n)
             for e in effects or self.evidence.statements.get(self.places[n], []):
-                if e.lanes and abs(e.lanes - threads) <= _RELATIVE_TOLERANCE * threads:
+                if e.lanes and abs(e.lanes - threads) <= TOLERANCES.executions * threads:
                     votes[e.warps] += 10 if effects else 1
         if votes:
             warps, most = max(votes.items(), key=lambda vote: vote[1])

@@ -20,14 +20,13 @@ from .kernel_launches import KernelLaunches
 from .lane_accesses import shared_branch_accesses
 from .opcode_classes import EFFECTS, access_width
 from .shared_cas_loops import RetryCost
-from .site_traffic import EXECUTION_TOLERANCE, AccessDifference, SiteAccesses, TrafficSums, access_text, is_close
+from .site_traffic import AccessDifference, SiteAccesses, TrafficSums, access_text, is_close
 from .source_statements import Place, Statement
+from .tolerances import TOLERANCES
 
 _COLUMNS = {"requests": REQUESTS, "sectors": SECTORS, "wavefronts": WAVEFRONTS, "conflicts": CONFLICTS}
 _VOTE_OPCODES, _LEADER_OPCODES = {"VOTE", "VOTEU"}, {"FLO", "UFLO", "POPC", "UPOPC"}
 """Opcodes of warp aggregation: the vote, and the choice of a leader."""
-_LANE_TOLERANCE = 0.001
-"""Tolerance for equal executions of the solver."""
 Accesses = dict[tuple[Place, str], list[Statement]]
 
 
@@ -313,7 +312,7 @@ def _merge_unmatched(
             arms = shared_branch_accesses([*accesses[at, kind], *unmatched], chosen) and is_close(
                 lanes, sum(one.lanes for one in unmatched)
             )
-            if by_access[at, kind] and (more >= (1 - EXECUTION_TOLERANCE) * warps or arms):
+            if by_access[at, kind] and (more >= (1 - TOLERANCES.executions) * warps or arms):
                 accesses[at, kind] = accesses[at, kind] + accesses.pop((place, kind))
                 break
 
@@ -364,8 +363,8 @@ def _differs(statements: Sequence[Statement], compiled: Sequence[InstructionCoun
     size = statements[0].site.size
     return (
         any(one.instruction.predicate or one.uncertainty or access_width(one.instruction) != size for one in compiled)
-        or not is_close(sum(one.warps for one in compiled), warps, _LANE_TOLERANCE)
-        or not is_close(sum(one.threads for one in compiled), lanes, _LANE_TOLERANCE)
+        or not is_close(sum(one.warps for one in compiled), warps, TOLERANCES.lanes)
+        or not is_close(sum(one.threads for one in compiled), lanes, TOLERANCES.lanes)
     )
 
 

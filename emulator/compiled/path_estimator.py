@@ -24,6 +24,7 @@ from .reconvergence import Counts, LanePath, WarpReconvergence
 from .replay import DecisionReplay, RecordedDecisions, ReplayError, WarpName, WarpTrace
 from .residuals import Residuals
 from .sample_weights import calibrate
+from .tolerances import TOLERANCES
 from .uniformity import Uniformity
 
 MAX_WARPS = 128
@@ -34,10 +35,6 @@ MIN_WARPS = 8
 """Warps in a valid sample, at least."""
 PILOT_WARPS = 4
 """Warps searched first, to decide uniform branches."""
-MIN_COMPLETE_FRACTION = 0.9
-"""Fraction of sampled warps with complete records from which on no reservation is reported."""
-RELATIVE_TOLERANCE = 0.02
-"""Tolerance for equal execution counts."""
 
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -81,8 +78,8 @@ class PathEstimator:
         return _mean_or_zero(self.residuals.by_feature(threads)[self.residuals.mandatory])
 
     def uncertain_blocks(self, threads: Floats) -> list[int]:
-        """Return the blocks with a feature of residual above RELATIVE_TOLERANCE."""
-        features = np.flatnonzero(self.residuals.by_feature(threads) > RELATIVE_TOLERANCE)
+        """Return the blocks with a feature of residual above TOLERANCES.residual."""
+        features = np.flatnonzero(self.residuals.by_feature(threads) > TOLERANCES.residual)
         return sorted(
             {
                 block

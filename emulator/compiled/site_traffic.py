@@ -11,9 +11,8 @@ from .instruction_counts import InstructionCount
 from .opcode_classes import access_width, phases_of
 from .shared_cas_loops import RetryCost
 from .source_statements import Place, Statement
+from .tolerances import TOLERANCES
 
-EXECUTION_TOLERANCE = 0.01
-"""Tolerance for equal executions of path sampling."""
 _SECTOR_BYTES, _MIN_SECTOR_EFFICIENCY = 32, 0.9
 """Bytes of a sector; minimal used fraction of sectors from which lanes are assumed not to share any."""
 
@@ -91,7 +90,7 @@ class SiteAccesses:
         predicated, is_load = any(one.instruction.predicate for one in compiled), self.kind.endswith("load")
         source_bytes = sum(one.lanes for one in self.statements) * self.size
         moved_bytes = sum(one.threads * access_width(one.instruction) for one in compiled)
-        excess = moved_bytes > (1 + EXECUTION_TOLERANCE) * source_bytes and (predicated or not is_load)
+        excess = moved_bytes > (1 + TOLERANCES.executions) * source_bytes and (predicated or not is_load)
         uncertain = any(one.uncertainty for one in compiled) and not (is_load and moved_bytes < source_bytes / 2)
         return excess or (predicated and executed >= self.warps) or uncertain
 
@@ -176,5 +175,5 @@ def access_text(n: int, kind: str) -> str:
     return f"a {name}" if n == 1 else f"{n} {name}s"
 
 
-def is_close(a: float, b: float, tolerance: float = EXECUTION_TOLERANCE) -> bool:
+def is_close(a: float, b: float, tolerance: float = TOLERANCES.executions) -> bool:
     return abs(a - b) <= tolerance * b
