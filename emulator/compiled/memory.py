@@ -54,7 +54,9 @@ def memory_of(
     compiled = _by_access(instructions, accesses, launched.statements.deciding_arm)
     _merge_by_line(accesses, compiled)
     one_lane = _warp_aggregated(launched, instructions, compiled)
-    exact = _exact_traffic(accesses, {key: of for key, of in compiled.items() if key not in one_lane}, accessed)
+    exact = _exact_traffic(
+        accesses, {key: located for key, located in compiled.items() if key not in one_lane}, accessed
+    )
     if match_arrays:
         _match_arrays(accesses, compiled, accessed)
     counters, differences = TrafficSums(), list[AccessDifference]()
@@ -67,16 +69,16 @@ def memory_of(
             differences.append(counters.add_retries(place, statements, retry_costs[place]))
             continue
         cost = {what: float(launched.counts[numbers, column].sum()) for what, column in _COLUMNS.items()}
-        found = compiled.get(key)
-        sites = [accessed.sites_by_offset.get(one.instruction.offset, tuple(numbers)) for one in found or ()]
-        pairs = list(zip(found or (), sites, strict=True))
-        if found is None or (found and kind.endswith("load")):
+        located = compiled.get(key)
+        sites = [accessed.sites_by_offset.get(one.instruction.offset, tuple(numbers)) for one in located or ()]
+        pairs = list(zip(located or (), sites, strict=True))
+        if located is None or (located and kind.endswith("load")):
             eliminated |= set(numbers) - {number for one, each in pairs for number in each if one.warps}
         sites_by_offset |= {one.instruction.offset: each for one, each in pairs}
-        site = SiteAccesses(place, kind, statements, found, cost, key in one_lane, exact.get(key))
+        site = SiteAccesses(place, kind, statements, located, cost, key in one_lane, exact.get(key))
         traffic, difference = site.traffic()
         if difference is not None:
-            if found is None and (merged := _merged_with(statements, accesses, compiled)) is not None:
+            if located is None and (merged := _merged_with(statements, accesses, compiled)) is not None:
                 difference = replace(difference, what=merged)
             differences.append(difference)
         counters.add(site, traffic)
@@ -109,10 +111,10 @@ def _match_arrays(
     accesses: Accesses, compiled: Mapping[tuple[Place, str], list[InstructionCount]], accessed: AccessAttribution
 ) -> None:
     """Let `accessed` record the sites of each load, where a line loads several arrays."""
-    for key, of in compiled.items():
-        arrays = {one.site.array for one in accesses[key]} if key[1] == "global_load" and of else set()
-        if len(arrays) > 1 and of[0].instruction.offset not in accessed.sites_by_offset:
-            accessed.costs(accesses[key], of)
+    for key, loads in compiled.items():
+        arrays = {one.site.array for one in accesses[key]} if key[1] == "global_load" and loads else set()
+        if len(arrays) > 1 and loads[0].instruction.offset not in accessed.sites_by_offset:
+            accessed.costs(accesses[key], loads)
 
 
 def _add_tables(counters: dict[str, float], instructions: Sequence[InstructionCount]) -> Iterator[AccessDifference]:

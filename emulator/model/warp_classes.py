@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.control_flow import Graph
-from ..compiled.linear_program import LinearProgram
 from ..compiled.loop_counters import bounded_loops
 from ..compiled.source_statements import SourceStatements, Statement
 from ..profiler.warp_decisions import ENTRIES, EXECUTIONS, FALSE_COUNT, ITERATIONS, TRUE_COUNT, WarpDecisions
+from .branch_profiles import branch_profile, convergence_of, unreachable_convergence
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,12 +28,6 @@ CLASSES = 16
 """Maximal number of classes."""
 _RELATIVE_TOLERANCE = 0.02
 """Tolerance for equal executions."""
-_TIE_TOLERANCE = 0.05
-"""Relative difference of a loop's exit and back edge up to which it has two trips in all warps."""
-_TRIP_COST = 0.01
-"""Cost of a loop trip, relative to a residual execution."""
-_DIVERGENCE_COST = 0.02
-"""Cost of divergence, relative to a residual execution."""
 _MAX_COMPILED_LOOPS = 3
 """Compiled loops of a source loop unrolled in two stages; more are copies of the loop."""
 _MAX_DEVIATION = 0.01
@@ -102,58 +96,41 @@ def classify_warps(
     )
     _assign_preheaders(graph, mean_executions, list_of_block, unrolled_lists, list_sets, mean)
     gated = _gate_unrolled_blocks(graph, mean_executions, list_of_block, unrolled_lists, list_sets, visits)
-    weights = np.bincount(
-        list_of_block, mean_executions * sizes, len(list_sets)
-    )  # instructions of the average warp by list
+    weights = np.bincount(list_of_block, mean_executions * sizes, len(list_sets))  # of the average warp, by list
     per_list = np.where(mean > 0, weights / np.maximum(mean, 1e-300), 0.0)
     class_by_divergence = _median_cut(visits * per_list, _MAX_DEVIATION * float(weights.sum()))
     class_of = np.zeros_like(class_by_divergence) if tickets else class_by_divergence
-    profiles, executions_by_class, reachable = (
-        [],
-        [],
-        [graph.reachable_from(block) for block in range(len(graph.blocks))],
-    )
-    ordered = _dominance_order(graph)
-    convergence_of_block = [_convergence_of(graph, block, reachable) for block in range(len(graph.blocks))]
+    reachable = [graph.reachable_from(block) for block in range(len(graph.blocks))]
+    convergence = [convergence_of(graph, block, reachable) for block in range(len(graph.blocks))]
+    ordered, profiles, executions_by_class = _dominance_order(graph), [], []
     for class_number in range(int(class_of.max()) + 1):
-        share: Floats = np.where(
-            mean > 0, visits[class_of == class_number].mean(axis=0) / np.maximum(mean, 1e-300), 1.0
-        )[list_of_block]
+        in_class = class_of == class_number
+        relative_visits = visits[in_class].mean(axis=0) / np.maximum(mean, 1e-300)
+        share: Floats = np.where(mean > 0, relative_visits, 1.0)[list_of_block]
         for block, by_warp in gated.items():
-            share[block] = by_warp[class_of == class_number].mean() / by_warp.mean()
+            share[block] = by_warp[in_class].mean() / by_warp.mean()
         executed = _cap_by_dominator(graph, mean_executions, mean_executions * share, ordered)
         relative = np.divide(executed, mean_executions, out=share, where=mean_executions > 0)
-        profiles.append(_branch_profile(graph, merged * relative, reachable, convergence_of_block))
+        profiles.append(branch_profile(graph, merged * relative, reachable, convergence))
         executions_by_class.append(executed)
-    blocks, minority_shares, divergent_shares, exit_counters = (
-        np.array(found) for found in zip(*profiles, strict=True)
-    )
-    executed = np.array(executions_by_class)
-    convergence_blocks = np.array([graph.is_convergence_point(block) for block in range(len(graph.blocks))])
-    work = (visits * per_list).sum(axis=1)
-    longest_warp = int(work.argmax())
-    longest = (
-        int(class_of[longest_warp]),
-        max(1.0, float(work[longest_warp] / max(work[class_of == class_of[longest_warp]].mean(), 1e-300))),
-    )
+    tables = tuple(np.array(table) for table in zip(*profiles, strict=True))
+    executed, work = np.array(executions_by_class), (visits * per_list).sum(axis=1)
     warps_in_class: Floats = np.bincount(class_of).astype(np.float64) * (grid / len(traced_blocks))
     return WarpClasses(
-        blocks,
-        minority_shares,
-        divergent_shares,
-        exit_counters,
-        _unreachable_convergence(graph),
-        convergence_blocks,
-        executed @ sizes,
-        executed,
-        warps_in_class,
-        (0, 1.0) if tickets else longest,
-        traced_blocks,
+        *tables, unreachable_convergence(graph),
+        np.array([graph.is_convergence_point(block) for block in range(len(graph.blocks))]), executed @ sizes, executed,
+        warps_in_class, (0, 1.0) if tickets else _longest_warp(work, class_of), traced_blocks,
         class_of.reshape(len(traced_blocks), warps),
-    )
+    )  # fmt: skip
 
 
-# ------------------------------------------------------------------ statement lists
+def _longest_warp(work: Floats, class_of: Words) -> tuple[int, float]:
+    """Return the class of the warp with most work, and its work relative to the mean of the class."""
+    longest = int(work.argmax())
+    mean = max(work[class_of == class_of[longest]].mean(), 1e-300)
+    return int(class_of[longest]), max(1.0, float(work[longest] / mean))
+
+
 def _assign_lists(
     graph: Graph, mean_executions: Floats, numbers: Sequence[int], has_no_line: Sequence[bool], mean_visits: Floats
 ) -> tuple[Words, dict[int, int]]:
@@ -398,106 +375,3 @@ def _median_cut(points: Floats, max_deviation: float) -> Words:
 
 
 # ------------------------------------------------------------------ branch profiles
-def _branch_profile(
-    whole: Graph, executions: Floats, reachable: Sequence[set[int]], convergence_of_block: Sequence[int]
-) -> tuple[Words, Floats, Floats, Words]:
-    """Return successors, minority and divergent probabilities, and exit counters of each block.
-
-    Edge flows are fitted to block executions by a linear program; divergence adds flow, reconvergence removes it. Ties
-    prefer loop entries over trips, and convergence. Calls are skipped. reachable: by block; convergence_of: by block.
-    """
-    program, count = LinearProgram(), len(whole.blocks)
-    weights = 1 / np.sqrt(np.maximum(executions, 1e-6 * max(1.0, float(executions.max(initial=1.0)))))
-    arriving, leaving = (list[dict[int, float]](defaultdict(float) for _ in range(count)) for _ in range(2))
-    out: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    trip_costs: dict[int, float] = defaultdict(float)  # cost of trips of loops behind a block
-    for source, target in [
-        *((e.source, e.target) for e in whole.edges if e.kind != "call"),
-        *((b, -1) for b in whole.exits),
-    ]:
-        if 0 <= target <= source:
-            trip_costs[source] += _TRIP_COST * weights[target]
-        edge_variable = program.variable(_TRIP_COST * weights[target] if 0 <= target <= source else 0.0)
-        out[source].append((edge_variable, target))
-        leaving[source][edge_variable] += 1.0
-        if target >= 0:
-            arriving[target][edge_variable] += 1.0
-    divergence_variable = dict[int, int]()
-    for block, onward in enumerate(whole.successors):
-        never_reconverges = len(set(onward)) == 2 and not reachable[onward[0]] & reachable[onward[1]]
-        if never_reconverges or (len(set(onward)) == 2 and convergence_of_block[block] >= 0):
-            divergence_variable[block] = program.variable(_DIVERGENCE_COST * weights[block] + trip_costs[block])
-            leaving[block][divergence_variable[block]] += 1.0
-            for target in onward:
-                arriving[target][divergence_variable[block]] += 1.0
-            if convergence_of_block[block] >= 0:
-                arriving[convergence_of_block[block]][divergence_variable[block]] -= 1.0
-    for block in range(count):
-        program.soft_equal(
-            arriving[block], executions[block] * (block > 0 or bool(arriving[0])), weights[block], weights[block]
-        )
-        program.soft_equal(leaving[block], executions[block], weights[block], weights[block])
-    flows = program.solve()
-    blocks = np.full((count, 5), -1, np.int64)
-    minority_shares, divergent_shares, exit_counters = np.zeros(count), np.zeros(count), np.full(count, -1)
-    first_exit: dict[int, int] = {}  # first exiting block by loop header
-    for block, (first, past) in enumerate(whole.blocks):
-        blocks[block, :2] = first, past
-        enclosing = whole.enclosing_loops(block)
-        inside = enclosing[0].body if enclosing else frozenset[int]()
-        outgoing = [(float(flows[edge_variable]), target in inside, target) for edge_variable, target in out[block]]
-        max_flow = max((flow for flow, _, _ in outgoing), default=0.0)
-        outgoing.sort(
-            key=lambda one: (one[0] >= (1 - _TIE_TOLERANCE) * max_flow, one[1] == (max_flow > 0), one[0]), reverse=True
-        )
-        exits = [(flow, target) for flow, _, target in outgoing[:2]]  # loops with a tie take the back edge first
-        if exits:
-            blocks[block, 2] = exits[0][1]
-        if len(exits) == 2:
-            blocks[block, 3] = exits[1][1]
-            blocks[block, 4] = convergence_of_block[block]
-            diverged = float(flows[divergence_variable[block]]) if block in divergence_variable else 0.0
-            total = exits[0][0] + exits[1][0] + diverged
-            minority_shares[block], divergent_shares[block] = (
-                (exits[1][0] / total, diverged / total) if total else (0.0, 0.0)
-            )
-            exited = [loop for loop in enclosing if exits[0][1] in loop.body and exits[1][1] not in loop.body]
-            if exited:
-                exit_counters[block] = first_exit.setdefault(exited[0].header, block)
-            elif 0 <= exits[0][1] <= block:
-                exit_counters[block] = block
-    return blocks, minority_shares, divergent_shares, exit_counters
-
-
-def _unreachable_convergence(whole: Graph) -> npt.NDArray[np.bool_]:
-    """Return `WarpClasses.unreachable_convergence`."""
-    result = np.zeros((len(whole.blocks), len(whole.blocks) + 1), np.bool_)
-    for convergence, setup in whole.bssy_block.items():
-        reaching, worklist = {convergence}, [convergence]
-        while worklist:
-            before = {block for block in whole.predecessors[worklist.pop()] if block not in reaching}
-            reaching |= before
-            worklist += before - {setup}
-        result[:, convergence + 1] = True
-        result[list(reaching), convergence + 1] = False
-    return result
-
-
-def _convergence_of(whole: Graph, block: int, reachable: Sequence[set[int]]) -> int:
-    """Return the convergence point of lanes that diverge at a block: the innermost BSYNC reachable from all successors,
-    else a barrier; -1 for none."""
-    enclosing = [
-        (setup, convergence)
-        for convergence, setup in whole.bssy_block.items()
-        if whole.dominates(setup, block) and not whole.dominates(convergence, block)
-    ]
-    innermost_first = sorted(enclosing, key=lambda one: -sum(whole.dominates(other, one[0]) for other, _ in enclosing))
-    for _, convergence in innermost_first:
-        if all(convergence in reachable[onward] for onward in whole.successors[block]):
-            return convergence
-    if enclosing:
-        return -1
-    block_after = whole.postdominators[block]
-    while block_after is not None and not whole.is_barrier(block_after):
-        block_after = whole.postdominators[block_after]
-    return -1 if block_after is None else block_after

@@ -79,7 +79,7 @@ SWITCHES: tuple[Switch, ...] = (
     # memory
     _rule("accesses of lanes", NOTHING, ACCESSES + "costs"),
     _rule("accesses: sampled population", _always(lambda: np.ones(3)), ACCESSES + "_population_factors"),
-    _rule("accesses: arranged by address", NOTHING, "compiled.lane_accesses:ArrangementCache.arrange"),
+    _rule("accesses: arranged by address", NOTHING, "compiled.alignment:ArrangementCache.arrange"),
     _rule("memory: merged accesses", NOTHING, MEMORY + "_merge_unmatched"),
     _rule("memory: warp aggregation", NO_NAMES, MEMORY + "_aggregating_places"),
     # time model
@@ -107,7 +107,7 @@ SWITCHES: tuple[Switch, ...] = (
     _rule(
         "classes: unreachable convergence",
         lambda graph: np.zeros((len(graph.blocks), len(graph.blocks) + 1), np.bool_),
-        CLASSES + "_unreachable_convergence",
+        CLASSES + "unreachable_convergence",
     ),
     _rule(
         "most loaded SM",
