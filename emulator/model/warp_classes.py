@@ -101,7 +101,7 @@ def classify_warps(
     class_by_divergence = _median_cut(visits * per_list, _MAX_DEVIATION * float(weights.sum()))
     class_of = np.zeros_like(class_by_divergence) if tickets else class_by_divergence
     reachable = [graph.reachable_from(block) for block in range(len(graph.blocks))]
-    convergence = [convergence_of(graph, block, reachable) for block in range(len(graph.blocks))]
+    convergence_blocks = [convergence_of(graph, block, reachable) for block in range(len(graph.blocks))]
     ordered, profiles, executions_by_class = _dominance_order(graph), [], []
     for class_number in range(int(class_of.max()) + 1):
         in_class = class_of == class_number
@@ -111,13 +111,15 @@ def classify_warps(
             share[block] = by_warp[in_class].mean() / by_warp.mean()
         executed = _cap_by_dominator(graph, mean_executions, mean_executions * share, ordered)
         relative = np.divide(executed, mean_executions, out=share, where=mean_executions > 0)
-        profiles.append(branch_profile(graph, merged * relative, reachable, convergence))
+        profiles.append(branch_profile(graph, merged * relative, reachable, convergence_blocks))
         executions_by_class.append(executed)
-    tables = tuple(np.array(table) for table in zip(*profiles, strict=True))
+    blocks, minority_shares, divergent_shares, exit_counters = (
+        np.array(table) for table in zip(*profiles, strict=True)
+    )
     executed, work = np.array(executions_by_class), (visits * per_list).sum(axis=1)
     warps_in_class: Floats = np.bincount(class_of).astype(np.float64) * (grid / len(traced_blocks))
     return WarpClasses(
-        *tables, unreachable_convergence(graph),
+        blocks, minority_shares, divergent_shares, exit_counters, unreachable_convergence(graph),
         np.array([graph.is_convergence_point(block) for block in range(len(graph.blocks))]), executed @ sizes, executed,
         warps_in_class, (0, 1.0) if tickets else _longest_warp(work, class_of), traced_blocks,
         class_of.reshape(len(traced_blocks), warps),
