@@ -168,9 +168,11 @@ def constant(cursor: Any) -> int | float | None:
         lib.clang_EvalResult_dispose(result)
 
 
-def is_instance(function: Any) -> bool:
-    """Return whether a function is an instance of a template."""
-    lib, module = _library(), cindex()
-    return not lib.clang_equalCursors(
-        lib.clang_getSpecializedCursorTemplate(function), module.conf.lib.clang_getNullCursor()
-    )
+def template_of(function: Any) -> Any | None:
+    """Return the template of which a function is an instance."""
+    lib = _library()
+    template = lib.clang_getSpecializedCursorTemplate(function)
+    if lib.clang_equalCursors(template, lib.clang_getNullCursor()):
+        return None
+    template._tu = function._tu
+    return template.get_definition() or template

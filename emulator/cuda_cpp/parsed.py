@@ -121,6 +121,8 @@ def _call_closure(kinds: Any, kernel: Any) -> list[Any]:
         for entry in pending.pop().walk_preorder():
             called = entry.referenced if entry.kind == kinds.CALL_EXPR else None
             definition = None if called is None or called.kind == kinds.VAR_DECL else called.get_definition()
+            if called is not None and definition is None:  # errors prevent an instance of a template
+                definition = clang.template_of(called)
             if definition is not None and definition.hash not in results:
                 results[definition.hash] = definition
                 pending.append(definition)

@@ -9,7 +9,7 @@ from . import clang
 from .places import SourceText
 from .reading_expressions import REFUSED, ExpressionReader
 from .tree import Function, Kind, Node, Variable
-from .types import ArrayType, CType, RecordType
+from .types import ArrayType, CType, PointerType, RecordType
 
 _INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 _UNROLL = re.compile(
@@ -99,7 +99,10 @@ class Reader(ExpressionReader):
         )  # fmt: skip
         if static and place == "local":
             raise self.refuse(definition, f"{spelling} is a static variable of a function: not supported")
-        entry = Variable(spelling, self.object_type(definition), self.span(definition), place)
+        type = self.object_type(definition)
+        if place == "parameter" and isinstance(type, ArrayType) and not self.types.is_reference(definition.type):
+            type = PointerType(type.element)  # libclang shows an array in instances of templates
+        entry = Variable(spelling, type, self.span(definition), place)
         self.variables[key] = entry
         entry.reference = self.types.is_reference(definition.type)
         entry.fixed, entry.volatile = fixed, volatile

@@ -149,6 +149,8 @@ class ExpressionReader:
         type = self.type(cursor)
         if type == operand.type or operand.kind in ("lambda", "text"):
             return operand
+        if isinstance(type, ArrayType) and operand.type == PointerType(type.element):
+            return operand  # a parameter that is declared as an array, in an instance of a template
         sign = "decay" if isinstance(operand.type, ArrayType) and isinstance(type, PointerType) else ""
         return self._folded(cursor, Node("cast", self.span(cursor), type, (operand,), sign))
 
@@ -223,9 +225,8 @@ class ExpressionReader:
         called, kinds = cursor.referenced, self.kinds
         arguments = list(cursor.get_arguments())
         if called is None or called.kind in (kinds.VAR_DECL, kinds.PARM_DECL, kinds.FIELD_DECL):
-            raise self.refuse(
-                cursor, "the called function is not known at compile time: function pointers are not supported"
-            )
+            name = cursor.spelling or self.source.text_of(cursor).partition("(")[0].strip()
+            raise self.refuse(cursor, f"{name} is not a function that is known here: function pointers and textures are not supported")
         if called.kind == kinds.CONSTRUCTOR:
             return self._construction(cursor, called, arguments)
         owner = None

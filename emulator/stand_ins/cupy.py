@@ -31,6 +31,10 @@ class ndarray(np.ndarray):
         self[...] = array
 
     @property
+    def __cuda_array_interface__(self) -> Any:
+        return self.__array_interface__
+
+    @property
     def data(self) -> Any:
         return SimpleNamespace(ptr=self.ctypes.data)
 

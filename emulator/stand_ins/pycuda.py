@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ class DeviceAllocation:
 
     def free(self) -> None:
         MEMORY.free(self.address)
+
+    def __del__(self) -> None:
+        MEMORY.blocks.pop(self.address, None)
 
     def __int__(self) -> int:
         return self.address
@@ -68,6 +71,7 @@ class Function:
     def __call__(self, *args: Any, block: Any, grid: Any = (1, 1), shared: int = 0, **options: Any) -> float | None:
         """Launch the kernel. Return the seconds with time_kernel=True."""
         start = time.perf_counter()
+        args = tuple(InOut(arg) if hasattr(arg, "__cuda_array_interface__") else arg for arg in args)
         handlers = [(arg, DeviceAllocation(arg.array.nbytes)) for arg in args if isinstance(arg, ArgumentHandler)]
         addresses = {id(arg): allocation for arg, allocation in handlers}
         for arg, allocation in handlers:
@@ -181,16 +185,35 @@ class GPUArray:
         memcpy_dtoh(ary, self.gpudata)
         return ary
 
+    def fill(self, value: Any, **options: Any) -> GPUArray:
+        self.set(np.full(self.shape, value, self.dtype))
+        return self
+
+    def copy(self) -> GPUArray:
+        return to_gpu(self.get())
+
+    def reshape(self, *shape: Any) -> GPUArray:
+        return to_gpu(self.get().reshape(*shape))
+
+    def astype(self, dtype: Any) -> GPUArray:
+        return to_gpu(self.get().astype(dtype))
+
+    def __repr__(self) -> str:
+        return repr(self.get())
+
+    __str__ = __repr__
+
     def set(self, array: Any, **options: Any) -> None:
         memcpy_htod(self.gpudata, np.asarray(array, self.dtype))
 
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __setitem__(self, index: Any, value: Any) -> None:
+        MEMORY.section(self.ptr, self.nbytes).view(self.dtype).reshape(self.shape)[index] = value
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__array"):  # NumPy must not read it silently
-            raise AttributeError(name)
-        raise LaunchError(f"GPUArray.{name} is not emulated")
+        raise AttributeError(f"GPUArray.{name} is not emulated")
 
 
 def _operator(name: str) -> Callable[..., Any]:
@@ -229,7 +252,7 @@ def to_gpu(array: Any, *args: Any, **options: Any) -> GPUArray:
 def _filled(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     def create(*args: Any, **options: Any) -> GPUArray:
         inputs = [one.get() if isinstance(one, GPUArray) else one for one in args]
-        return to_gpu(make(*inputs, **{key: value for key, value in options.items() if key == "dtype"}))
+        return to_gpu(make(*inputs, **{key: value for key, value in options.items() if key in ("shape", "dtype")}))
 
     return create
 
@@ -271,6 +294,16 @@ class Inert:
         return lambda *args, **options: None
 
 
+ATTRIBUTES = {
+    "CLOCK_RATE": 1_980_000, "COMPUTE_CAPABILITY_MAJOR": 9, "COMPUTE_CAPABILITY_MINOR": 0, "CONCURRENT_KERNELS": 1,
+    "GLOBAL_MEMORY_BUS_WIDTH": 5_120, "L2_CACHE_SIZE": 50 << 20, "MAX_BLOCK_DIM_X": 1_024, "MAX_BLOCK_DIM_Y": 1_024,
+    "MAX_BLOCK_DIM_Z": 64, "MAX_GRID_DIM_X": (1 << 31) - 1, "MAX_GRID_DIM_Y": 65_535, "MAX_GRID_DIM_Z": 65_535,
+    "MAX_REGISTERS_PER_BLOCK": 65_536, "MAX_SHARED_MEMORY_PER_BLOCK": 49_152, "MAX_THREADS_PER_BLOCK": 1_024,
+    "MAX_THREADS_PER_MULTIPROCESSOR": 2_048, "MULTIPROCESSOR_COUNT": 132, "TOTAL_CONSTANT_MEMORY": 65_536, "WARP_SIZE": 32,
+}  # fmt: skip
+"""Attributes of the emulated device, those of an H100."""
+
+
 class Device(Inert):
     """The emulated device."""
 
@@ -290,6 +323,15 @@ class Device(Inert):
     def compute_capability(self) -> tuple[int, int]:
         return 9, 0
 
+    def total_memory(self) -> int:
+        return 1 << 34
+
+    def get_attributes(self) -> dict[str, int]:
+        return dict(ATTRIBUTES)
+
+    def get_attribute(self, name: str) -> int:
+        return ATTRIBUTES[name]
+
 
 class Context(Inert):
     @staticmethod
@@ -307,8 +349,25 @@ class Error(Exception):
     """PyCUDA's base class of errors."""
 
 
+class _Pool:
+    """A pool of device memory; freed blocks are not kept."""
+
+    allocate = DeviceAllocation
+
+    def free_held(self) -> None: ...
+
+    stop_holding = free_held
+
+
+class _HostPool(_Pool):
+    def allocate(self, shape: Any, dtype: Any) -> Any:  # type: ignore[override]
+        return np.empty(shape, dtype)
+
+
 def modules() -> dict[str, ModuleType]:
     """Return the modules of PyCUDA by name."""
+    from . import pycuda_kernels  # late: it uses this module
+
     driver: dict[str, Any] = {
         "In": In, "Out": Out, "InOut": InOut, "ArgumentHandler": ArgumentHandler, "DeviceAllocation": DeviceAllocation,
         "mem_alloc": DeviceAllocation, "mem_alloc_like": lambda array: DeviceAllocation(array.nbytes),
@@ -321,13 +380,14 @@ def modules() -> dict[str, ModuleType]:
         "pagelocked_zeros": lambda shape, dtype, *args, **options: np.zeros(shape, dtype),
         "Stream": Inert, "Event": Event, "Context": Context, "Device": Device, "init": lambda flags=0: None,
         "get_version": lambda: (12, 8, 0), "Error": Error, "LogicError": Error, "LaunchError": LaunchError,
-        "func_cache": Inert(), "ctx_flags": Inert(), "Function": Function, "mem_get_info": lambda: (1 << 34, 1 << 34),
+        "device_attribute": SimpleNamespace(**{name: name for name in ATTRIBUTES}), "func_cache": Inert(), "ctx_flags": Inert(), "Function": Function, "mem_get_info": lambda: (1 << 34, 1 << 34),
     }  # fmt: skip
     gpuarray: dict[str, Any] = {
         "GPUArray": GPUArray, "to_gpu": to_gpu, "to_gpu_async": to_gpu, "empty": GPUArray,
         "zeros": _filled(np.zeros), "ones": _filled(np.ones), "arange": _filled(np.arange),
         "empty_like": lambda other: GPUArray(other.shape, other.dtype), "zeros_like": _filled(np.zeros_like),
     }  # fmt: skip
+    gpuarray["vec"] = SimpleNamespace(**pycuda_kernels.vectors())
     contents: dict[str, dict[str, Any]] = {
         "pycuda": {"VERSION": (2025, 1), "VERSION_TEXT": "2025.1"},
         "pycuda.driver": driver,
@@ -337,10 +397,14 @@ def modules() -> dict[str, ModuleType]:
         "pycuda.gpuarray": gpuarray,
         "pycuda.tools": {
             "DeviceData": Inert,
+            "DeviceMemoryPool": _Pool,
+            "PageLockedMemoryPool": _HostPool,
+            "dtype_to_ctype": pycuda_kernels.ctype,
             "make_default_context": lambda: Inert(),
             "clear_context_caches": lambda: None,
             "context_dependent_memoize": cache,
         },
+        **pycuda_kernels.modules(),
     }
     result = {}
     for name, values in contents.items():

@@ -1,5 +1,6 @@
 // Complex numbers of CuPy, PyCUDA and Thrust.
-#pragma once
+#ifndef SIMTBED_COMPLEX_H  // the file has several names
+#define SIMTBED_COMPLEX_H
 template <class T> struct alignas(2 * sizeof(T)) simtbed_complex {
     typedef T value_type;
     T re, im;
@@ -12,6 +13,7 @@ template <class T> struct alignas(2 * sizeof(T)) simtbed_complex {
     SIMTBED_INTRINSIC void imag(T value) { im = value; }
     SIMTBED_INTRINSIC simtbed_complex &operator+=(const simtbed_complex &b) { re += b.re; im += b.im; return *this; }
     SIMTBED_INTRINSIC simtbed_complex &operator-=(const simtbed_complex &b) { re -= b.re; im -= b.im; return *this; }
+    SIMTBED_INTRINSIC simtbed_complex &operator/=(const simtbed_complex &b) { return *this = *this / b; }
     SIMTBED_INTRINSIC simtbed_complex &operator*=(const simtbed_complex &b) {
         T product = re * b.re - im * b.im;
         im = re * b.im + im * b.re;
@@ -30,9 +32,42 @@ template <class T> struct alignas(2 * sizeof(T)) simtbed_complex {
     SIMTBED_INLINE T real(const simtbed_complex<T> &z) { return z.re; } \
     SIMTBED_INLINE T imag(const simtbed_complex<T> &z) { return z.im; } \
     SIMTBED_INLINE T norm(const simtbed_complex<T> &z) { return z.re * z.re + z.im * z.im; } \
-    SIMTBED_INLINE simtbed_complex<T> conj(const simtbed_complex<T> &z) { return simtbed_complex<T>(z.re, -z.im); }
+    SIMTBED_INLINE simtbed_complex<T> conj(const simtbed_complex<T> &z) { return simtbed_complex<T>(z.re, -z.im); } \
+    SIMTBED_INLINE simtbed_complex<T> operator/(const simtbed_complex<T> &a, const simtbed_complex<T> &b) { \
+        T scale = 1 / (fabs(b.re) + fabs(b.im)), x = b.re * scale, y = b.im * scale, u = a.re * scale, v = a.im * scale; \
+        T factor = 1 / (x * x + y * y); \
+        return simtbed_complex<T>((u * x + v * y) * factor, (v * x - u * y) * factor); } \
+    SIMTBED_INLINE T abs(const simtbed_complex<T> &z) { return hypot(z.re, z.im); } \
+    SIMTBED_INLINE T arg(const simtbed_complex<T> &z) { return atan2(z.im, z.re); } \
+    SIMTBED_INLINE simtbed_complex<T> polar(const T &r, const T &phi = T()) { return simtbed_complex<T>(r * cos(phi), r * sin(phi)); } \
+    SIMTBED_INLINE simtbed_complex<T> exp(const simtbed_complex<T> &z) { return polar(exp(z.re), z.im); } \
+    SIMTBED_INLINE simtbed_complex<T> conj(T x) { return simtbed_complex<T>(x); } \
+    SIMTBED_INLINE T real(T x) { return x; } \
+    SIMTBED_INLINE T imag(T x) { return 0; } \
+    SIMTBED_INLINE T norm(T x) { return x * x; }
 SIMTBED_COMPLEX(float) SIMTBED_COMPLEX(double)
-namespace thrust { template <class T> using complex = simtbed_complex<T>; }
-namespace pycuda { template <class T> using complex = simtbed_complex<T>; }
-namespace std { template <class T> using complex = simtbed_complex<T>; }
+#define SIMTBED_COMPLEX_NAMES \
+    template <class T> using complex = simtbed_complex<T>; \
+    using ::real; using ::imag; using ::norm; using ::conj; using ::abs; using ::arg; using ::exp; using ::polar;
+namespace thrust { SIMTBED_COMPLEX_NAMES }
+namespace pycuda { SIMTBED_COMPLEX_NAMES }
+namespace std { SIMTBED_COMPLEX_NAMES }
 using thrust::complex;
+
+// Complex numbers of cuComplex.h.
+#define SIMTBED_CU_COMPLEX(T, NAME, F) \
+    typedef T##2 cu##NAME; \
+    SIMTBED_INLINE cu##NAME make_cu##NAME(T x, T y) { return {x, y}; } \
+    SIMTBED_INLINE T cuCreal##F(cu##NAME z) { return z.x; } \
+    SIMTBED_INLINE T cuCimag##F(cu##NAME z) { return z.y; } \
+    SIMTBED_INLINE cu##NAME cuConj##F(cu##NAME z) { return {z.x, -z.y}; } \
+    SIMTBED_INLINE cu##NAME cuCadd##F(cu##NAME a, cu##NAME b) { return {a.x + b.x, a.y + b.y}; } \
+    SIMTBED_INLINE cu##NAME cuCsub##F(cu##NAME a, cu##NAME b) { return {a.x - b.x, a.y - b.y}; } \
+    SIMTBED_INLINE cu##NAME cuCmul##F(cu##NAME a, cu##NAME b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; } \
+    SIMTBED_INLINE cu##NAME cuCdiv##F(cu##NAME a, cu##NAME b) { \
+        simtbed_complex<T> z = simtbed_complex<T>(a.x, a.y) / simtbed_complex<T>(b.x, b.y); \
+        return {z.re, z.im}; }
+SIMTBED_CU_COMPLEX(float, FloatComplex, f) SIMTBED_CU_COMPLEX(double, DoubleComplex, )
+typedef cuFloatComplex cuComplex;
+SIMTBED_INLINE cuComplex make_cuComplex(float x, float y) { return {x, y}; }
+#endif

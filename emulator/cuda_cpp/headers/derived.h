@@ -34,7 +34,7 @@ SIMTBED_INLINE float nearbyintf(float x) { return rintf(x); }
 SIMTBED_INLINE double nearbyint(double x) { return rint(x); }
 SIMTBED_INLINE long lrintf(float x) { return (long)rintf(x); }
 SIMTBED_INLINE long lroundf(float x) { return (long)roundf(x); }
-SIMTBED_INLINE float fdimf(float a, float b) { return a > b ? a - b : 0.0f; }
+SIMTBED_INLINE float fdimf(float a, float b) { return a <= b ? 0.0f : a - b; }
 SIMTBED_INLINE float fdividef(float a, float b) { return a / b; }
 SIMTBED_INLINE float __saturatef(float x) { return fminf(fmaxf(x, 0.0f), 1.0f); }
 SIMTBED_INLINE float __frcp_rn(float x) { return 1.0f / x; }
@@ -54,8 +54,8 @@ SIMTBED_INLINE float __double2float_rn(double x) { return (float)x; }
 SIMTBED_INLINE float __int2float_rn(int x) { return (float)x; }
 SIMTBED_INLINE float __uint2float_rn(unsigned int x) { return (float)x; }
 SIMTBED_INLINE double __int2double_rn(int x) { return (double)x; }
-SIMTBED_INLINE int __mul24(int a, int b) { return a * b; }
-SIMTBED_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return a * b; }
+SIMTBED_INLINE int __mul24(int a, int b) { return ((int)((unsigned int)a << 8) >> 8) * ((int)((unsigned int)b << 8) >> 8); }
+SIMTBED_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 SIMTBED_INLINE unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return (a > b ? a - b : b - a) + c; }
 
 // ------------------------------------------------------------------ of the standard library

@@ -1,0 +1,176 @@
+"""PyCUDA's modules that generate kernels: elementwise, reduction, cumath, curandom."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..cuda_cpp.kernel import CudaSource
+from ..cuda_cpp.places import SourceText
+from ..errors import LaunchError
+from .memory import Variables, launch_by_address
+from .pycuda import GPUArray, to_gpu
+
+THREADS = 128
+MAX_BLOCKS = 1_024
+C_NAMES = {
+    "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short", "uint16": "unsigned short", "int32": "int",
+    "uint32": "unsigned int", "int64": "long long", "uint64": "unsigned long long", "float32": "float", "float64": "double",
+    "complex64": "pycuda::complex<float>", "complex128": "pycuda::complex<double>",
+}  # fmt: skip
+_LOOP = """#include <pycuda-complex.hpp>
+{preamble}
+__global__ void {name}({arguments}, long long n)
+{{
+  unsigned tid = threadIdx.x, total_threads = gridDim.x * blockDim.x, cta_start = blockDim.x * blockIdx.x;
+  long long i;
+  {prepare};
+  for (i = cta_start + tid; i < n; i += total_threads) {{
+    {operation};
+  }}
+  {finish};
+}}
+"""
+_REDUCTION = """#include <pycuda-complex.hpp>
+{preamble}
+#define REDUCE(a, b) ({reduce})
+__global__ void {name}({type} *out, {arguments}, long long n)
+{{
+  __shared__ {type} sdata[{threads}];
+  {type} acc = {neutral};
+  for (long long i = threadIdx.x; i < n; i += {threads}) acc = REDUCE(acc, ({map}));
+  sdata[threadIdx.x] = acc;
+  for (int half = {threads} / 2; half > 0; half /= 2) {{
+    __syncthreads();
+    if (threadIdx.x < half) sdata[threadIdx.x] = REDUCE(sdata[threadIdx.x], sdata[threadIdx.x + half]);
+  }}
+  if (threadIdx.x == 0) out[0] = sdata[0];
+}}
+"""
+
+
+def ctype(dtype: Any) -> str:
+    """Return the type of a NumPy type in CUDA C++."""
+    return C_NAMES[np.dtype(dtype).name]
+
+
+class Argument:
+    """A declared argument of a generated kernel."""
+
+    pointer = ""
+
+    def __init__(self, dtype: Any, name: str) -> None:
+        self.dtype, self.name = np.dtype(dtype), name
+
+    def __str__(self) -> str:
+        return f"{ctype(self.dtype)} {self.pointer}{self.name}"
+
+
+class ScalarArg(Argument):
+    pass
+
+
+class VectorArg(Argument):
+    pointer = "*"
+
+
+class _Generated:
+    """A kernel of a generated text."""
+
+    def __init__(self, template: str, arguments: Any, name: str, **pieces: Any) -> None:
+        if not isinstance(arguments, str):
+            arguments = ", ".join(map(str, arguments))
+        text = template.format(arguments=re.sub(r"\s+", " ", arguments), name=name, **pieces)
+        source = CudaSource(SourceText.inside(text, ""))
+        self.kernel, self.variables = source[name], Variables(source)
+
+    def launch(self, blocks: int, args: Sequence[Any]) -> None:
+        launch_by_address(
+            self.kernel, (blocks, 1), (THREADS, 1, 1), [getattr(arg, "gpudata", arg) for arg in args], self.variables
+        )
+
+    def size(self, args: Sequence[Any]) -> int:
+        sizes = {arg.size for arg in args if isinstance(arg, GPUArray)}
+        if len(sizes) != 1:
+            raise LaunchError(f"{self.kernel.__name__} takes arrays of one size, these have {sorted(sizes)}")
+        return int(sizes.pop())
+
+
+class ElementwiseKernel(_Generated):
+    """A statement for each index i of its arrays."""
+
+    def __init__(
+        self, arguments: Any, operation: str, name: str = "kernel", keep: bool = False, options: Any = None, *,
+        preamble: str = "", loop_prep: str = "", after_loop: str = "",
+    ) -> None:  # fmt: skip
+        super().__init__(
+            _LOOP, arguments, name, operation=operation, preamble=preamble, prepare=loop_prep, finish=after_loop
+        )
+
+    def __call__(self, *args: Any, stream: Any = None) -> None:
+        size = self.size(args)
+        self.launch(min(-(-size // THREADS), MAX_BLOCKS), [*args, np.int64(size)])
+
+
+class ReductionKernel(_Generated):
+    """One number of all elements of its arrays. PyCUDA adds in another order."""
+
+    def __init__(
+        self, dtype_out: Any, neutral: str, reduce_expr: str, map_expr: str | None = None, arguments: Any = None,
+        name: str = "reduce_kernel", keep: bool = False, options: Any = None, preamble: str = "",
+    ) -> None:  # fmt: skip
+        self.dtype = np.dtype(dtype_out)
+        super().__init__(
+            _REDUCTION, arguments, name, reduce=reduce_expr, map=map_expr or "in[i]", neutral=neutral, preamble=preamble,
+            type=ctype(dtype_out), threads=THREADS,
+        )  # fmt: skip
+
+    def __call__(self, *args: Any, stream: Any = None) -> GPUArray:
+        result = GPUArray((), self.dtype)
+        self.launch(1, [result, *args, np.int64(self.size(args))])
+        return result
+
+
+def vectors() -> dict[str, Any]:
+    """Return NumPy types of CUDA's vectors, such as `float3`, and functions that make them, such as `make_float3`."""
+    results: dict[str, Any] = {}
+    for name, kind in (("char", "i1"), ("uchar", "u1"), ("short", "i2"), ("ushort", "u2"), ("int", "i4"), ("uint", "u4"),
+                       ("long", "i8"), ("ulong", "u8"), ("float", "f4"), ("double", "f8")):  # fmt: skip
+        for lanes in (1, 2, 3, 4):
+            dtype = np.dtype([(letter, kind) for letter in "xyzw"[:lanes]])
+            results[f"{name}{lanes}"] = dtype
+            results[f"make_{name}{lanes}"] = partial(_vector, dtype)
+    return results
+
+
+def _vector(dtype: Any, *values: Any) -> Any:
+    return np.array(values, dtype)[()]
+
+
+def _function(make: Callable[..., Any]) -> Callable[..., GPUArray]:
+    """Return a function of cumath: NumPy's of an array."""
+    return lambda array, **options: to_gpu(make(array.get()))
+
+
+def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
+    """Return uniform random numbers in [0, 1), by NumPy's generator."""
+    return to_gpu(np.random.default_rng().random(shape).astype(dtype))
+
+
+_FUNCTIONS = (
+    "ceil", "cos", "cosh", "exp", "fabs", "floor", "log", "log10", "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+
+
+def modules() -> dict[str, dict[str, Any]]:
+    """Return the contents of the modules by name."""
+    return {
+        "pycuda.elementwise": {"ElementwiseKernel": ElementwiseKernel, "ScalarArg": ScalarArg, "VectorArg": VectorArg},
+        "pycuda.reduction": {"ReductionKernel": ReductionKernel},
+        "pycuda.cumath": {name: _function(getattr(np, name)) for name in _FUNCTIONS},
+        "pycuda.curandom": {"rand": rand},
+    }
