@@ -19,16 +19,21 @@ INCLUDED = {"cooperative_groups.h": "cooperative_groups.h", "cooperative_groups/
 INCLUDED |= dict.fromkeys(
     ("cuComplex.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"), "complex.h"
 )
-
-
 _INCLUDE = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*([<"])([^>"]+)[>"]""", re.MULTILINE)
+_TOOLKIT = "cuda_runtime.h"
+"""A file of the folder with the toolkit's headers, which `headers/` replace."""
+
+
+def missing(text: str, others: set[str]) -> list[str]:
+    """Return the names in quotes that a text includes, and that are not found."""
+    return [name for mark, name in _INCLUDE.findall(text) if mark == '"' and name in others - set(INCLUDED)]
 
 
 def include_folders(options: Sequence[str]) -> list[str]:
-    """Return the folders of the options `-I`."""
+    """Return the folders of the options `-I` but the toolkit's."""
     pairs = zip(options, (*options[1:], ""), strict=False)
     named = [option[2:] or following for option, following in pairs if option.startswith("-I")]
-    return [os.path.abspath(folder) for folder in named]
+    return [folder for folder in map(os.path.abspath, named) if not os.path.exists(os.path.join(folder, _TOOLKIT))]
 
 
 def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict[str, str], set[str]]:

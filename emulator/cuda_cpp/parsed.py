@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import CompileError, Diagnostic, LaunchError
+from ..span import Span
 from . import clang
+from .header_files import included_files, missing
 from .lowering import constant_element, initial_bytes
 from .places import SourceText
 from .reading import Reader
@@ -21,7 +23,14 @@ class ParsedText:
 
     def __init__(self, source: SourceText, options: Sequence[str], instances: Sequence[str]) -> None:
         self.source, self.instances = source, instances
+        files, others = included_files(source.text, source.folder, options)
+        self._missing = missing(source.text, others)
         self._unit = clang.parse(source.text, options, instances, source.folder)
+        for entry in self._unit.get_includes():
+            name = entry.include.name
+            if name not in files and not name.startswith(f"{clang.ROOT}/include/"):
+                span, message = self._span(entry.location), "an #include of a macro is not supported: write the file's name"
+                raise CompileError([Diagnostic("compile", message, span)])
         self._reader = Reader(source)
         self.kernels, self._templates = _kernels(self._reader, self._unit, instances)
 
@@ -47,6 +56,9 @@ class ParsedText:
                     return np.frombuffer(initial_bytes(variable), constant_element(variable.type).dtype)
         raise LaunchError(f"the text has no __constant__ or __device__ variable {name}")
 
+    def _span(self, location: Any) -> Span:
+        return self.source.span(_Extent(location, location))
+
     def _errors(self, functions: Sequence[Any] | None) -> list[Diagnostic]:
         """Return the compiler's errors inside these functions, or all: errors in the host's code of a file do not matter."""
         ranges = None
@@ -60,8 +72,12 @@ class ParsedText:
             if inside and (entry.severity >= _ERROR or entry.option == _UNINITIALISED):
                 instance = entry.location.line - self.source.text.count("\n") - 2  # each in a line behind the text
                 requested = f"instance {self.instances[instance]}: " if file == clang.SOURCE and instance >= 0 else ""
-                span = self.source.span(_Extent(entry.location, entry.location))
-                results.append(Diagnostic("compile", requested + _message(entry), span))
+                results.append(Diagnostic("compile", requested + _message(entry), self._span(entry.location)))
+        if results and self._missing:
+            hint = (
+                f'{results[0].message}; not found: {", ".join(self._missing)}: give their folder, options=("-Ifolder",)'
+            )
+            results[0] = replace(results[0], message=hint)
         return results
 
 

@@ -142,6 +142,8 @@ class ExpressionReader:
             return Node("zero", self.span(cursor), self.type(cursor))
         if len(operands) > 1:
             raise self.refuse(cursor, "this expression is not supported")
+        if self.types.is_base(cursor.type, operands[0].type):
+            return self.expression(operands[0])  # fields of both have one name and one place
         return self._converted(cursor, self.expression(operands[0]))
 
     def _converted(self, cursor: Any, operand: Node) -> Node:
@@ -226,7 +228,9 @@ class ExpressionReader:
         arguments = list(cursor.get_arguments())
         if called is None or called.kind in (kinds.VAR_DECL, kinds.PARM_DECL, kinds.FIELD_DECL):
             name = cursor.spelling or self.source.text_of(cursor).partition("(")[0].strip()
-            raise self.refuse(cursor, f"{name} is not a function that is known here: function pointers and textures are not supported")
+            raise self.refuse(
+                cursor, f"{name} is not a function that is known here: function pointers and textures are not supported"
+            )
         if called.kind == kinds.CONSTRUCTOR:
             return self._construction(cursor, called, arguments)
         owner = None

@@ -128,6 +128,16 @@ class Types:
         self.arrays = (kinds.CONSTANTARRAY, kinds.INCOMPLETEARRAY)
         self._records: dict[str, CType] = {}
 
+    def is_base(self, base: Any, derived: Any) -> bool:
+        """Return whether a class, or the class that a pointer points to, is a base of another one."""
+        base, derived = base.get_canonical(), derived.get_canonical()
+        if base.kind == derived.kind == self.kinds.POINTER:
+            return self.is_base(base.get_pointee(), derived.get_pointee())
+        if base.kind != self.kinds.RECORD or derived.kind != self.kinds.RECORD:
+            return False
+        bases = [entry.type.get_canonical() for entry in derived.get_bases()]
+        return any(entry.get_declaration() == base.get_declaration() or self.is_base(base, entry) for entry in bases)
+
     def is_reference(self, type: Any) -> bool:
         return type.get_canonical().kind in self.references
 
@@ -174,18 +184,26 @@ class Types:
             return RecordType("lambda", 1, {})
         if declared.kind == kinds.UNION_DECL:
             raise Refusal(f"{name} is a union: unions are not supported")
-        if any(
-            child.kind == kinds.CXX_BASE_SPECIFIER and list(child.type.get_fields())
-            for child in declared.get_children()
-        ):
-            raise Refusal(f"{name} has a base class with fields: inheritance is not supported")
+        if any(method.is_virtual_method() for method in type.get_methods()):
+            raise Refusal(f"{name} has virtual functions: not supported")
         fields: dict[str, tuple[CType, int]] = {}
+        for base in type.get_bases():
+            if base.is_virtual_base():
+                raise Refusal(f"{name} has a virtual base class: not supported")
+            owner, start = self.of(base.type), base.get_base_offsetof(declared) // 8
+            assert isinstance(owner, RecordType)
+            inherited = {field: (kind, start + at) for field, (kind, at) in owner.fields.items()}
+            if set(fields) & set(inherited):
+                raise Refusal(f"{name} has base classes with fields of one name: not supported")
+            fields |= inherited
         for entry in type.get_fields():
             if entry.is_bitfield() or not entry.spelling:
                 raise Refusal(
                     f"{name} has {'a bit field' if entry.is_bitfield() else 'an anonymous member'}: not supported"
                 )
             kind = self.of(entry.type)
+            if entry.spelling in fields:
+                raise Refusal(f"{name}.{entry.spelling} hides a field of a base class: not supported")
             if kind is None or self.is_reference(entry.type):
                 raise Refusal(f"{name}.{entry.spelling} is a reference: not supported in a struct")
             fields[entry.spelling] = (kind, entry.get_field_offsetof() // 8)

@@ -1,0 +1,67 @@
+"""Files that a CUDA C++ text includes: from the folder of its file, and from folders in its options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.cuda_cpp.kernel import CudaSource
+
+KERNEL = """
+#include <cuda_runtime.h>
+#include "scaling.cuh"
+__global__ void scale(float *x) { x[threadIdx.x] = scaled(x[threadIdx.x]); }
+"""
+HEADER = '#include "factor.h"\n__device__ float scaled(float x) { return x * FACTOR; }\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "common").mkdir()
+    (tmp_path / "kernel.cu").write_text(KERNEL)
+    (tmp_path / "scaling.cuh").write_text(HEADER)
+    (tmp_path / "common/factor.h").write_text("#define FACTOR 3\n")
+    return tmp_path
+
+
+def _scaled(source: CudaSource) -> float:
+    return float(st.launch(source["scale"], grid=1, block=1, args=(np.ones(1, np.float32),)).buffers["x"][0])
+
+
+def test_a_changed_file_changes_the_kernel(folder: Path) -> None:
+    options = ("-I", str(folder / "common"))
+    assert _scaled(st.cuda_file(str(folder / "kernel.cu"), options)) == 3
+    (folder / "common/factor.h").write_text("#define FACTOR 5\n")
+    assert _scaled(st.cuda_file(str(folder / "kernel.cu"), options)) == 5
+    assert _scaled(st.cuda_source(KERNEL, (f"-I{folder}", f"-I{folder / 'common'}"))) == 5
+
+
+def test_a_file_that_is_not_found_is_named(folder: Path) -> None:
+    (folder / "scaling.cuh").unlink()
+    with pytest.raises(
+        st.CompileError, match=r"undeclared identifier 'scaled'; not found: scaling.cuh: give their folder"
+    ):
+        st.cuda_file(str(folder / "kernel.cu"))["scale"]
+
+
+def test_findings_name_the_included_file(folder: Path) -> None:
+    (folder / "scaling.cuh").write_text("\n__global__ void beyond(int *x) {\n    x[threadIdx.x + 1] = 0;\n}\n")
+    source = st.cuda_file(str(folder / "kernel.cu"))
+    result = st.launch(source["beyond"], grid=1, block=2, args=(np.zeros(2, np.int32),), check="all", faults="return")
+    span = result.faults[0].span
+    assert (Path(span.file).name, span.line) == ("scaling.cuh", 3)
+
+
+def test_an_include_of_a_macro_is_refused(folder: Path) -> None:
+    text = '#define FILE "factor.h"\n#include FILE\n__global__ void k(int *x) { x[0] = FACTOR; }\n'
+    with pytest.raises(st.CompileError, match="an #include of a macro is not supported"):
+        st.cuda_source(text, (f"-I{folder / 'common'}",))["k"]
+
+
+def test_the_headers_of_a_toolkit_are_replaced(folder: Path) -> None:
+    (folder / "common/cuda_runtime.h").write_text("#error a header of the toolkit\n")
+    (folder / "common/factor.h").unlink()
+    with pytest.raises(st.CompileError, match="FACTOR"):
+        st.cuda_file(str(folder / "kernel.cu"), (f"-I{folder / 'common'}",))["scale"]
