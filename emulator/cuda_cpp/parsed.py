@@ -29,7 +29,10 @@ class ParsedText:
         for entry in self._unit.get_includes():
             name = entry.include.name
             if name not in files and not name.startswith(f"{clang.ROOT}/include/"):
-                span, message = self._span(entry.location), "an #include of a macro is not supported: write the file's name"
+                span, message = (
+                    self._span(entry.location),
+                    "an #include of a macro is not supported: write the file's name",
+                )
                 raise CompileError([Diagnostic("compile", message, span)])
         self._reader = Reader(source)
         self.kernels, self._templates = _kernels(self._reader, self._unit, instances)

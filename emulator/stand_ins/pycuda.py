@@ -380,7 +380,8 @@ def modules() -> dict[str, ModuleType]:
         "pagelocked_zeros": lambda shape, dtype, *args, **options: np.zeros(shape, dtype),
         "Stream": Inert, "Event": Event, "Context": Context, "Device": Device, "init": lambda flags=0: None,
         "get_version": lambda: (12, 8, 0), "Error": Error, "LogicError": Error, "LaunchError": LaunchError,
-        "device_attribute": SimpleNamespace(**{name: name for name in ATTRIBUTES}), "func_cache": Inert(), "ctx_flags": Inert(), "Function": Function, "mem_get_info": lambda: (1 << 34, 1 << 34),
+        "device_attribute": SimpleNamespace(**{name: name for name in ATTRIBUTES}), "func_cache": Inert(), "ctx_flags": Inert(),
+        "Function": Function, "mem_get_info": lambda: (1 << 34, 1 << 34),
     }  # fmt: skip
     gpuarray: dict[str, Any] = {
         "GPUArray": GPUArray, "to_gpu": to_gpu, "to_gpu_async": to_gpu, "empty": GPUArray,

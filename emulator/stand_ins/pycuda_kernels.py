@@ -104,7 +104,7 @@ class ElementwiseKernel(_Generated):
     """A statement for each index i of its arrays."""
 
     def __init__(
-        self, arguments: Any, operation: str, name: str = "kernel", keep: bool = False, options: Any = None, *,
+        self, arguments: Any, operation: str, name: str = "kernel", *,
         preamble: str = "", loop_prep: str = "", after_loop: str = "",
     ) -> None:  # fmt: skip
         super().__init__(
@@ -121,7 +121,7 @@ class ReductionKernel(_Generated):
 
     def __init__(
         self, dtype_out: Any, neutral: str, reduce_expr: str, map_expr: str | None = None, arguments: Any = None,
-        name: str = "reduce_kernel", keep: bool = False, options: Any = None, preamble: str = "",
+        name: str = "reduce_kernel", *, preamble: str = "",
     ) -> None:  # fmt: skip
         self.dtype = np.dtype(dtype_out)
         super().__init__(

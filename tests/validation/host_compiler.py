@@ -54,7 +54,7 @@ class HostKernels:
             text, kernel = self.texts[key]
             if key in self.refused:
                 continue
-            text = _DYNAMIC.sub(r"\1 *\2 = (\1 *)dynamic_shared();", _INCLUDE.sub("", text)).replace('extern "C"', "")
+            text = _DYNAMIC.sub(r"\1 *\2 = (\1 *)dynamic_memory;", _INCLUDE.sub("", text)).replace('extern "C"', "")
             pieces.append(
                 f'#line 1 "text_{number}"\nnamespace text_{number} {{ {text}\n}}\n'
                 f'extern "C" bool launch_{number}(void **args, const unsigned int *shape, size_t shared) {{\n'

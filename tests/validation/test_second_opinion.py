@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.cuda_cpp.types import RecordType
-from simtbed.language.types import SCALARS, Scalar
+from simtbed.cuda_cpp.kernel import CudaKernel
+from simtbed.cuda_cpp.types import RecordType, components
+from simtbed.engines.cuda.printer import Source
+from simtbed.language.types import SCALARS, Scalar, Vector
 from simtbed.runtime.arrays import NewArray
 
 from tests.cuda_cpp.habits_classes import HABITS
@@ -23,8 +26,24 @@ INEXACT = re.compile(
     r"rsqrt|cbrt|hypot|lgamma|tgamma|sinpi|cospi|normcdf|fdividef?)f?\("
 )
 """Functions without one right result."""
+OF_ANY_ORDER = {"hash_insert", "join_sets", "expand_frontier", "deposit_charge", "spmv_hybrid", "peel_core"}
+"""Kernels whose bits depend on the order of atomic operations: places in queues and tables, sums of floats."""
+NOT_IN_THE_RUNTIME = {
+    "adamw_step", "filter_aggregated", "fir_decimate", "matmul_async", "quantise_rows", "small_weights", "stiff_kinetics",
+}  # fmt: skip
+"""Kernels with 16-bit floats, asynchronous copies, active masks and a function without one right result."""
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ and no clang++ is installed")
+
+
+def _record(type: RecordType, value: Any) -> bytes:
+    """Return the bytes of a struct that is passed by value."""
+    data = bytearray(type.size)
+    for item, (kind, offset) in zip(value, type.fields.values(), strict=True):
+        dtype = next(components(kind)).dtype
+        piece = _record(kind, item) if isinstance(kind, RecordType) else np.array(item, dtype).tobytes()
+        data[offset : offset + len(piece)] = piece
+    return bytes(data)
 
 
 def _converted(kernel: Any, args: dict[str, Any]) -> list[Any]:
@@ -32,83 +51,77 @@ def _converted(kernel: Any, args: dict[str, Any]) -> list[Any]:
     results = []
     for parameter in kernel.parameters:
         value = args[parameter.name]
-        if isinstance(value, np.ndarray):
+        if isinstance(parameter.type, Vector):
+            value = np.void(np.array(value, parameter.type.element.dtype).tobytes())
+        elif isinstance(value, np.ndarray):
             value = value.copy()
         elif isinstance(value, NewArray):
             value = np.zeros(value.shape, SCALARS[str(value.type)].dtype)
         elif isinstance(parameter.type, Scalar):
             value = parameter.type.dtype.type(value)
         elif isinstance(parameter.type, RecordType):
-            fields = parameter.type.fields
-            formats = [type.dtype for type, _ in fields.values()]
-            layout: Any = {"names": list(fields), "formats": formats, "offsets": [at for _, at in fields.values()]}
-            value = (
-                np.array(value, np.dtype(layout | {"itemsize": parameter.type.size}))[()]
-                if fields
-                else np.zeros(1, np.uint8)[0]
-            )
+            value = np.void(_record(parameter.type, value))
         results.append(value)
     return results
 
 
+def _different(result: st.Result, arrays: Mapping[str, Any]) -> bool:
+    """Return whether a launch left other bits in its arrays than those given, by the names in the program."""
+    request = result.request
+    for array, expected in arrays.items():
+        owner, path = request.owners.get(array, (array, ()))
+        mine = result.buffers[owner]
+        for key in path:
+            mine = mine[key]
+        if np.ascontiguousarray(mine).tobytes() != np.ascontiguousarray(expected).tobytes():
+            return True
+    return False
+
+
 def test_kernels_in_users_habits(tmp_path: Path) -> None:
-    texts = {name: (habit.text, habit.kernel) for name, habit in HABITS.items()}
-    different, launched = {}, 0
-    compiled, runs = {}, {}
+    kernels = {}
     for name, habit in HABITS.items():
         source = st.cuda_source(habit.text, instances=habit.instances)
-        kernel = source[habit.kernel or next(iter(source))]
-        compiled[name] = (texts[name][0], kernel.__name__)
-        runs[name] = kernel
-    host = HostKernels(compiled, tmp_path)
-    for name, habit in HABITS.items():
-        if name in host.refused:
+        kernels[name] = source[habit.kernel or next(iter(source))]
+    texts = {name: (HABITS[name].text, kernel.__name__) for name, kernel in kernels.items()}
+    host = HostKernels(texts, tmp_path)
+    different = set()
+    for name in [name for name in texts if name not in host.refused]:
+        habit, kernel = HABITS[name], kernels[name]
+        if INEXACT.search(habit.text):
             continue
         inputs = habit.args(np.random.default_rng(1))
-        result = st.launch(
-            runs[name], grid=habit.grid, block=habit.block, args=inputs, shared=habit.shared, engine="jit"
-        )
-        values = _converted(runs[name], inputs)
+        result = st.launch(kernel, grid=habit.grid, block=habit.block, args=inputs, shared=habit.shared, engine="jit")
+        values = _converted(kernel, inputs)
         host.launch(name, habit.grid, habit.block, values, habit.shared)
-        launched += 1
-        own = dict(zip((p.name for p in runs[name].parameters), values, strict=True))
-        wrong = [n for n, array in result.buffers.items() if n in own and array.tobytes() != own[n].tobytes()]
-        if wrong:
-            different[name] = wrong
-    print(launched, host.refused, different)
+        arrays = dict(zip((parameter.name for parameter in kernel.parameters), values, strict=True))
+        if _different(result, {array: arrays[array] for array in result.buffers if array in arrays}):
+            different.add(name)
+    assert different == set()
+    assert all("cooperative" in texts[name][0] or "complex" in texts[name][0] for name in host.refused), host.refused
 
 
 def test_validation_kernels(tmp_path: Path) -> None:
-    texts, runs = {}, {}
+    runs: dict[str, tuple[st.Result, CudaKernel, Source]] = {}
     for kernel in KERNELS:
         size, block = kernel.counted
         shape = {"grid": kernel.grid(size, block), "block": block, "shared": kernel.shared(size, block)}
         result = st.launch(kernel.kernel, args=kernel.make(size, block), faults="return", engine="jit", **shape)
-        request = result.request
-        own, printed = read_back(request)
-        if INEXACT.search(printed.with_lines()):
-            continue
-        texts[kernel.name] = (printed.with_lines(), printed.kernel)
-        runs[kernel.name] = (result, own, printed)
+        own, printed = read_back(result.request)
+        if not INEXACT.search(printed.with_lines()):
+            runs[kernel.name] = (result, own, printed)
+    texts = {name: (printed.with_lines(), printed.kernel) for name, (_, _, printed) in runs.items()}
     host = HostKernels(texts, tmp_path)
-    different = {}
-    for name, (result, own, printed) in runs.items():
-        if name in host.refused:
-            continue
+    different = set()
+    for name in [name for name in runs if name not in host.refused]:
+        result, own, printed = runs[name]
         request = result.request
-        inputs = _converted(own, arguments(own, printed, request))
-        shared = request.dynamic_shared + printed.carved_bytes
-        host.launch(name, request.grid, request.block, inputs, shared)
-        arrays = dict(zip(printed.arguments, inputs, strict=False))
-        wrong = []
-        for array in request.specialisation.summary.changed:
-            owner, path = request.owners.get(array, (array, ()))
-            mine = result.buffers[owner]
-            for key in path:
-                mine = mine[key]
-            if np.ascontiguousarray(mine).tobytes() != request.forms[array].shaped(arrays[array]).tobytes():
-                wrong.append(array)
-        if wrong:
-            different[name] = wrong
-    print(len(runs), len(host.refused), host.refused)
-    print(different)
+        values = _converted(own, arguments(own, printed, request))
+        host.launch(name, request.grid, request.block, values, request.dynamic_shared + printed.carved_bytes)
+        arrays = dict(zip(printed.arguments, values, strict=False))
+        shaped = {array: request.forms[array].shaped(arrays[array]) for array in request.specialisation.summary.changed}
+        if _different(result, shaped):
+            different.add(name)
+    assert different == OF_ANY_ORDER
+    assert set(host.refused) == NOT_IN_THE_RUNTIME
+    assert len(runs) > 280

@@ -59,7 +59,8 @@ struct Thread {
     unsigned long long value, values[32];
 };
 static std::vector<Thread> threads;
-static std::vector<char> stacks, dynamic_memory;
+static std::vector<char> stacks;
+static char dynamic_memory[256 << 10] __attribute__((aligned(16)));
 static ucontext_t scheduler;
 static int current;
 static int predicates[2], arrived;  // of a barrier: number of true predicates, and of threads
@@ -167,7 +168,8 @@ template <class... P> bool launch(void (*kernel)(P...), void **args, const unsig
     body = [] { call(current_kernel, current_args, std::index_sequence_for<P...>()); };
     gridDim = dim3(shape[0], shape[1], shape[2]);
     blockDim = dim3(shape[3], shape[4], shape[5]);
-    dynamic_memory.assign(shared + 16, 0);
+    memset(dynamic_memory, 0, sizeof dynamic_memory);
+    if (shared > sizeof dynamic_memory) return false;
     for (unsigned int z = 0; z < gridDim.z; ++z)
         for (unsigned int y = 0; y < gridDim.y; ++y)
             for (unsigned int x = 0; x < gridDim.x; ++x) {
@@ -176,7 +178,6 @@ template <class... P> bool launch(void (*kernel)(P...), void **args, const unsig
             }
     return true;
 }
-static void *dynamic_shared() { return (void *)(((uintptr_t)dynamic_memory.data() + 15) / 16 * 16); }
 
 // ------------------------------------------------------------------ barriers, warps
 static int barrier(int predicate) {
@@ -266,6 +267,7 @@ template <class T> struct same { typedef T type; };
 ATOMIC(atomicAdd, (T)(old + v)) ATOMIC(atomicSub, (T)(old - v)) ATOMIC(atomicMin, std::min(old, v)) ATOMIC(atomicMax, std::max(old, v))
 ATOMIC(atomicAnd, (T)(old & v)) ATOMIC(atomicOr, (T)(old | v)) ATOMIC(atomicXor, (T)(old ^ v)) ATOMIC(atomicExch, v)
 ATOMIC(atomicInc, old >= v ? 0 : old + 1) ATOMIC(atomicDec, old == 0 || old > v ? v : old - 1)
+ATOMIC(atomicMax_block, std::max(old, v))
 template <class T> T atomicCAS(T *p, typename same<T>::type expected, typename same<T>::type v) {
     T old = *p;
     if (old == expected) *p = v;
@@ -289,7 +291,24 @@ inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
 inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
 inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline uint __byte_perm(uint a, uint b, uint selector) {
+    unsigned long long bytes = (unsigned long long)b << 32 | a;
+    uint result = 0;
+    for (int n = 0; n < 4; ++n) {
+        uint choice = selector >> 4 * n & 15, byte = bytes >> 8 * (choice & 7) & 255;
+        result |= (choice & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * n;
+    }
+    return result;
+}
+inline int __dp4a(int a, int b, int sum) {
+    for (int n = 0; n < 4; ++n) sum += (int)(signed char)(a >> 8 * n) * (int)(signed char)(b >> 8 * n);
+    return sum;
+}
 inline uint __umulhi(uint a, uint b) { return (uint)((unsigned long long)a * b >> 32); }
+inline long long low24(int x) { return (x & 0xffffff) - (x & 0x800000 ? 0x1000000 : 0); }
+inline int __mul24(int a, int b) { return (int)(uint)(low24(a) * low24(b)); }
+inline uint __umul24(uint a, uint b) { return (uint)((unsigned long long)(a & 0xffffff) * (b & 0xffffff)); }
 inline uint __brev(uint x) {
     uint result = 0;
     for (int bit = 0; bit < 32; ++bit) result |= (x >> bit & 1) << (31 - bit);
