@@ -24,9 +24,9 @@ _TOOLKIT = "cuda_runtime.h"
 """A file of the folder with the toolkit's headers, which `headers/` replace."""
 
 
-def missing(text: str, others: set[str]) -> list[str]:
+def missing(text: str, names: set[str]) -> list[str]:
     """Return the names in quotes that a text includes, and that are not found."""
-    return [name for mark, name in _INCLUDE.findall(text) if mark == '"' and name in others - set(INCLUDED)]
+    return [name for mark, name in _INCLUDE.findall(text) if mark == '"' and name in names - set(INCLUDED)]
 
 
 def include_folders(options: Sequence[str]) -> list[str]:

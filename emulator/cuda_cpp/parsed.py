@@ -23,8 +23,8 @@ class ParsedText:
 
     def __init__(self, source: SourceText, options: Sequence[str], instances: Sequence[str]) -> None:
         self.source, self.instances = source, instances
-        files, others = included_files(source.text, source.folder, options)
-        self._missing = missing(source.text, others)
+        files, names = included_files(source.text, source.folder, options)
+        self._missing = missing(source.text, names)
         self._unit = clang.parse(source.text, options, instances, source.folder)
         for entry in self._unit.get_includes():
             name = entry.include.name

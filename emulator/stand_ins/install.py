@@ -8,7 +8,8 @@ from importlib import import_module
 
 from ..errors import SimtbedError
 
-LIBRARIES = ("pycuda", "cupy")
+LIBRARIES = {"pycuda": "pycuda_modules", "cupy": "cupy"}
+"""The stand-in of each library, which lists its modules."""
 
 
 def install(names: Iterable[str]) -> None:
@@ -16,4 +17,4 @@ def install(names: Iterable[str]) -> None:
     for name in names:
         if name not in LIBRARIES:
             raise SimtbedError(f"{name} is not emulated; {' and '.join(LIBRARIES)} are")
-        sys.modules.update(import_module(f"{__package__}.{name}").modules())
+        sys.modules.update(import_module(f"{__package__}.{LIBRARIES[name]}").modules())

@@ -6,8 +6,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -154,7 +152,7 @@ def from_device_like(source: Any, like: Any) -> Any:
     return from_device(source, like.shape, like.dtype)
 
 
-def _memset(type: Any) -> Callable[[Any, int, int], None]:
+def memset(type: Any) -> Callable[[Any, int, int], None]:
     def fill(target: Any, value: int, count: int) -> None:
         size = np.dtype(type).itemsize * count
         MEMORY.section(int(target), size).view(type)[:] = value
@@ -249,7 +247,7 @@ def to_gpu(array: Any, *args: Any, **options: Any) -> GPUArray:
     return result
 
 
-def _filled(make: Callable[..., Any]) -> Callable[..., GPUArray]:
+def filled(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     def create(*args: Any, **options: Any) -> GPUArray:
         inputs = [one.get() if isinstance(one, GPUArray) else one for one in args]
         return to_gpu(make(*inputs, **{key: value for key, value in options.items() if key in ("shape", "dtype")}))
@@ -349,7 +347,7 @@ class Error(Exception):
     """PyCUDA's base class of errors."""
 
 
-class _Pool:
+class Pool:
     """A pool of device memory; freed blocks are not kept."""
 
     allocate = DeviceAllocation
@@ -359,59 +357,6 @@ class _Pool:
     stop_holding = free_held
 
 
-class _HostPool(_Pool):
+class HostPool(Pool):
     def allocate(self, shape: Any, dtype: Any) -> Any:  # type: ignore[override]
         return np.empty(shape, dtype)
-
-
-def modules() -> dict[str, ModuleType]:
-    """Return the modules of PyCUDA by name."""
-    from . import pycuda_kernels  # late: it uses this module
-
-    driver: dict[str, Any] = {
-        "In": In, "Out": Out, "InOut": InOut, "ArgumentHandler": ArgumentHandler, "DeviceAllocation": DeviceAllocation,
-        "mem_alloc": DeviceAllocation, "mem_alloc_like": lambda array: DeviceAllocation(array.nbytes),
-        "to_device": to_device, "from_device": from_device, "from_device_like": from_device_like,
-        "memcpy_htod": memcpy_htod, "memcpy_dtoh": memcpy_dtoh, "memcpy_dtod": memcpy_dtod,
-        "memcpy_htod_async": lambda target, source, stream=None: memcpy_htod(target, source),
-        "memcpy_dtoh_async": lambda target, source, stream=None: memcpy_dtoh(target, source),
-        "memset_d8": _memset(np.uint8), "memset_d16": _memset(np.uint16), "memset_d32": _memset(np.uint32),
-        "pagelocked_empty": lambda shape, dtype, *args, **options: np.empty(shape, dtype),
-        "pagelocked_zeros": lambda shape, dtype, *args, **options: np.zeros(shape, dtype),
-        "Stream": Inert, "Event": Event, "Context": Context, "Device": Device, "init": lambda flags=0: None,
-        "get_version": lambda: (12, 8, 0), "Error": Error, "LogicError": Error, "LaunchError": LaunchError,
-        "device_attribute": SimpleNamespace(**{name: name for name in ATTRIBUTES}), "func_cache": Inert(), "ctx_flags": Inert(),
-        "Function": Function, "mem_get_info": lambda: (1 << 34, 1 << 34),
-    }  # fmt: skip
-    gpuarray: dict[str, Any] = {
-        "GPUArray": GPUArray, "to_gpu": to_gpu, "to_gpu_async": to_gpu, "empty": GPUArray,
-        "zeros": _filled(np.zeros), "ones": _filled(np.ones), "arange": _filled(np.arange),
-        "empty_like": lambda other: GPUArray(other.shape, other.dtype), "zeros_like": _filled(np.zeros_like),
-    }  # fmt: skip
-    gpuarray["vec"] = SimpleNamespace(**pycuda_kernels.vectors())
-    contents: dict[str, dict[str, Any]] = {
-        "pycuda": {"VERSION": (2025, 1), "VERSION_TEXT": "2025.1"},
-        "pycuda.driver": driver,
-        "pycuda.autoinit": {"context": Context(), "device": Device(0)},
-        "pycuda.autoprimaryctx": {"context": Context(), "device": Device(0)},
-        "pycuda.compiler": {"SourceModule": SourceModule},
-        "pycuda.gpuarray": gpuarray,
-        "pycuda.tools": {
-            "DeviceData": Inert,
-            "DeviceMemoryPool": _Pool,
-            "PageLockedMemoryPool": _HostPool,
-            "dtype_to_ctype": pycuda_kernels.ctype,
-            "make_default_context": lambda: Inert(),
-            "clear_context_caches": lambda: None,
-            "context_dependent_memoize": cache,
-        },
-        **pycuda_kernels.modules(),
-    }
-    result = {}
-    for name, values in contents.items():
-        module = result[name] = ModuleType(name, __doc__)
-        vars(module).update(values)
-        if "." in name:
-            setattr(result["pycuda"], name.partition(".")[2], module)
-    result["pycuda"].__path__ = []
-    return result

@@ -12,6 +12,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "__global__ void k(int **p) { }\n__global__ void n(int *p) { int *q = new int[4]; // here\n p[0] = q[0]; }",
         "new is not supported",
     ),
+    "virtual functions": (
+        "struct A { int n; __device__ virtual int f() { return n; } };\n"
+        "__global__ void k(int *p) { A a; // here\n a.n = 1; p[0] = a.f(); }",
+        "virtual functions",
+    ),
     "unions": (
         "union U { int i; float f; };\n__global__ void k(float *p) { U u; // here\n u.i = 1; p[0] = u.f; }",
         "unions are not supported",

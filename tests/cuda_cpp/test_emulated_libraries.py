@@ -56,19 +56,19 @@ def test_copies_of_arguments(pycuda: Any) -> None:
 def test_generated_kernels(pycuda: Any) -> None:
     arrays, rng = pycuda.gpuarray, np.random.default_rng(1)
     x, y = rng.random(1_000).astype(np.float32), rng.random(1_000).astype(np.float32)
-    given = arrays.to_gpu(x), arrays.to_gpu(y), arrays.zeros(1_000, np.float32)
+    operands = arrays.to_gpu(x), arrays.to_gpu(y), arrays.zeros(1_000, np.float32)
     axpy = pycuda.elementwise.ElementwiseKernel(
         "float a, float *x, float *y, float *z", "z[i] = a * x[i] + y[i]", "axpy"
     )
-    axpy(np.float32(3), *given)
-    np.testing.assert_array_equal(given[2].get(), np.float32(3) * x + y)
+    axpy(np.float32(3), *operands)
+    np.testing.assert_array_equal(operands[2].get(), np.float32(3) * x + y)
     dot = pycuda.reduction.ReductionKernel(
         np.float64, "0", "a + b", "(double)x[i] * y[i]", "const float *x, const float *y"
     )
-    np.testing.assert_allclose(dot(*given[:2]).get(), x.astype(np.float64) @ y, rtol=1e-12)
+    np.testing.assert_allclose(dot(*operands[:2]).get(), x.astype(np.float64) @ y, rtol=1e-12)
     with pytest.raises(st.LaunchError, match="axpy takes arrays of one size"):
-        axpy(np.float32(3), *given[:2], arrays.zeros(999, np.float32))
-    np.testing.assert_array_equal(pycuda.cumath.sqrt(given[0]).get(), np.sqrt(x))
+        axpy(np.float32(3), *operands[:2], arrays.zeros(999, np.float32))
+    np.testing.assert_array_equal(pycuda.cumath.sqrt(operands[0]).get(), np.sqrt(x))
     assert pycuda.curandom.rand((3, 4)).get().shape == (3, 4)
 
 

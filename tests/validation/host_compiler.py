@@ -37,13 +37,13 @@ class HostKernels:
         while True:
             source = self.folder / "kernels.cpp"
             source.write_text(self._unit(), encoding="utf-8")
-            done = subprocess.run(
+            result = subprocess.run(
                 [COMPILER, *OPTIONS, "-o", str(library), str(source)], capture_output=True, text=True, timeout=600, check=False
             )  # fmt: skip
-            errors = {self.keys[int(name[5:])]: message for name, message in reversed(_ERROR.findall(done.stderr))}
-            if not done.returncode:
+            errors = {self.keys[int(name[5:])]: message for name, message in reversed(_ERROR.findall(result.stderr))}
+            if not result.returncode:
                 break
-            assert errors, done.stderr
+            assert errors, result.stderr
             self.refused |= errors
         self._library = ctypes.CDLL(str(library))
 
