@@ -192,6 +192,8 @@ class Types:
                 raise Refusal(f"{name} has a virtual base class: not supported")
             owner, start = self.of(base.type), base.get_base_offsetof(declared) // 8
             assert isinstance(owner, RecordType)
+            if start and owner.fields:  # a pointer to this base would need an offset
+                raise Refusal(f"{name} has a second base class with fields: not supported")
             inherited = {field: (kind, start + at) for field, (kind, at) in owner.fields.items()}
             if set(fields) & set(inherited):
                 raise Refusal(f"{name} has base classes with fields of one name: not supported")

@@ -129,6 +129,8 @@ def memcpy_htod(target: Any, source: Any) -> None:
 
 
 def memcpy_dtoh(target: Any, source: Any) -> None:
+    if not target.flags.c_contiguous:
+        raise LaunchError("a copy to the host needs a contiguous array: give a copy of it")
     target.reshape(-1).view(np.uint8)[:] = MEMORY.section(int(source), target.nbytes)
 
 
@@ -189,9 +191,6 @@ class GPUArray:
 
     def copy(self) -> GPUArray:
         return to_gpu(self.get())
-
-    def reshape(self, *shape: Any) -> GPUArray:
-        return to_gpu(self.get().reshape(*shape))
 
     def astype(self, dtype: Any) -> GPUArray:
         return to_gpu(self.get().astype(dtype))

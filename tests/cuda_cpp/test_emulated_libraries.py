@@ -197,3 +197,9 @@ def test_a_driver_copies_the_bytes_of_an_integer(pycuda: Any) -> None:
     f = pycuda.compiler.SourceModule(text).get_function("f")
     f(pycuda.driver.InOut(x), np.uint32(4294967293), block=(1, 1, 1))
     assert x.tolist() == [-3]
+
+
+def test_a_copy_to_a_strided_array_is_refused(pycuda: Any) -> None:
+    memory = pycuda.driver.to_device(np.zeros(8, np.float32))
+    with pytest.raises(st.LaunchError, match="needs a contiguous array"):
+        pycuda.driver.memcpy_dtoh(np.zeros(16, np.float32)[::2], memory)

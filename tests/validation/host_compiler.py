@@ -79,4 +79,4 @@ class HostKernels:
 
 def _three(shape: Any) -> tuple[int, int, int]:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    return (*sizes, 1, 1, 1)[:3]  # type: ignore[return-value]
+    return (*sizes, 1, 1, 1)[:3]
