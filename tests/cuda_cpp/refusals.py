@@ -17,6 +17,11 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "__global__ void k(int *p) { A a; // here\n a.n = 1; p[0] = a.f(); }",
         "virtual functions",
     ),
+    "second base classes": (
+        "struct A { int n; };\nstruct B { int m; };\nstruct C : A, B {};\n"
+        "__global__ void k(int *p) { C c; // here\n c.n = 1; p[0] = c.n; }",
+        "second base class",
+    ),
     "unions": (
         "union U { int i; float f; };\n__global__ void k(float *p) { U u; // here\n u.i = 1; p[0] = u.f; }",
         "unions are not supported",
