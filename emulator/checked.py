@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import LaunchError
 
+Word = TypeVar("Word", bound=str)
 MAX_SHOWN = 60
 
 
@@ -56,12 +57,12 @@ def truth(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def one_of(name: str, value: Any, words: Iterable[str]) -> str:
+def one_of(name: str, value: Any, words: Iterable[Word]) -> Word:
     """Return one of the words. Raises LaunchError with all of them."""
     choices = list(words)
     if not isinstance(value, str) or value not in choices:
         raise LaunchError(f"{name} is {' or '.join(map(repr, choices))}, not {shown(value)}")
-    return value
+    return choices[choices.index(value)]
 
 
 @contextmanager

@@ -16,8 +16,15 @@ def add_scaled(x: st.Global[st.f32], y: st.Global[st.f32], out: st.Global[st.f32
 def scaled_sum(x: torch.Tensor, y: torch.Tensor, factor: float) -> torch.Tensor:
     out = torch.empty_like(x)
     args = (x.detach(), y.detach(), st.device_view(out), factor, x.numel())
-    on_gpu = dict(engine="cuda", stream=st.Stream(torch.cuda.current_stream())) if x.is_cuda else {}
-    st.launch(add_scaled, grid=-(-x.numel() // 256), block=256, args=args, **on_gpu)
+    stream = st.Stream(torch.cuda.current_stream()) if x.is_cuda else None
+    st.launch(
+        add_scaled,
+        grid=-(-x.numel() // 256),
+        block=256,
+        args=args,
+        engine="cuda" if x.is_cuda else "jit",
+        stream=stream,
+    )
     return out
 
 

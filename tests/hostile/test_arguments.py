@@ -15,6 +15,7 @@ import pytest
 import simtbed as st
 from hypothesis import strategies
 from simtbed import Const, Global, LaunchError, SimtbedError, devices, f32, float4
+from simtbed.language import types
 from simtbed.machine.device import Device, Rates
 from simtbed.testing.conformance import cases
 
@@ -78,8 +79,8 @@ def _wrong_arguments() -> Iterable[tuple[str, Any]]:
             bad += [10**400, -(10**400), np.longdouble(2)]
         else:
             low, high = (
-                np.iinfo(st.runtime.arrays.named(type).dtype).min,
-                np.iinfo(st.runtime.arrays.named(type).dtype).max,
+                np.iinfo(np.dtype(types.SCALARS[type].dtype)).min,
+                np.iinfo(np.dtype(types.SCALARS[type].dtype)).max,
             )
             bad += [1.0, math.nan, math.inf, np.float64(1), int(low) - 1, int(high) + 1, *HUGE[1:]]
         yield from ((f"n_{type}", one) for one in bad)
@@ -246,7 +247,7 @@ def test_a_device_of_a_file(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ the edges of what is right
 def test_the_largest_and_smallest_numbers_are_taken() -> None:
     for type in SCALARS:
-        dtype = st.runtime.arrays.named(type).dtype
+        dtype = np.dtype(types.SCALARS[type].dtype)
         if type[0] == "f":
             edges: list[Any] = [math.inf, -math.inf, math.nan, float(np.finfo(dtype).max), 7, np.float16(1)]
         else:

@@ -117,7 +117,7 @@ def test_no_other_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(subprocess, "Popen", refuse)
     with pytest.raises(st.UnavailableError, match=r"^no other process can be started"):
-        running._run_process(["python"], {}, None)
+        running.run_process(["python"], {}, None)
 
 
 def needs(argument: int) -> list[Any]:

@@ -18,7 +18,8 @@ from simtbed.ir.ops import TABLE, Op
 from simtbed.language.types import F32, FLOATS, Scalar
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
-from simtbed.testing.conformance.operations import Values, request
+from simtbed.testing.conformance.edge_values import Values
+from simtbed.testing.conformance.operations import request
 
 from tests.compilers import needs_nvcc
 

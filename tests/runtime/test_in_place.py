@@ -85,5 +85,5 @@ def test_copies_overlap_as_the_arrays_do(places: list[tuple[int, int]], data: so
         start, size = places[int(name)]
         expected[start : start + size] += 100
     assert memory.tolist() == list(range(48))
-    for name, (start, size) in enumerate(places):
-        assert copies[str(name)].tolist() == expected[start : start + size].tolist()
+    for number, (start, size) in enumerate(places):
+        assert copies[str(number)].tolist() == expected[start : start + size].tolist()

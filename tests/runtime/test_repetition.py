@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import DeviceArray, Global, LaunchError, Stream, i32, launch
-from simtbed.runtime import launching
+from simtbed.runtime import launching, plans
 
 from tests.language import test_cuda_run
 from tests.language.test_cuda_run import Notes
@@ -41,7 +41,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The searches for a plan: a repeated launch makes none."""
     vars(moved).pop("_facts", None)
     calls: list[Any] = []
-    original = launching.find_plan
+    original = plans.find_plan
 
     def noted(*arguments: Any) -> Any:
         calls.append(arguments[1])

@@ -14,8 +14,8 @@ from simtbed.reports.cli.verify import verdict
 from simtbed.reports.targets.verifier import Verifier
 from simtbed.runtime.observing import observing
 from simtbed.runtime.registry import EngineName
-from simtbed.runtime.tolerance import Tolerance
 from simtbed.testing import Disagreement, verify
+from simtbed.testing.comparing import Comparison
 
 from tests.table_checks import check_each
 
@@ -233,7 +233,7 @@ def test_the_verify_command_reports_unwritten_elements() -> None:
     """Of outputs; a device array may be written by several launches."""
     launches: list[st.Launch] = []
     on_device = DeviceArray(st.empty(64, i32))
-    with observing(Verifier(launches.append, ("numpy",), Tolerance())):
+    with observing(Verifier(launches.append, ("numpy",), Comparison())):
         for out in (st.empty(64, i32), st.zeros(64, i32), on_device):
             st.launch(first, grid=1, block=32, args={"out": out, "n": 32}, counters=False)
     assert [[finding.message for finding in one.disagreements] for one in launches] == [

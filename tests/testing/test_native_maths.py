@@ -12,6 +12,7 @@ from simtbed import Global, f32, i32
 from simtbed.ir.op import Policy, ulp
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.engine import Outcome, Request
+from simtbed.runtime.registry import engine_named
 from simtbed.runtime.request import prepare_request
 from simtbed.testing import Disagreement, native_maths, verify, verifying
 
@@ -86,7 +87,7 @@ class Gpu:
 
     def run(self, request: Request) -> Outcome:
         self.requests.append(request)
-        outcome = verifying.engine_named("jit").run(request)
+        outcome = engine_named("jit").run(request)
         if request.maths == "native":
             for values in outcome.buffers.values():
                 if values.dtype == np.float32:
@@ -152,7 +153,7 @@ def test_verify(monkeypatch: pytest.MonkeyPatch) -> None:
     args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), "out": st.empty(32, f32)}
     gpu = Gpu(2)
     monkeypatch.setattr(native_maths, "engine_named", lambda name: gpu)
-    real = verifying.launch
+    real = st.launch
     monkeypatch.setattr(verifying, "launch", lambda kernel, engine, **how: real(kernel, engine="jit", **how))
     result = verify(exponential, grid=1, block=32, args=args, engines=("jit", "cuda"))
     assert [remark.kind for remark in result.remarks] == ["native"]

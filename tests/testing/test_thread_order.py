@@ -11,6 +11,7 @@ import pytest
 import simtbed as st
 from simtbed import Global, f32, i32
 from simtbed.passes.thread_order import order_dependent_arrays
+from simtbed.runtime.registry import EngineName, row_of
 from simtbed.runtime.request import prepare_request
 from simtbed.testing import Disagreement, verify, verifying
 
@@ -91,17 +92,17 @@ def test_arrays_that_depend_on_the_order(case: Case) -> None:
 @pytest.fixture
 def another_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the numpy engine stand for a GPU, with the elements of `out` in another order."""
-    original = verifying.launch
+    original = st.launch
 
-    def launched(kernel: Any, *, engine: str, **how: Any) -> Any:
-        result = original(kernel, engine=engine, **how)  # type: ignore[arg-type]
+    def launched(kernel: Any, *, engine: EngineName, **how: Any) -> Any:
+        result = original(kernel, engine=engine, **how)
         if engine == "numpy":
             result.buffers["out"] = result.buffers["out"][::-1].copy()
         return result
 
     monkeypatch.setattr(verifying, "launch", launched)
-    rows = {name: verifying.row_of(name) for name in ("jit", "numpy")}  # type: ignore[arg-type]
-    rows["numpy"] = type("Row", (), {"emulates": False, "complete": False})()  # type: ignore[assignment]
+    rows: dict[str, Any] = {"jit": row_of("jit")}
+    rows["numpy"] = type("Row", (), {"emulates": False, "complete": False})()
     monkeypatch.setattr(verifying, "row_of", rows.__getitem__)
 
 

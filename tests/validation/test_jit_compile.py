@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Global, LaunchError, disk_cache, f32, i32, i64
-from simtbed.engines.llvm import engine, module
+from simtbed.engines.llvm import engine, module, workers
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.llvm.layout import Options
 from simtbed.engines.numpy.engine import NumpyEngine
@@ -250,21 +250,21 @@ def test_an_interrupt_ends_all_threads() -> None:
     program = LlvmEngine()._kernel(
         request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     )
-    workers = [engine._Worker.with_buffers(program.buffers) for _ in range(2)]
+    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
     iterations = []
 
-    def record(worker: engine._Worker, first: int, last: int) -> bool:
+    def record(worker: workers.Worker, first: int, last: int) -> bool:
         iterations.append(first)
-        if worker is workers[0]:
+        if worker is two[0]:
             interrupted.set()
             raise KeyboardInterrupt
         interrupted.wait()
-        time.sleep(engine.LONGEST)
+        time.sleep(workers.LONGEST)
         return True
 
     with pytest.raises(KeyboardInterrupt):
-        engine._distribute(10**9, workers, record)
+        workers.distribute(10**9, two, record)
     assert len(iterations) < 1000
 
 
