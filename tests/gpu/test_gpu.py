@@ -58,12 +58,13 @@ def gpu(pytestconfig: pytest.Config) -> None:
 def test_a_users_text(name: str) -> None:
     """nvcc compiles the text itself; without mathematical functions the bits are those of the emulator."""
     habit = HABITS[name]
-    source = st.cuda_source(habit.text, ("--expt-relaxed-constexpr",), habit.instances)
-    kernel = source[habit.kernel or next(iter(source))]
     how = {"grid": habit.grid, "block": habit.block, "shared": habit.shared, "cooperative": habit.cooperative}
-    emulated, compiled = (
-        launch(kernel, args=habit.args(np.random.default_rng(1)), engine=engine, **how) for engine in ("jit", "cuda")
-    )
+    results = []
+    for engine in ("jit", "cuda"):
+        source = st.cuda_source(habit.text, ("--expt-relaxed-constexpr",), habit.instances)  # its variables are new
+        kernel = source[habit.kernel or next(iter(source))]
+        results.append(launch(kernel, args=habit.args(np.random.default_rng(1)), engine=engine, **how))
+    emulated, compiled = results
     for array, expected in emulated.buffers.items():
         np.testing.assert_allclose(compiled.buffers[array], expected, rtol=habit.rtol)
 
