@@ -113,9 +113,9 @@ def parse(text: str, options: Sequence[str], instances: Sequence[str], folder: s
 
     _library()
     requests = "".join(f"\nauto *simtbed_instance_{n} = &{name};" for n, name in enumerate(instances))
-    users, others = included_files(text, folder, options)
+    users, shipped = included_files(text, folder, options)
     files = {HEADER: device_header(), SOURCE: text + requests, **users}
-    files |= {f"{ROOT}/include/{name}": included(name) for name in others}
+    files |= {f"{ROOT}/include/{name}": included(name) for name in shipped}
     arguments = [*ARGUMENTS, *(option for option in options if option.startswith(USED_OPTIONS))]
     arguments += ["-iquote", folder] * bool(folder) + [f"-I{entry}" for entry in include_folders(options)]
     return cindex().Index.create().parse(SOURCE, arguments, list(files.items()), _KEEP_GOING)

@@ -42,7 +42,7 @@ def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict
     A name in quotes is searched in the folder of the including file, then as others in the folders of `-I`. folder: of the text, empty
     for none.
     """
-    files, others, pending = dict[str, str](), set[str](), [(text, folder)]
+    files, shipped, pending = dict[str, str](), set[str](), [(text, folder)]
     while pending:
         content, own = pending.pop()
         for mark, name in _INCLUDE.findall(content):
@@ -50,14 +50,14 @@ def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict
             path = next((p for p in (os.path.join(f, name) for f in folders) if os.path.isfile(p)), None)
             path = None if path is None else os.path.normpath(path)
             if path is None:
-                others.add(name)
+                shipped.add(name)
             elif path not in files:
                 try:
                     files[path] = text_of(path)
                 except ValueError:
                     raise SimtbedError(f"{printable(path)}: expected UTF-8") from None
                 pending.append((files[path], os.path.dirname(path)))
-    return files, others
+    return files, shipped
 
 
 @cache

@@ -263,8 +263,8 @@ class CudaKernel(LaunchableKernel):
         name, type = parameter.name, parameter.type
         if parameter.is_address:
             alias = dict(self.aliases).get(name, Alias(name))
-            known = self._interface.signature.parameters.get(alias.parameter or "")
-            has_memory = known is not None and isinstance(known.type, Array)
+            parameter_type = self._interface.signature.parameters.get(alias.parameter or "")
+            has_memory = parameter_type is not None and isinstance(parameter_type.type, Array)
             pointer = ((0, str(alias.parameter)),) if has_memory else ()
             return TextArgument(8, 8, pointer, alias.offset, alias.parameter is None)
         contents = tuple((offset, "@:".join((name, *path))) for path, _, offset in scalar_leaves(type))

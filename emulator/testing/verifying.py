@@ -160,17 +160,17 @@ def compare_engines(
 ) -> list[Diagnostic]:
     """Return a diagnostic for each engine whose results differ from those of the jit engine, and remarks (`order_remarks`)."""
     request = quiet(request)
-    found: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     for engine in engines:
         answer = request.shaped(engine_named(engine).run(request).buffers)
         names = (engine, "jit")
         remarks = [] if row_of(engine).emulates else order_remarks(request, answer, actual, names, comparison)
         compared = {name: values for name, values in answer.items() if name not in _arrays(remarks)}
         wrong = disagreement(request, compared, actual, names, comparison)
-        found += remarks if wrong is None else [wrong, *remarks]
+        findings += remarks if wrong is None else [wrong, *remarks]
         if not row_of(engine).emulates:
-            found += native_findings(request, answer, engine)
-    return found
+            findings += native_findings(request, answer, engine)
+    return findings
 
 
 def _arrays(remarks: Sequence[Diagnostic]) -> set[str]:

@@ -93,8 +93,8 @@ def test_portable_mathematics(case: OperationCase) -> None:
         with np.errstate(all="ignore"):
             expected = row.meaning(*operands)
         policy = VALUE if row.policy is VALUE else BITS
-        kept = case.comparable(row, operands)
-        assert policy.agree(gpu.buffers[f"out_{row.name}"][kept], expected[kept]).all(), row.name
+        compared = case.comparable(row, operands)
+        assert policy.agree(gpu.buffers[f"out_{row.name}"][compared], expected[compared]).all(), row.name
 
 
 @pytest.mark.parametrize(("family", "variant"), [(f.name, v) for f in FAMILIES.values() for v in f.variants])

@@ -89,5 +89,6 @@ def test_a_script_is_emulated_on_request(capfd: pytest.CaptureFixture[str]) -> N
     result = simtbed("check", "--emulate", "pycuda", script)
     assert result.code == 0 and "pycuda emulated" in result.err and "histogram" in result.err
     assert (
-        "--emulate opencl: there are pycuda, cupy and none" in simtbed("check", "--emulate", "opencl", script).refused()
+        "--emulate opencl: there are pycuda, cupy, numba and none"
+        in simtbed("check", "--emulate", "opencl", script).refused()
     )

@@ -81,9 +81,9 @@ class _Builder:
         barrier = ir.Barrier("sync", self.number(True, BOOL), BOOL, GENERATED)
         self.body.append(ir.Let(None, barrier, GENERATED))
 
-    def at(self, thread: ir.Expr, part: int, count: int) -> ir.Expr:
-        """Return the index `thread * count + part`."""
-        return self.op("add", I32, self.op("mul", I32, thread, self.number(count)), self.number(part))
+    def at(self, thread: ir.Expr, number: int, count: int) -> ir.Expr:
+        """Return the index `thread * count + number`."""
+        return self.op("add", I32, self.op("mul", I32, thread, self.number(count)), self.number(number))
 
     def case(self) -> WideCase:
         tables = isinstance(self.element, Scalar)
@@ -118,10 +118,10 @@ class _Builder:
 
     def copies(self) -> None:
         thread, ratio, type = self.thread, self.ratio, self.type
-        for part in range(ratio):
-            value = self.load("x", self.at(thread, part, ratio), self.element, f"x{part}")
-            self.store("tile", self.at(thread, part, ratio), value)
-            self.store("own", self.number(ratio + part), value)
+        for number in range(ratio):
+            value = self.load("x", self.at(thread, number, ratio), self.element, f"x{number}")
+            self.store("tile", self.at(thread, number, ratio), value)
+            self.store("own", self.number(ratio + number), value)
         self.barrier()
         values = [
             self.load("tile", self.other, type, "from_tile"),
@@ -134,8 +134,8 @@ class _Builder:
         self.store("tile", thread, values[0])
         self.store("own", self.number(2), values[0])
         values[0] = self.load("own", self.number(2), type, "again")
-        for part, value in enumerate(values):
-            self.store("out", self.at(thread, part, len(values)), value)
+        for number, value in enumerate(values):
+            self.store("out", self.at(thread, number, len(values)), value)
 
     def atomics(self) -> int:
         """Add atomic operations on `totals`, bytes accessed as words. Return the number of words."""
