@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+from ..dominators import immediate_dominators, reverse_postorder
 from ..engines.cuda.sass import Instruction
 
 _JUMP_OPCODES = ("BRA", "BRX", "JMP", "JMX")
@@ -267,45 +268,14 @@ class Loop:
 
 
 def _dominators(successors: Sequence[Sequence[int]], entry: int) -> tuple[int | None, ...]:
-    """Return immediate dominators by the algorithm of Cooper, Harvey and Kennedy (2001)."""
-    order: list[int] = []
-    visited = {entry}
-    stack = [(entry, iter(successors[entry]))]
-    while stack:
-        block, targets = stack[-1]
-        target = next((t for t in targets if t not in visited), None)
-        if target is None:
-            order.append(block)
-            stack.pop()
-        else:
-            visited.add(target)
-            stack.append((target, iter(successors[target])))
-    number = {block: n for n, block in enumerate(order)}
-    before: dict[int, list[int]] = {block: [] for block in order}
-    for block in order:
-        for target in successors[block]:
-            before[target].append(block)
-    idom: dict[int, int] = {entry: entry}
-
-    def intersect(a: int, b: int) -> int:
-        while a != b:
-            while number[a] < number[b]:
-                a = idom[a]
-            while number[b] < number[a]:
-                b = idom[b]
-        return a
-
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(order[:-1]):
-            processed = [b for b in before[block] if b in idom]
-            new = processed[0]
-            for other in processed[1:]:
-                new = intersect(new, other)
-            if idom.get(block) != new:
-                idom[block], changed = new, True
-    return tuple(None if block == entry else idom.get(block) for block in range(len(successors)))
+    """Return the immediate dominator of each node; None for the entry and for a node that it does not reach."""
+    order = reverse_postorder(dict(enumerate(successors)), entry)
+    before: dict[int, list[int]] = {node: [] for node in order}
+    for node in order:
+        for target in successors[node]:
+            before[target].append(node)
+    dominators = immediate_dominators(order, before)
+    return tuple(None if node == entry else dominators.get(node) for node in range(len(successors)))
 
 
 def graph(instructions: Sequence[Instruction]) -> Graph:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from ..dominators import immediate_dominators, reverse_postorder
 from .module import Block, Function, Instruction, Local, Number, Operand
 from .types import I1, UnsupportedError
 
@@ -48,28 +49,8 @@ class Graph:
 
     @cached_property
     def immediate_dominators(self) -> dict[str, str]:
-        """The immediate dominator of each block, by Cooper, Harvey and Kennedy; the entry's is itself."""
-        entry = next(iter(self.nodes))
-        dominators = {entry: entry}
-        changed = True
-        while changed:
-            changed = False
-            for name in list(self.nodes)[1:]:
-                processed = [p for p in self.predecessors[name] if p in dominators]
-                new = processed[0]
-                for other in processed[1:]:
-                    new = self._common(dominators, new, other)
-                if dominators.get(name) != new:
-                    dominators[name], changed = new, True
-        return dominators
-
-    def _common(self, dominators: Mapping[str, str], a: str, b: str) -> str:
-        while a != b:
-            while self.order[a] > self.order[b]:
-                a = dominators[a]
-            while self.order[b] > self.order[a]:
-                b = dominators[b]
-        return a
+        """The immediate dominator of each block; the entry's is itself."""
+        return immediate_dominators([*self.nodes], self.predecessors)
 
     def dominates(self, a: str, b: str) -> bool:
         while self.order[b] > self.order[a]:
@@ -173,19 +154,8 @@ def _with_sources(phi: Instruction, block: str, renamed: Mapping[tuple[str, str]
 
 def _reachable(nodes: Mapping[str, Node], entry: Block) -> Graph:
     """Return the graph of the blocks reached from the entry."""
-    postorder: list[str] = []
-    visited = {entry.name}
-    stack = [(entry.name, iter(nodes[entry.name].targets))]
-    while stack:
-        name, targets = stack[-1]
-        target = next((t for t in targets if t not in visited), None)
-        if target is None:
-            postorder.append(name)
-            stack.pop()
-        else:
-            visited.add(target)
-            stack.append((target, iter(nodes[target].targets)))
-    ordered = {name: nodes[name] for name in reversed(postorder)}
+    order = reverse_postorder({name: node.targets for name, node in nodes.items()}, entry.name)
+    ordered = {name: nodes[name] for name in order}
     predecessors: dict[str, list[str]] = {name: [] for name in ordered}
     for name, node in ordered.items():
         for target in node.targets:

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import llvmlite.binding as llvm
 from numba.cuda import types
 from numba.cuda.compiler import compile_cuda
 from numba.cuda.core.errors import NumbaDebugInfoWarning
 
+from ..llvmir.optimising import optimised
 from .marks import MARKS
 
 PASSES = (
@@ -51,29 +51,4 @@ def compile_function(function: Callable[..., Any], argument_types: Sequence[Any]
     with recording():
         result = compile_cuda(function, types.void, tuple(argument_types), lineinfo=True, **options)
     entry = result.fndesc.llvm_func_name
-    return CompiledFunction(optimised(result.library.llvm_strs, entry), entry, result)
-
-
-def optimised(texts: Sequence[str], entry: str) -> str:
-    """Return the modules as one, with all calls inlined into the entry function, after `PASSES`."""
-    module = llvm.parse_assembly(texts[0])
-    for text in texts[1:]:
-        module.link_in(llvm.parse_assembly(text))
-    for function in module.functions:
-        if not function.is_declaration and function.name != entry:
-            function.linkage = "internal"
-            function.add_function_attribute("alwaysinline")
-    # Both attributes exclude `alwaysinline`.
-    module = llvm.parse_assembly(str(module).replace(" noinline ", " ").replace(" optnone ", " "))
-    builder = llvm.create_pass_builder(_target_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_module_pass_manager()
-    for name in PASSES:
-        getattr(passes, f"add_{name}_pass")()
-    passes.run(module, builder)
-    return str(module)
-
-
-def _target_machine() -> Any:
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu="sm_90")
+    return CompiledFunction(optimised(result.library.llvm_strs, entry, PASSES), entry, result)

@@ -7,10 +7,10 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
-import llvmlite.binding as llvm
 import pytest
 from simtbed.ir.names import extent, stride
 from simtbed.language.types import I64
+from simtbed.llvmir.optimising import optimised
 from simtbed.llvmir.parameters import ArrayParameter, ConstantParameter, Parameter, ScalarParameter, UnusedPointer
 
 PASSES = (
@@ -39,25 +39,4 @@ def compiled(function: Callable[..., Any], arrays: tuple[str, ...]) -> tuple[str
     result = compile_cuda(function, types.void, (types.int64[::1],) * len(arrays), cc=(9, 0), lineinfo=True)
     entry = result.fndesc.llvm_func_name
     parameters = [UnusedPointer(), *(p for name in arrays for p in array_parameters(name))]
-    return optimised(result.library.llvm_strs, entry), entry, parameters
-
-
-def optimised(texts: list[str], entry: str, passes: tuple[str, ...] = PASSES) -> str:
-    """Return the module of several texts, linked, with all calls inlined into the entry."""
-    module = llvm.parse_assembly(texts[0])
-    for text in texts[1:]:
-        module.link_in(llvm.parse_assembly(text))
-    for function in module.functions:
-        if not function.is_declaration and function.name != entry:
-            function.linkage = "internal"
-            function.add_function_attribute("alwaysinline")
-    module = llvm.parse_assembly(str(module).replace(" noinline ", " ").replace(" optnone ", " "))
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-    machine = llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu="sm_90")
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    manager = llvm.create_new_module_pass_manager()
-    for name in passes:
-        getattr(manager, f"add_{name}_pass")()
-    manager.run(module, builder)
-    return str(module)
+    return optimised(result.library.llvm_strs, entry, PASSES), entry, parameters

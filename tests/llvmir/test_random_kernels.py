@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from simtbed.language.types import I64
+from simtbed.llvmir.optimising import optimised
 from simtbed.llvmir.parameters import ArrayParameter, Translation
 
 from tests.llvmir import random_kernels
-from tests.llvmir.numba_kernels import compiled, optimised
+from tests.llvmir.numba_kernels import compiled
 from tests.llvmir.plain_compiler import llvm_text
 from tests.llvmir.programs import ENGINES, run, translated
 

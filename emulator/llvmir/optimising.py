@@ -1,0 +1,33 @@
+"""LLVM's passes over texts of LLVM IR, before their translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+
+
+def optimised(texts: Sequence[str], entry: str, passes: Sequence[str]) -> str:
+    """Return the modules as one, with all calls inlined into the entry function, after these passes of llvmlite."""
+    module = llvm.parse_assembly(texts[0])
+    for text in texts[1:]:
+        module.link_in(llvm.parse_assembly(text))
+    for function in module.functions:
+        if not function.is_declaration and function.name != entry:
+            function.linkage = "internal"
+            function.add_function_attribute("alwaysinline")
+    # Both attributes exclude `alwaysinline`.
+    module = llvm.parse_assembly(str(module).replace(" noinline ", " ").replace(" optnone ", " "))
+    builder = llvm.create_pass_builder(_target_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
+    manager = llvm.create_new_module_pass_manager()
+    for name in passes:
+        getattr(manager, f"add_{name}_pass")()
+    manager.run(module, builder)
+    return str(module)
+
+
+def _target_machine() -> Any:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu="sm_90")
