@@ -15,7 +15,7 @@ from ..passes.clocks import count_clock_readings
 from ..passes.decisions import note_decisions
 from ..passes.inline import inline
 from ..passes.private_registers import private_registers
-from ..passes.rounded_arrays import States, rounded_arrays
+from ..passes.rounded_arrays import Rounded, rounded_arrays
 from ..passes.sites import Site, number
 from ..passes.thread_order import order_dependent_arrays
 from ..passes.unroll import unroll
@@ -54,7 +54,7 @@ class PreparedProgram:
         return order_dependent_arrays(self.program.kernel) if self.ordered else {}
 
     @cached_property
-    def rounded(self) -> States:
+    def rounded(self) -> dict[str, Rounded]:
         """Its arrays that CUDA's own mathematical functions may change, each with the bound of the difference."""
         return rounded_arrays(self.program.kernel)
 

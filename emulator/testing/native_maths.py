@@ -27,7 +27,7 @@ def native_findings(request: Request, portable: Answer, engine: EngineName) -> l
     if request.maths == "native" or request.specialisation.cuda_text is not None or not names:
         return []
     native = request.shaped(engine_named(engine).run(replace(request, maths="native")).buffers)
-    findings = (_finding(request, name, native[name], portable[name], rounded[name]) for name in names)
+    findings = (_finding(request, name, native[name], portable[name], rounded[name].bound) for name in names)
     return [finding for finding in findings if finding is not None]
 
 

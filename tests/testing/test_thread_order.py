@@ -63,6 +63,13 @@ def float_sum(x: Global[f32], total: Global[f32], largest: Global[f32]) -> None:
     st.atomic_add(total, 0, x[i])
 
 
+@st.kernel
+def first_thread(taken: Global[i32], winners: Global[i32]) -> None:
+    """An old value chooses which thread performs an atomic operation."""
+    if st.atomic_add(taken, 0, 1) == 0:
+        st.atomic_add(winners, st.thread.x, 1)
+
+
 @dataclass
 class Case:
     kernel: Any
@@ -78,6 +85,7 @@ def cases() -> Iterator[Case]:
     yield Case(compact, {"x": values, "out": out, "count": zero, "doubled": out.copy()}, {"out"})
     slots = np.full(64, -1, np.int32)
     yield Case(insert, {"keys": values + 64, "slots": slots, "steps": out.copy(), "total": zero}, {"slots", "steps"})
+    yield Case(first_thread, {"taken": zero, "winners": out.copy()}, {"winners"})
     floats = values.astype(np.float32)
     yield Case(float_sum, {"x": floats, "total": np.zeros(1, np.float32), "largest": floats.copy()}, {"total"})
 
