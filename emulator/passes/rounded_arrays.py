@@ -58,7 +58,9 @@ class _RoundedArrays(ArrayFlow[Rounded]):
         if operands is not None:
             return UNBOUNDED
         if isinstance(node, ir.Op) and (bound := bound_of(node)) is not None:
-            return Rounded(bound) if TABLE[node.name].within == math.inf else UNBOUNDED  # a limit depends on the operand
+            return (
+                Rounded(bound) if TABLE[node.name].within == math.inf else UNBOUNDED
+            )  # a limit depends on the operand
         return None
 
     def stored(self, access: Any) -> Rounded | None:

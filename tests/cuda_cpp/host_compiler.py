@@ -1,80 +1,82 @@
-"""A second opinion on CUDA C++ texts: compiled by the host's g++ with a small runtime (`host_runtime.h`)."""
+"""CUDA C++ texts compiled by a host compiler with a runtime of their own, a second opinion on the results of the emulators."""
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import re
 import shutil
 import subprocess
-import tempfile
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simtbed.engines.cuda import own_text
-from simtbed.runtime.engine import Request
 
-COMPILER = shutil.which("g++")
+COMPILER = next((path for name in ("g++", "clang++") if (path := shutil.which(name))), None)
+OPTIONS = ("-std=c++17", "-O1", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing", "-w", "-shared", "-fPIC")
 RUNTIME = Path(__file__).with_name("host_runtime.h")
-OPTIONS = ("-std=c++20", "-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-shared", "-fPIC", "-pthread", "-w")
-_DYNAMIC = re.compile(r"extern\s+__shared__\s+((?:__align__\(\d+\)\s+)?[\w\s]+?)\s*(\w+)\s*\[\s*\]")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*(?:include|line)\b.*$", re.MULTILINE)
+_DYNAMIC = re.compile(r"extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?([\w ]+?)\s+(\w+)\s*\[\s*\]\s*;")
+_ERROR = re.compile(r"^(text_\d+):\d+:(?:\d+:)? (?:fatal )?error: (.*)$", re.MULTILINE)
 
 
-class Unsupported(Exception):
-    """The text needs more than the runtime has: warps, textures, or functions of CUDA."""
+@dataclass
+class HostKernels:
+    """Kernels of several texts in one shared library. refused: by key, the compiler's error."""
+
+    texts: Mapping[str, tuple[str, str]]
+    """By key: a text, and the kernel's name or instance."""
+    folder: Path
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert COMPILER is not None
+        self.keys = list(self.texts)
+        library = self.folder / "kernels.so"
+        while True:
+            source = self.folder / "kernels.cpp"
+            source.write_text(self._unit(), encoding="utf-8")
+            result = subprocess.run(
+                [COMPILER, *OPTIONS, "-o", str(library), str(source)], capture_output=True, text=True, timeout=600, check=False
+            )  # fmt: skip
+            errors = {self.keys[int(name[5:])]: message for name, message in reversed(_ERROR.findall(result.stderr))}
+            if not result.returncode:
+                break
+            assert errors, result.stderr
+            self.refused |= errors
+        self._library = ctypes.CDLL(str(library))
+
+    def _unit(self) -> str:
+        """Return the program: each text in a namespace, named in errors by the number of its key."""
+        pieces = [f'#include "{RUNTIME}"']
+        for number, key in enumerate(self.keys):
+            text, kernel = self.texts[key]
+            if key in self.refused:
+                continue
+            text = _DYNAMIC.sub(r"\1 *\2 = (\1 *)dynamic_memory;", _INCLUDE.sub("", text)).replace('extern "C"', "")
+            pieces.append(
+                f'#line 1 "text_{number}"\nnamespace text_{number} {{ {text}\n}}\n'
+                f'extern "C" bool launch_{number}(void **args, const unsigned int *shape, size_t shared) {{\n'
+                f"    using namespace text_{number};\n    return launch(&{kernel}, args, shape, shared);\n}}"
+            )
+        return "\n".join(pieces)
+
+    def launch(self, key: str, grid: Any, block: Any, args: Sequence[Any], shared: int = 0) -> None:
+        """Run a kernel. args: arrays, which it changes; None for a null pointer; NumPy scalars."""
+        boxes: list[Any] = [
+            np.array([0 if value is None else value.ctypes.data], np.uintp)
+            if value is None or isinstance(value, np.ndarray)
+            else np.array([value])
+            for value in args
+        ]
+        pointers = (ctypes.c_void_p * max(len(boxes), 1))(*(box.ctypes.data for box in boxes))
+        shape = (ctypes.c_uint * 6)(*_three(grid), *_three(block))
+        function = getattr(self._library, f"launch_{self.keys.index(key)}")
+        function.restype = ctypes.c_bool
+        assert function(pointers, shape, ctypes.c_size_t(shared)), f"{key}: its threads wait for one another"
 
 
-@cache
-def _runtime() -> Path:
-    """Return a copy of the runtime, compiled once for this process."""
-    assert COMPILER is not None
-    folder = tempfile.TemporaryDirectory(prefix="host-runtime-")
-    atexit.register(folder.cleanup)
-    header = Path(folder.name) / RUNTIME.name
-    shutil.copy(RUNTIME, header)
-    subprocess.run([COMPILER, *OPTIONS, "-x", "c++-header", str(header), "-o", f"{header}.gch"], check=True)
-    return header
-
-
-def host_result(request: Request, folder: Path) -> dict[str, Any]:
-    """Return the final contents of each global array, flat, by parameter of the program. folder: an empty one. Raises Unsupported."""
-    own = request.specialisation.cuda_text
-    assert own is not None and COMPILER is not None
-    if own.constants:
-        raise Unsupported("contents of constant memory are set by a launch")
-    text = _DYNAMIC.sub(rf"alignas(16) static \1 \2[{max(request.dynamic_shared, 1)}]", own.text)
-    text = re.sub(r"^[ \t]*#[ \t]*include[^\n]*$", "", text, flags=re.MULTILINE)
-    call = 'extern "C" void run(void **arguments, const unsigned int *grid, const unsigned int *block)'
-    source, library = folder / "kernel.cpp", folder / "kernel.so"
-    name = request.program.kernel.name
-    source.write_text(f"{text}\n{call} {{ launch({name}, arguments, grid, block); }}\n")
-    options = [option for option in own.options if option.startswith(("-D", "-U", "-I"))]
-    command = [COMPILER, *OPTIONS, *options, "-include", str(_runtime()), str(source), "-o", str(library)]
-    process = subprocess.run(command, capture_output=True, text=True, check=False)
-    if process.returncode:
-        raise Unsupported(process.stderr)
-    return _run(library, request)
-
-
-def _run(library: Path, request: Request) -> dict[str, Any]:
-    own = request.specialisation.cuda_text
-    assert own is not None
-    memory = {name: _aligned(array) for name, array in request.memory(()).items()}
-    addresses = {name: array.ctypes.data for name, array in memory.items()}
-    values = [value.tobytes() for value in own_text.packed(own.arguments, request.arguments, addresses)]
-    buffers = [ctypes.create_string_buffer(value, len(value)) for value in values]
-    pointers = (ctypes.c_void_p * len(buffers))(*(ctypes.addressof(buffer) for buffer in buffers))
-    shape = ctypes.c_uint * 3
-    ctypes.CDLL(str(library)).run(pointers, shape(*request.grid), shape(*request.block))
-    return memory
-
-
-def _aligned(array: Any) -> Any:
-    """Return a copy at an address that is a multiple of 256."""
-    data = np.empty(array.nbytes + 256, np.uint8)
-    start = -data.ctypes.data % 256
-    copy = data[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
+def _three(shape: Any) -> tuple[int, int, int]:
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return (*sizes, 1, 1, 1)[:3]

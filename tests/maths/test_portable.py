@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -15,35 +12,14 @@ from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.ir.op import BITS
 from simtbed.ir.ops import TABLE, Op
-from simtbed.language.types import F32, FLOATS, Scalar
+from simtbed.language.types import FLOATS, Scalar
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
-from simtbed.testing.conformance.edge_values import Values
 from simtbed.testing.conformance.operations import request
 
 from tests.compilers import needs_nvcc
+from tests.cuda_cpp.host_compiler import COMPILER, HostKernels
 
-HOST = """
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-using std::max;
-using std::min;
-#define __device__
-#define __forceinline__ inline
-#define __global__
-#define __constant__ const
-#define __launch_bounds__(threads)
-#define __restrict__
-struct Index { unsigned x, y, z; };
-static Index threadIdx, blockIdx, blockDim;
-static double __longlong_as_double(unsigned long long x) { double y; memcpy(&y, &x, 8); return y; }
-static long long __double_as_longlong(double x) { long long y; memcpy(&y, &x, 8); return y; }
-static float __int_as_float(int x) { float y; memcpy(&y, &x, 4); return y; }
-static unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
-    return (unsigned long long)((unsigned __int128)a * b >> 64);
-}
-"""
 ROUNDED = [row for row in TABLE.values() if not isinstance(row.policy, dict) and row.policy.name == "ulp"]
 ROUNDED += [row for row in TABLE.values() if isinstance(row.policy, dict)]
 GROUPS = [
@@ -93,41 +69,18 @@ def test_nvcc_compiles_every_function(type: Scalar, rows: tuple[Op, ...]) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+@pytest.mark.skipif(COMPILER is None, reason="no g++ and no clang++ is installed")
 @every_group
 def test_the_text_has_the_bits_of_the_emulators(tmp_path: Path, type: Scalar, rows: tuple[Op, ...]) -> None:
     """A host compiler compiles the same text."""
     launch, operands = request((type, rows))
-    results = run_on_host(launch, tmp_path)
+    source = cuda_source(launch.program, launch.block, "portable")
+    arrays = {name: np.array(value) for name, value in launch.arguments.items()}
+    length = np.int32(len(arrays["a"]))
+    host = HostKernels({"k": (source.text, source.kernel)}, tmp_path)
+    assert host.refused == {}
+    host.launch("k", launch.grid, launch.block, [*(arrays[name] for name in source.arguments), length])
     for row in rows:
         with np.errstate(all="ignore"):
             expected = row.meaning(*operands)
-        assert BITS.agree(results[f"out_{row.name}"], expected)[row.comparable(*operands)].all(), row.name
-
-
-def run_on_host(launch: Request, folder: Path) -> dict[str, Values]:
-    """Compile the printed kernel as C++; call it for each thread."""
-    name = launch.program.kernel.name
-    (folder / "kernel.cpp").write_text(f"{HOST}{printed(launch)}{driver(launch, name)}", encoding="utf-8")
-    options = ["-O1", "-ffp-contract=off", "-fPIC", "-shared", "-w", "-mfma", "-std=c++17"]
-    subprocess.run(["g++", *options, "kernel.cpp", "-o", "kernel.so"], cwd=folder, check=True)
-    arrays = {name: np.array(value) for name, value in launch.arguments.items()}
-    pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays.values()))
-    length = len(arrays["a"])
-    ctypes.CDLL(str(folder / "kernel.so")).run(pointers, length)
-    return arrays
-
-
-def driver(launch: Request, kernel: str) -> str:
-    """Return the function that calls the kernel for each thread with arrays of `request`."""
-    (blocks, _, _), (threads, _, _) = launch.grid, launch.block
-    types = ["float" if param.type.element is F32 else "double" for param in launch.program.kernel.params]  # type: ignore[union-attr]
-    arguments = ", ".join(f"({type}*)pointers[{n}]" for n, type in enumerate(types))
-    return f"""
-extern "C" void run(void** pointers, int length) {{
-    blockDim.x = {threads};
-    for (blockIdx.x = 0; blockIdx.x < {blocks}; ++blockIdx.x)
-        for (threadIdx.x = 0; threadIdx.x < {threads}; ++threadIdx.x)
-            {kernel}({arguments}, length);
-}}
-"""
+        assert BITS.agree(arrays[f"out_{row.name}"], expected)[row.comparable(*operands)].all(), row.name
