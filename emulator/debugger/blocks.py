@@ -54,8 +54,7 @@ class BlockDebugger:
         result = proceed(replace(call, engine="jit", request=without_host_calls(request)))
         if not fnmatchcase(request.specialisation.summary.name, self.kernel):
             return result
-        words = (self.block,) if isinstance(self.block, int) else self.block
-        number = linear_index("block", ",".join(map(str, words)), request.grid)
+        number = linear_index("block", self.block, request.grid)
         if is_cooperative(request.prepared.program.kernel):
             raise LaunchError(
                 'a block of a cooperative kernel waits for the others: debug the launch with engine="python"'

@@ -24,8 +24,9 @@ MOST_ACCESSES = 8
 """Accesses to an element that are printed before and after a stop."""
 
 
-def linear_index(name: str, text: str, extents: Dim3) -> int:
+def linear_index(name: str, place: str | int | tuple[int, ...], extents: Dim3) -> int:
     """Return the linear index of a block or a thread, given as an index or as x,y,z. Raises SimtbedError with the name."""
+    text = place if isinstance(place, str) else ",".join(map(str, place if isinstance(place, tuple) else (place,)))
     words = [word.strip() for word in text.strip("() ").split(",")]
     values = [int(word) for word in words if word.isdecimal()]
     x, y, z = extents

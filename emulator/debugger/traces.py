@@ -86,11 +86,10 @@ class Trace:
 
     def __str__(self) -> str:
         """Return a table, and the finding."""
-        rows = [COLUMNS, *(tuple(step.cells()) for step in self.steps)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS) - 1)]
-        lines = [
-            "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in rows
-        ]
+        from tabulate import tabulate  # late: its import takes longer than most launches
+
+        table = tabulate([step.cells() for step in self.steps], COLUMNS, tablefmt="plain", disable_numparse=True)
+        lines = [line.rstrip() for line in table.splitlines()]
         return "\n".join(lines if self.fault is None else [*lines, render(self.fault)])
 
     def _repr_html_(self) -> str:
@@ -153,18 +152,14 @@ def trace(
     request = validated_request(kernel, LaunchOptions(grid, block, args, **options), host_calls=True)
     if thread is not None and warp is not None:
         raise LaunchError("expected thread or warp, got both")
-    number = linear_index("block", _text(of_block), request.grid)
+    number = linear_index("block", of_block, request.grid)
     if warp is None:
-        first = linear_index("thread", _text(0 if thread is None else thread), request.block)
+        first = linear_index("thread", 0 if thread is None else thread, request.block)
         return run_trace(request, number, range(first, first + 1))
     threads = int(np.prod(request.block))
     if not 0 <= warp < -(-threads // WARP_SIZE):
         raise LaunchError(f"warp {warp}: expected a warp below {-(-threads // WARP_SIZE)}")
     return run_trace(request, number, range(warp * WARP_SIZE, min((warp + 1) * WARP_SIZE, threads)))
-
-
-def _text(index: int | tuple[int, ...]) -> str:
-    return str(index) if isinstance(index, int) else ",".join(map(str, index))
 
 
 def run_trace(request: Request, block: int, threads: range) -> Trace:

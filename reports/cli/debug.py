@@ -61,12 +61,8 @@ def debug(target: TargetArgument, arguments: TargetArguments = (), *, options: D
     """
     selection = options.selection
     debugged = find_target(target, arguments, options.input, selection.emulate)
-    stops_at_findings = options.fault or (options.block, options.thread, options.line, options.trace) == (
-        None,
-        None,
-        None,
-        False,
-    )
+    places = options.block, options.thread, options.line
+    stops_at_findings = options.fault or (not options.trace and places == (None, None, None))
     make = partial(
         Debugger,
         kernel=selection.kernel,

@@ -80,7 +80,11 @@ def test_a_function_without_a_finding_does_not_stop(tmp_path: Path) -> None:
 
 def test_a_trace_is_printed(tmp_path: Path) -> None:
     code, text = debug(tmp_path, "", "--trace", "--thread", "2", "--kernel", "second", "--launch", "1", "script.py")
-    assert code == 0 and "2       2     script.py:12  out[3]  2      out[t + n] = t" in text and "(simtbed)" not in text
+    assert (
+        code == 0
+        and "2         2       script.py:12  out[3]  2        out[t + n] = t" in text
+        and "(simtbed)" not in text
+    )
 
 
 def test_bad_use_is_one_line(tmp_path: Path) -> None:
