@@ -158,8 +158,10 @@ def estimate(
         observed = replace(observed, registers=kernel.registers)
     occupancy_found = observed.occupancy(device)
     resident = overrides.get("resident", max(1, occupancy_found.active_blocks))
+    setting = _Setting(observed, device, resident, overrides)
     if isinstance(kernel, str):
         traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
+        found = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
     else:
         assert observed.decisions is not None
         warp_classes = classes_of(kernel, observed.decisions.warps)
@@ -167,68 +169,115 @@ def estimate(
             observed.lines, device, resident, observed.shared_bytes, cold, _eliminated_sites(observed, kernel),
             warp_classes.classes(np.arange(observed.lines.traced_blocks)),
         )  # fmt: skip
+        found = _cycles_of_simulation(setting, traffic, kernel, warp_classes)
     timing, clock = device.timing, float(device.clock)
-    blocks = observed.blocks
-    max_blocks_per_sm = blocks / device.sms if overrides.get("balanced") else ceil(blocks / device.sms)
-    share = max_blocks_per_sm / blocks
-    scale = overrides.get("scale", {})
-    warp_aggregated = frozenset[int]() if isinstance(kernel, str) else kernel.memory.warp_aggregated
-    if isinstance(kernel, str):
-        traffic = replace(traffic, merge_ratio=traffic.merge_bound)
-        limits = _memories(observed, traffic, device, share, warp_aggregated)
-        instructions = observed.instructions
-        total_instructions = sum(instructions.values())
-        limits |= _issue(instructions, total_instructions, device, share)
-        waves = max_blocks_per_sm / resident if overrides.get("balanced") else ceil(max_blocks_per_sm / resident)
-        critical_path = CriticalPath(
-            observed.request.prepared, observed.counts, device, _latencies(observed, traffic, device)
-        )
-        limits["latency"] = critical_path.cycles(blocks * observed.warps) * max(1, waves)
-        limits = {name: limit * limit_scale(name) * scale.get(name, 1.0) for name, limit in limits.items()}
-        cycles = sum(limit**OVERLAP_EXPONENT for limit in limits.values()) ** (1 / OVERLAP_EXPONENT)
-        remark = f"instructions are counted from the source: {kernel}"
-    else:
-        instructions_of_warps = stream(kernel, traffic, device, warp_classes)
-        total_instructions = round(instructions_of_warps.executed)
-        sm_blocks = ceil(max_blocks_per_sm)
-        block_classes = instructions_of_warps.warp_classes.classes(
-            _blocks_of_simulated_sm(instructions_of_warps.warp_classes, blocks, device.sms, sm_blocks <= resident)
-        )
-        instructions_per_block = float(instructions_of_warps.warp_classes.lengths[block_classes].sum()) / sm_blocks
-        workload = SmWorkload(
-            instructions_of_warps, device, block_classes, resident, max_blocks_per_sm / sm_blocks, min(blocks, device.sms),
-            instructions_per_block,
-        )  # fmt: skip
-        result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
-        traffic = replace(traffic, merge_ratio=result.merge_ratio)
-        limits = _memories(observed, traffic, device, share, warp_aggregated) | _issue(
-            _rates_by_pipe(instructions_of_warps.pipes), total_instructions, device, share
-        )
-        limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
-        limits["latency"] = (
-            run(workload, {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}).cycles if not overrides else result.cycles
-        )
-        longest_class, length_ratio = instructions_of_warps.warp_classes.imbalance
-        longest = length_ratio * single_warp_cycles(instructions_of_warps, device, longest_class, scale)
-        cycles = max(result.cycles, limits["atomics"], limits["slices"], longest)
-        # source accesses may exceed the compiled kernel's; no limit exceeds the total
-        limits = {name: min(limit, cycles) for name, limit in limits.items()}
-        remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
-    time = cycles / clock + timing.launch / 1000
-    bound = _bound(limits)
-    if cycles / clock < timing.launch / 1000:
+    time = found.total / clock + timing.launch / 1000
+    bound = _bound(found.limits)
+    if found.total / clock < timing.launch / 1000:
         bound = "launch"
     elif (
         not overrides
-        and blocks % device.sms
-        and estimate(observed, device, cold, traffic, balanced=True).time_us < 0.75 * time
+        and observed.blocks % device.sms
+        and estimate(observed, device, cold, found.traffic, balanced=True).time_us < 0.75 * time
     ):
         bound = "tail"
     low, high = _interval(kernel, device, bound)
     return Estimate(
-        time, time * low, time * high, bound, {name: cycles / clock for name, cycles in limits.items()}, traffic,
-        occupancy_found, total_instructions, (remark, *_remarks(observed, kernel, device, time)),
+        time, time * low, time * high, bound, {name: cycles / clock for name, cycles in found.limits.items()}, found.traffic,
+        occupancy_found, found.instructions, (found.remark, *_remarks(observed, kernel, device, time)),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A launch on a device. resident: blocks per SM. overrides: as of `estimate`."""
+
+    observed: ObservedLaunch
+    device: Device
+    resident: int
+    overrides: dict[str, Any]
+
+    @property
+    def is_balanced(self) -> bool:
+        return bool(self.overrides.get("balanced"))
+
+    @property
+    def max_blocks_per_sm(self) -> float:
+        blocks = self.observed.blocks
+        return blocks / self.device.sms if self.is_balanced else ceil(blocks / self.device.sms)
+
+    @property
+    def share(self) -> float:
+        """The fraction of the blocks on the SM with most blocks."""
+        return self.max_blocks_per_sm / self.observed.blocks
+
+    @property
+    def scale(self) -> dict[str, float]:
+        factors: dict[str, float] = self.overrides.get("scale", {})
+        return factors
+
+
+@dataclass(frozen=True)
+class _Cycles:
+    """The cycles of a launch. limits: of each resource alone."""
+
+    total: float
+    limits: dict[str, float]
+    instructions: int
+    traffic: Traffic
+    remark: str
+
+
+def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycles:
+    """Return the overlap of the limits of the source's instructions and accesses."""
+    observed, device = setting.observed, setting.device
+    traffic = replace(traffic, merge_ratio=traffic.merge_bound)
+    limits = _memories(observed, traffic, device, setting.share, frozenset())
+    instructions = observed.instructions
+    total_instructions = sum(instructions.values())
+    limits |= _issue(instructions, total_instructions, device, setting.share)
+    waves = setting.max_blocks_per_sm / setting.resident
+    critical_path = CriticalPath(
+        observed.request.prepared, observed.counts, device, _latencies(observed, traffic, device)
+    )
+    path = critical_path.cycles(observed.blocks * observed.warps)
+    limits["latency"] = path * max(1, waves if setting.is_balanced else ceil(waves))
+    limits = {name: limit * limit_scale(name) * setting.scale.get(name, 1.0) for name, limit in limits.items()}
+    cycles = sum(limit**OVERLAP_EXPONENT for limit in limits.values()) ** (1 / OVERLAP_EXPONENT)
+    return _Cycles(cycles, limits, total_instructions, traffic, remark)
+
+
+def _cycles_of_simulation(
+    setting: _Setting, traffic: Traffic, kernel: CompiledKernel, warp_classes: WarpClasses
+) -> _Cycles:
+    """Return the cycles of the SM simulator, and the limits of each resource."""
+    observed, device, overrides, scale = setting.observed, setting.device, setting.overrides, setting.scale
+    instructions = stream(kernel, traffic, device, warp_classes)
+    total_instructions = round(instructions.executed)
+    sm_blocks = ceil(setting.max_blocks_per_sm)
+    all_resident = sm_blocks <= setting.resident
+    block_classes = instructions.warp_classes.classes(
+        _blocks_of_simulated_sm(instructions.warp_classes, observed.blocks, device.sms, all_resident)
+    )
+    per_block = float(instructions.warp_classes.lengths[block_classes].sum()) / sm_blocks
+    workload = SmWorkload(
+        instructions, device, block_classes, setting.resident, setting.max_blocks_per_sm / sm_blocks,
+        min(observed.blocks, device.sms), per_block,
+    )  # fmt: skip
+    result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
+    traffic = replace(traffic, merge_ratio=result.merge_ratio)
+    limits = _memories(observed, traffic, device, setting.share, kernel.memory.warp_aggregated)
+    limits |= _issue(_rates_by_pipe(instructions.pipes), total_instructions, device, setting.share)
+    limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
+    without_memories = {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}
+    limits["latency"] = result.cycles if overrides else run(workload, without_memories).cycles
+    longest_class, length_ratio = instructions.warp_classes.imbalance
+    longest = length_ratio * single_warp_cycles(instructions, device, longest_class, scale)
+    cycles = max(result.cycles, limits["atomics"], limits["slices"], longest)
+    # source accesses may exceed the compiled kernel's; no limit exceeds the total
+    limits = {name: min(limit, cycles) for name, limit in limits.items()}
+    remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
+    return _Cycles(cycles, limits, total_instructions, traffic, remark)
 
 
 def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel) -> frozenset[int]:

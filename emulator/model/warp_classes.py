@@ -133,6 +133,26 @@ def _longest_warp(work: Floats, class_of: Words) -> tuple[int, float]:
     return int(class_of[longest]), max(1.0, float(work[longest] / mean))
 
 
+def _fitting_lists(
+    ballot: Mapping[int, int], mean_visits: Floats, executions: float, deepest: Mapping[int, int], depth: int
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the votes for lists with at least as many visits as a block has executions, and of those the candidates.
+
+    deepest: loop depth by list. depth: of the block. Lists with equally many visits are preferred.
+    """
+    fits = {n: count for n, count in ballot.items() if mean_visits[n] * (1 + _RELATIVE_TOLERANCE) >= executions}
+    exact = {n: count for n, count in fits.items() if mean_visits[n] <= executions * (1 + _RELATIVE_TOLERANCE)}
+    candidates = {n: count for n, count in fits.items() if deepest[n] <= depth}
+    if exact:  # possibly by chance, with two or four iterations of a loop
+        max_votes, unrolled = max(exact.values()), [2 * executions, 4 * executions]
+        candidates = exact | {
+            n: count
+            for n, count in candidates.items()
+            if count > 2 * max_votes and np.isclose(mean_visits[n], unrolled).any()
+        }
+    return fits, candidates
+
+
 def _assign_lists(
     graph: Graph, mean_executions: Floats, numbers: Sequence[int], has_no_line: Sequence[bool], mean_visits: Floats
 ) -> tuple[Words, dict[int, int]]:
@@ -162,27 +182,9 @@ def _assign_lists(
     list_of_class: dict[int, int] = {}
     hoisted: dict[int, int] = {}
     for representative, ballot in votes.items():
-        fits = {
-            n: count
-            for n, count in ballot.items()
-            if mean_visits[n] * (1 + _RELATIVE_TOLERANCE) >= max_executions[representative]
-        }
-        exact = {
-            n: count
-            for n, count in fits.items()
-            if mean_visits[n] <= max_executions[representative] * (1 + _RELATIVE_TOLERANCE)
-        }
-        candidates = {n: count for n, count in fits.items() if deepest[n] <= len(enclosing_headers[representative])}
-        if exact:  # possibly by chance, with two or four iterations of a loop
-            max_votes, unrolled = (
-                max(exact.values()),
-                [2 * max_executions[representative], 4 * max_executions[representative]],
-            )
-            candidates = exact | {
-                n: count
-                for n, count in candidates.items()
-                if count > 2 * max_votes and np.isclose(mean_visits[n], unrolled).any()
-            }
+        fits, candidates = _fitting_lists(
+            ballot, mean_visits, max_executions[representative], deepest, len(enclosing_headers[representative])
+        )
         if candidates:
             list_of_class[representative] = max(candidates, key=lambda n: (candidates[n], -n))
         elif fits:
