@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..checked import shown
 from ..errors import Diagnostic, LaunchError, SimtbedError, render
 from ..runtime.arrays import DeviceArray, NewArray
 from ..runtime.engine import Request
@@ -73,11 +74,17 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     kernel, args = named_arguments(kernel, args)
     if arguments := [name for name, value in args.items() if isinstance(value, DeviceArray)]:
         raise LaunchError(f"verify launches several times: give arrays, not a DeviceArray, for {', '.join(arguments)}")
+    if isinstance(any_order, str):
+        raise LaunchError(f"any_order is a list of arrays: any_order=[{shown(any_order)}]")
     comparison = Comparison(Tolerance(rtol, atol, ulp), tuple(any_order))
     shape: dict[str, Any] = {"grid": grid, "block": block, "args": args, **how}
     results = {engine: _launched(kernel, engine, checked, engine == engines[0], shape) for engine in engines}
     first, *rest = engines
     result = results[first]
+    if unknown := [name for name in comparison.any_order if name not in result.buffers]:
+        raise LaunchError(
+            f"any_order: the kernel does not write {shown(unknown[0])}; it writes {', '.join(result.buffers)}"
+        )
     if not result.faults and (unwritten := find_unwritten(result.request, result.buffers, first)):
         raise Disagreement("\n".join(map(render, unwritten)))
     if oracle is not None:

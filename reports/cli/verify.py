@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from simtbed import Diagnostic, FaultError, Run, SimtbedError, devices, profiling
 from simtbed.errors import render
+from simtbed.escaping import printable
 from simtbed.kernels import Family
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.registry import EngineName, row_of
@@ -113,11 +114,21 @@ def _verify_program(
         completed = run_target(target, make)
         require_launches(completed, target)
         run = completed.run.select(selection.kernel, selection.launch)
+        _require_arrays(run, options.any_order or ())
         budgets.add(target, run)
         budgets.finish(outputs, lambda name: selection.is_complete and name == str(target))
         text, differs = _program_report(run, obstacles, tolerance, options.json, budgets)
         write_report(target, outputs.get("--output"), text)
     return completed.code or int(differs or bool(budgets.faults))
+
+
+def _require_arrays(run: Run, names: Sequence[str]) -> None:
+    """Raise SimtbedError for a name without an array in a launch."""
+    arrays = {one.name: None for launch in run.launches for one in launch.arguments if one.shape is not None}
+    if unknown := [name for name in names if name not in arrays]:
+        raise SimtbedError(
+            f"--any-order {printable(unknown[0])}: no launch has this array; there are {', '.join(arrays)}"
+        )
 
 
 def _verify_variants(

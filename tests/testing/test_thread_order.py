@@ -150,3 +150,15 @@ def test_elements_in_any_order_are_compared() -> None:
             any_order=["out"],
             oracle=lambda x: {"out": oracle(x)["out"] + (np.arange(32) == 31)},
         )
+
+
+@pytest.mark.parametrize(
+    ("any_order", "message"),
+    [
+        (["slots"], r"any_order: the kernel does not write 'slots'; it writes out, count, doubled"),
+        ("out", r"any_order is a list of arrays: any_order=\['out'\]"),
+    ],
+)
+def test_unknown_arrays_are_refused(any_order: Any, message: str) -> None:
+    with pytest.raises(st.LaunchError, match=message):
+        verify(compact, grid=1, block=32, args=arguments(), any_order=any_order)

@@ -27,6 +27,12 @@ def test_a_script(command: str, name: str, simtbed: Simtbed, tmp_path: Path) -> 
     assert_launches(command, ROOT / f"examples/scripts/{name}.py", simtbed, tmp_path)
 
 
+@pytest.mark.slow
+def test_an_array_that_no_launch_has_is_refused(simtbed: Simtbed) -> None:
+    result = simtbed("verify", "--any-order", "slots", str(ROOT / "examples/scripts/saxpy.py"))
+    assert "--any-order slots: no launch has this array; there are " in result.refused()
+
+
 def assert_launches(command: str, script: Path, simtbed: Simtbed, folder: Path) -> None:
     """The command succeeds and reports all launches of the script."""
     report = folder / "report.json"
