@@ -33,7 +33,7 @@ from .values import (
 _WORDS = {type.size: type for type in (U8, U16, U32, U64)}
 """Unsigned numbers by their bytes."""
 MAX_COPIED = 64
-"""Elements of an array that is copied as a part of a struct."""
+"""Elements of an array that is copied inside a struct."""
 
 
 class Accesses(Emitter):
@@ -296,7 +296,7 @@ class Accesses(Emitter):
             stored = piece if piece.type == element else self.bits(piece, cast(Scalar, element))
             self.emit(ir.Let(item, stored, self.position))
 
-    # -------------------------------------------------------------- parts of objects
+    # -------------------------------------------------------------- components of objects
     def member(self, place: Place, name: str) -> Place:
         """Return a field of a struct, or a component of a vector."""
         match place:

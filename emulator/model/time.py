@@ -161,7 +161,7 @@ def estimate(
     setting = _Setting(observed, device, resident, overrides)
     if isinstance(kernel, str):
         traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
-        found = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
+        cycles = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
     else:
         assert observed.decisions is not None
         warp_classes = classes_of(kernel, observed.decisions.warps)
@@ -169,22 +169,22 @@ def estimate(
             observed.lines, device, resident, observed.shared_bytes, cold, _eliminated_sites(observed, kernel),
             warp_classes.classes(np.arange(observed.lines.traced_blocks)),
         )  # fmt: skip
-        found = _cycles_of_simulation(setting, traffic, kernel, warp_classes)
+        cycles = _cycles_of_simulation(setting, traffic, kernel, warp_classes)
     timing, clock = device.timing, float(device.clock)
-    time = found.total / clock + timing.launch / 1000
-    bound = _bound(found.limits)
-    if found.total / clock < timing.launch / 1000:
+    time = cycles.total / clock + timing.launch / 1000
+    bound = _bound(cycles.limits)
+    if cycles.total / clock < timing.launch / 1000:
         bound = "launch"
     elif (
         not overrides
         and observed.blocks % device.sms
-        and estimate(observed, device, cold, found.traffic, balanced=True).time_us < 0.75 * time
+        and estimate(observed, device, cold, cycles.traffic, balanced=True).time_us < 0.75 * time
     ):
         bound = "tail"
     low, high = _interval(kernel, device, bound)
     return Estimate(
-        time, time * low, time * high, bound, {name: cycles / clock for name, cycles in found.limits.items()}, found.traffic,
-        occupancy_found, found.instructions, (found.remark, *_remarks(observed, kernel, device, time)),
+        time, time * low, time * high, bound, {name: limit / clock for name, limit in cycles.limits.items()}, cycles.traffic,
+        occupancy_found, cycles.instructions, (cycles.remark, *_remarks(observed, kernel, device, time)),
     )  # fmt: skip
 
 

@@ -150,7 +150,7 @@ def _by_value(parameter: HostParameter, value: Any) -> Any:
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(())[()]
         if isinstance(value, np.integer) and type.is_integer and value.dtype.itemsize == type.size:
-            value = value.view(type.dtype)  # a driver copies the bytes, whatever the sign
+            value = value.view(type.dtype)  # a driver copies the bytes, for either sign
         if isinstance(value, np.generic) and value.dtype != type.dtype:
             raise LaunchError(
                 f"{name} is {type}, the launch gives numpy.{value.dtype}: a driver copies its bytes; give np.{type.dtype}({name})"

@@ -77,13 +77,13 @@ def _wrapper(name: str, values: ir.Function) -> ir.Function:
     """Return the function of one value of each operand that calls a function of arrays."""
     span = values.span
     *inputs, output, _ = values.params
-    zero, one = ir.Const(0, I64, span), ir.Const(1, I64, span)
+    zero, count = ir.Const(0, I64, span), ir.Const(1, I64, span)
     params = tuple(ir.Param(param.name, F64, span) for param in inputs)
     arrays = {param.name: f"{param.name}_value" for param in (*inputs, output)}
     body: list[Any] = [ir.Alloc(array, _VALUE, (), span) for array in arrays.values()]
     body += [ir.Store(arrays[p.name], zero, ir.Reg(p.name, F64, span), span) for p in params]
     references = tuple(ir.ArrayRef(array, span) for array in arrays.values())
-    body.append(ir.Let(None, ir.Call(values.name, (*references, one), None, span), span))
+    body.append(ir.Let(None, ir.Call(values.name, (*references, count), None, span), span))
     result = ir.Reg("result", F64, span)
     body.append(ir.Let(result, ir.Load(arrays[output.name], zero, F64, span), span))
     return ir.Function(name, params, (*body, ir.Return(result, span)), F64, span)

@@ -147,12 +147,12 @@ class Access:
 
     def read(self, storage: Values, places: Values) -> Values:
         """Return values of the access's type at `places`; of a vector, with an axis for its components."""
-        taken = storage.take(places, axis=0)
+        elements = storage.take(places, axis=0)
         if self.exact:
-            return taken
+            return elements
         scalar, components = split(self.type)
         lanes = places.shape[:-1]
-        values = np.ascontiguousarray(taken).reshape(*lanes, -1).view(scalar.dtype)
+        values = np.ascontiguousarray(elements).reshape(*lanes, -1).view(scalar.dtype)
         return values if components else values.reshape(lanes)
 
     def write(self, storage: Values, places: Values, values: Values) -> None:
@@ -188,8 +188,8 @@ class Access:
         if self.node.order in RELEASES:
             race_state(happens_before.fence, mask, 1 if self.node.scope == "block" else 2)
         operand_values = [bits for values in (new, old) if values is not None for bits in _bits(values)]
-        for part in range(self.width):
-            element = index.astype(np.int64) * self.width + part
+        for number_in_access in range(self.width):
+            element = index.astype(np.int64) * self.width + number_in_access
             at = (self.positions(group, element) if self.space == "local" else element).reshape(WARP_SIZE)
             if self.tracked.for_unwritten and not isinstance(self.node, ir.Store):
                 unwritten = race_state(happens_before.unwritten, number, mask, at)
