@@ -13,11 +13,11 @@ import numpy as np
 
 from .. import disk_cache
 from ..checked import shown
-from ..cuda_text import CudaText, TextArgument
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..language.types import Array, ArrayLayout, Scalar, Vector
+from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
 from . import clang
 from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
@@ -240,7 +240,7 @@ class CudaKernel(LaunchableKernel):
         contents = {name: consts[name] for name in self._interface.constants}
         return self._lowered.program if not contents else self._lower(contents).program
 
-    def cuda_text(self, consts: Mapping[str, Any]) -> CudaText | None:
+    def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
         """Return the text that contains the kernel; None for a kernel with `__device__` variables."""
         interface = self._interface
         if interface.variables:
@@ -251,14 +251,14 @@ class CudaKernel(LaunchableKernel):
         }
         arguments = [self._argument(parameter) for parameter in self.parameters]
         return CudaText(
-            self.owner.translation_unit,
-            self.owner.compiler_options,
-            self.declaration.symbol,
-            tuple(arguments),
-            tuple(constants.items()),
+            kernel=self.declaration.symbol,
+            arguments=tuple(arguments),
+            constants=tuple(constants.items()),
+            text=self.owner.translation_unit,
+            options=self.owner.compiler_options,
         )
 
-    def _argument(self, parameter: HostParameter) -> TextArgument:
+    def _argument(self, parameter: HostParameter) -> OwnArgument:
         """Return the bytes of a parameter of the text."""
         name, type = parameter.name, parameter.type
         if parameter.is_address:
@@ -266,9 +266,9 @@ class CudaKernel(LaunchableKernel):
             parameter_type = self._interface.signature.parameters.get(alias.parameter or "")
             has_memory = parameter_type is not None and isinstance(parameter_type.type, Array)
             pointer = ((0, str(alias.parameter)),) if has_memory else ()
-            return TextArgument(8, 8, pointer, alias.offset, alias.parameter is None)
+            return OwnArgument(8, 8, pointer, alias.offset, alias.parameter is None)
         contents = tuple((offset, "@:".join((name, *path))) for path, _, offset in scalar_leaves(type))
-        return TextArgument(size_of(type), alignment_of(type), contents)
+        return OwnArgument(size_of(type), alignment_of(type), contents)
 
     def digest(self) -> str:
         return sha256(repr((self.owner.digest, self.__name__, self.aliases)).encode()).hexdigest()

@@ -10,8 +10,8 @@ from ..language.types import ArrayLayout, Scalar
 from .signature import Signature
 
 if TYPE_CHECKING:
-    from ..cuda_text import CudaText
     from ..ir import nodes as ir
+    from ..own_code import OwnCode
 
 
 class LaunchableKernel(ABC):
@@ -66,8 +66,8 @@ class LaunchableKernel(ABC):
     ) -> ir.Program:
         """Return the program for these Const values, this type of Real and these array layouts. Raises CompileError."""
 
-    def cuda_text(self, consts: Mapping[str, Any]) -> CudaText | None:
-        """Return the user's own CUDA C++ text for these Const values, which the cuda engine compiles; None for the printed program."""
+    def own_code(self, consts: Mapping[str, Any]) -> OwnCode | None:
+        """Return the code of the user's own source for these Const values, which the cuda engine runs; None for the printed program."""
         return None
 
     def digest(self) -> str | None:

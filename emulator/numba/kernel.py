@@ -11,6 +11,7 @@ from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..language.types import ArrayLayout, Scalar
 from ..llvmir.parameters import ArrayView, Parameter, ScalarSource
+from ..own_code import PtxText
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
@@ -43,14 +44,15 @@ class KernelFacts:
 
 
 class NumbaKernel(LaunchableKernel):
-    """A kernel of Numba for its argument types. key: of its entries on disk, None for no entries. read: returns the program."""
+    """A kernel of Numba for its argument types. key: of its entries on disk, None for no entries. read: returns the program.
+    own: its code on a GPU."""
 
     unchecked = frozenset({"arithmetic"})  # integers of Numba wrap
     words = WORDS
 
-    def __init__(self, facts: KernelFacts, key: str | None, read: Callable[[], ir.Program]) -> None:
+    def __init__(self, facts: KernelFacts, key: str | None, read: Callable[[], ir.Program], own: PtxText) -> None:
         self.__name__ = self.__qualname__ = facts.name
-        self.facts, self._key, self._read = facts, key, read
+        self.facts, self._key, self._read, self._own = facts, key, read, own
 
     def __repr__(self) -> str:
         return f"<NumbaKernel {self.__name__}>"
@@ -66,6 +68,9 @@ class NumbaKernel(LaunchableKernel):
         self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
     ) -> ir.Program:
         return self.program
+
+    def own_code(self, consts: Mapping[str, Any]) -> PtxText:
+        return self._own
 
     def digest(self) -> str | None:
         return self._key

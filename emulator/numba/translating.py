@@ -12,6 +12,7 @@ from ..llvmir.parameters import Parameter, UnusedPointer
 from ..llvmir.translate import translate
 from ..span import Span
 from .compiling import compile_function
+from .gpu_code import own_code
 from .kernel import KernelFacts, NumbaKernel
 from .keys import UNNAMED_FUNCTIONS, kernel_key
 from .marks import POSITIONS
@@ -48,6 +49,10 @@ def compiled_kernel(
 
     options: of `compile_cuda`. Raises CompileError for a refused construct, LaunchError for a refused argument, Numba's errors.
     """
+
+    def kernel(compiled: CompiledKernel, key: str | None, read: Callable[[], ir.Program]) -> NumbaKernel:
+        return NumbaKernel(compiled.facts, key, read, own_code(function, argument_types, options, compiled.facts))
+
     key = None if UNNAMED_FUNCTIONS.exist else kernel_key(function, argument_types, options)
     compiled: CompiledKernel | None = None if key is None else disk_cache.load(f"{key}.numba", pickle.loads)
     if key is not None and compiled is not None:
@@ -56,14 +61,14 @@ def compiled_kernel(
         def read() -> ir.Program:
             return disk_cache.load(entry, pickle.loads) or _translated(function, argument_types, options)[1]
 
-        return compiled, NumbaKernel(compiled.facts, key, read)
+        return compiled, kernel(compiled, key, read)
     compiled, program = _translated(function, argument_types, options)
     captures = any(view.parameter is None for view in compiled.facts.arrays.values())
     if key is None or UNNAMED_FUNCTIONS.exist or captures or compiled.sensitive:
-        return compiled, NumbaKernel(compiled.facts, None, lambda: program)
+        return compiled, kernel(compiled, None, lambda: program)
     disk_cache.save(f"{key}.program", pickle.dumps(program))
     disk_cache.save(f"{key}.numba", pickle.dumps(compiled))
-    return compiled, NumbaKernel(compiled.facts, key, lambda: program)
+    return compiled, kernel(compiled, key, lambda: program)
 
 
 def _translated(

@@ -71,7 +71,7 @@ class Request:
     An emulator returns them like others. filled: arrays with one value in all elements (of vectors, its components),
     not copied. unwritten: arrays whose elements must be written before they are read; written: their elements
     written by earlier launches, bool by element. in_place: arrays that an emulator may modify in place.
-    overlapping: whether arrays may share memory; an emulator that does not modify them in place copies the memory, not the arrays.
+    overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: seed of another order of blocks, and
     of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes the kernel's prints to
     stdout immediately. plain_prints: whether its lines are without block and thread. interleave: whether the warps of a
@@ -110,6 +110,11 @@ class Request:
     def iteration_limits(self) -> tuple[int, int]:
         """Limits of a waiting loop, and of any other."""
         return self.step_limit or MAX_SPIN_ITERATIONS, self.step_limit or MAX_ITERATIONS
+
+    @property
+    def arrays(self) -> dict[str, Buffer]:
+        """The global arrays of the arguments."""
+        return {name: value for name, value in self.arguments.items() if isinstance(value, np.ndarray)}
 
     @property
     def numbers(self) -> dict[str, np.generic]:
@@ -166,9 +171,9 @@ class Request:
 
     def memory(self, changed: Collection[str]) -> dict[str, Buffer]:
         """Return the global arrays for an emulator, in host memory; the changed ones are copies, unless they are changed in place."""
-        arrays = [name for name, type in self.specialisation.summary.parameters.items() if isinstance(type, Array)]
         if self.overlapping and not self.in_place.issuperset(changed):
-            return copies_of({name: np.asarray(self.arguments[name]) for name in arrays}, changed)
+            return copies_of(self.arrays, changed)
+        arrays = [name for name, type in self.specialisation.summary.parameters.items() if isinstance(type, Array)]
         return {name: self._memory(name, name in changed) for name in arrays}
 
     def _memory(self, name: str, changes: bool) -> Buffer:

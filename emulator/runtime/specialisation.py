@@ -26,8 +26,8 @@ from ..passes.needs import Needed
 from .dynamic_shared import DeclaredArray, declared_arrays
 
 if TYPE_CHECKING:
-    from ..cuda_text import CudaText
     from ..ir import nodes as ir
+    from ..own_code import OwnCode
 
 Content = TypeVar("Content", "ProgramSummary", Signature)
 AnyKernel = Kernel | LaunchableKernel
@@ -98,7 +98,7 @@ class ProgramSummary:
 
 
 class Specialisation:
-    """One specialised program. key: a digest of its dependencies; None if unknown. places, text, words, cuda_text: as in
+    """One specialised program. key: a digest of its dependencies; None if unknown. places, text, words, own_code: as in
     `LaunchableKernel`."""
 
     def __init__(
@@ -108,10 +108,10 @@ class Specialisation:
         places: str = "",
         text: str | None = None,
         words: Mapping[str, str] | None = None,
-        cuda_text: CudaText | None = None,
+        own_code: OwnCode | None = None,
     ) -> None:
         self._read, self.key, self.places, self.text, self.words = read, key, places, text, dict(words or {})
-        self.cuda_text = cuda_text
+        self.own_code = own_code
         self._limited: dict[tuple[int, ...], Specialisation] = {}
 
     @staticmethod
@@ -121,7 +121,7 @@ class Specialisation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the program: another process need not read it again."""
-        return _unpickled, (self.program, self.text, self.words, self.cuda_text)
+        return _unpickled, (self.program, self.text, self.words, self.own_code)
 
     def limited(self, loops: tuple[int, ...]) -> Specialisation:
         """Return the program with a limit for the counters of these loops (`passes.counter_bounds`), created once."""
@@ -130,7 +130,7 @@ class Specialisation:
         if loops not in self._limited:
             key = self.key and hashlib.sha256(repr((self.key, loops)).encode()).hexdigest()
             limited = self._limited[loops] = Specialisation(
-                partial(self._read_limited, loops), key, self.places, self.text, self.words, self.cuda_text
+                partial(self._read_limited, loops), key, self.places, self.text, self.words, self.own_code
             )
             limited.summary = self.summary
         return self._limited[loops]
@@ -153,9 +153,9 @@ class Specialisation:
 
 
 def _unpickled(
-    program: ir.Program, text: str | None, words: Mapping[str, str], cuda_text: CudaText | None
+    program: ir.Program, text: str | None, words: Mapping[str, str], own_code: OwnCode | None
 ) -> Specialisation:
-    return Specialisation(lambda: program, None, "", text, words, cuda_text)
+    return Specialisation(lambda: program, None, "", text, words, own_code)
 
 
 class KernelFacts:
@@ -219,7 +219,7 @@ def specialisation_of(
         source = facts.kernel
         specialise = source.with_host_calls if host_calls and isinstance(source, PythonKernel) else source.specialise
         read = partial(specialise, dict(consts), real, dict(layouts))
-        own = source.cuda_text(consts)
+        own = source.own_code(consts)
         facts.specialisations[key] = Specialisation(read, text, source.places, source.text, source.words, own)
     return facts.specialisations[key]
 

@@ -74,7 +74,7 @@ def answer(result: Result) -> str:
     """
     request = result.request
     prepared, kernel = prepare(request.program), request.program.kernel.name
-    is_portable = request.maths == "portable" and request.specialisation.cuda_text is None
+    is_portable = request.maths == "portable" and request.specialisation.own_code is None
     if not is_portable and rounds(request.program):
         bits = "rounds"
     else:

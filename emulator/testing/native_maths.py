@@ -24,7 +24,7 @@ def native_findings(request: Request, portable: Answer, engine: EngineName) -> l
     """
     rounded = request.prepared.rounded
     names = [name for name in portable if name in rounded and name not in request.prepared.order_dependent]
-    if request.maths == "native" or request.specialisation.cuda_text is not None or not names:
+    if request.maths == "native" or request.specialisation.own_code is not None or not names:
         return []
     native = request.shaped(engine_named(engine).run(replace(request, maths="native")).buffers)
     findings = (_finding(request, name, native[name], portable[name], rounded[name].bound) for name in names)

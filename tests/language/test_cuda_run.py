@@ -18,6 +18,7 @@ import pytest
 import simtbed as st
 from simtbed import DeviceArray, Global, LaunchError, f32, i32, launch, on_gpu
 from simtbed.engines.cuda import binary, driver, filling, functions, launches, library, nvcc, printer, startup
+from simtbed.engines.cuda.driver import DeviceLaunch
 from simtbed.engines.cuda.engine import CudaEngine, describe
 from simtbed.engines.cuda.nvcc import Built
 from simtbed.errors import UnavailableError
@@ -114,6 +115,9 @@ class Notes:
         assert source + size <= to
         self.at(to, size)[:] = self.at(source, size)
 
+    def copy_in(self, to: Allocation | int, array: Any) -> None:
+        self.at(int(to), array.nbytes)[:] = array.tobytes()
+
     # a context
     def push(self) -> None:
         self.depth += 1
@@ -134,10 +138,6 @@ class Event:
 
     def time_till(self, other: Event) -> float:
         return 0.25
-
-
-def _in(allocation: Allocation, array: Any) -> None:
-    allocation.data[:] = array.tobytes()
 
 
 def _out(array: Any, allocation: Allocation) -> None:
@@ -166,7 +166,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Notes]:
     notes.pool, notes.driver = pool, PlayedDriver(notes)
     vars(pycuda_driver).update(
         Error=Error, MemoryError=MemoryError, Event=Event, init=lambda: None, Device=Device,
-        mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=_in, memcpy_dtoh=_out,
+        mem_alloc=lambda size: Allocation(notes, size), memcpy_htod=notes.copy_in, memcpy_dtoh=_out,
         memset_d8_async=partial(notes.memset, 1), memset_d16_async=partial(notes.memset, 2),
         memset_d32_async=partial(notes.memset, 4), memcpy_dtod_async=notes.copy,
         DeviceMemoryPool=lambda: pool, PageLockedMemoryPool=PageLocked,
@@ -214,6 +214,23 @@ def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     assert result.resources is not None
     assert result.resources.registers == 7
     assert notes.attributes == []
+
+
+@st.kernel
+def shifted(x: Global[i32], y: Global[i32]) -> None:
+    y[st.thread.x] = x[st.thread.x] + 1
+
+
+def test_arrays_that_share_memory_are_copied_once(notes: Notes) -> None:
+    memory = np.arange(10, dtype=np.int32)
+    result = launch(shifted, grid=1, block=8, args=(memory[:8], memory[2:]), engine="cuda", in_place=True)
+    ((arguments, _),) = notes.launches
+    assert len(notes.pool.addresses) == 1 and arguments[1] - arguments[0] == 8
+    assert (arguments[0] - notes.pool.addresses[0]) % 256 == memory.ctypes.data % 256
+    assert list(result.buffers) == ["y"] and memory.tolist() == list(range(10))
+    with DeviceLaunch(result.request) as timed:
+        timed.run(1)
+    assert int(timed.addresses["y"]) - int(timed.addresses["x"]) == 8
 
 
 def _forgotten() -> None:

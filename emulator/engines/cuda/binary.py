@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 from ... import disk_cache
 from ...runtime.engine import Request, Resources
-from . import nvcc, own_text
+from . import nvcc, own_code
 from .interface import Interface
 
 
@@ -33,8 +33,8 @@ def binary(request: Request, arch: str) -> Binary:
 
 
 def _compile(request: Request, arch: str) -> Binary:
-    if (own := request.specialisation.cuda_text) is not None:
-        return Binary(*own_text.compiled(own, request, arch))
+    if (own := request.specialisation.own_code) is not None:
+        return Binary(*own_code.compiled(own, request, arch))
     from .printer import cuda_source  # late: most launches find their kernel on the disk
 
     source = cuda_source(request.program, request.block, request.maths)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...errors import LaunchError, OutOfMemory, UnavailableError
 from ...runtime.arrays import Buffer, DeviceArray
+from ...runtime.common_memory import ranges_of
 from ...runtime.engine import CodePlace, Dim3, Maths, Request, Resources
 from ...runtime.gpu_memory import ExternalMemory
 from ...runtime.gpus import current_gpu
@@ -25,7 +26,7 @@ from .functions import DeviceFunction
 from .interface import Interface
 from .library import OUT_OF_MEMORY, DriverError
 from .nvcc import Built
-from .own_text import packed
+from .own_code import packed
 
 NO_PYCUDA = 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 DEFAULT_SHARED = 48 * 1024
@@ -153,7 +154,7 @@ def load(request: Request) -> Loaded:
         interface, built = compiled.interface, compiled.built
         resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + interface.carved_bytes)
         function = _function(interface, built)
-        own = request.specialisation.cuda_text
+        own = request.specialisation.own_code
         for symbol, contents in () if own is None else own.constants:
             pycuda_driver().memcpy_htod(function.address_of(symbol), contents)
         cache[request.block, request.maths] = Loaded.create(context, interface, resources, function)
@@ -296,8 +297,14 @@ class DeviceLaunch:
         return launch_errors(self.request, self.context)
 
     def copy_in(self) -> None:
+        for common in ranges_of(self.request.arrays) if self.request.overlapping else ():
+            allocation = self.driver.mem_alloc(common.memory.nbytes + common.lead)
+            self.own.append(allocation)
+            start = int(allocation) + common.lead
+            self.driver.memcpy_htod(start, common.memory)
+            self.addresses |= {name: start + offset for name, offset in common.offsets.items()}
         for name, value in self.request.arguments.items():
-            if not isinstance(value, np.ndarray) or not value.nbytes:
+            if not isinstance(value, np.ndarray) or not value.nbytes or name in self.addresses:
                 continue
             if array := self.request.device_arrays.get(name):
                 if resident(self.context, array) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...cuda_text import TextArgument
+from ...own_code import OwnArgument
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Interface:
     kernel: its name in C++. arguments: the program's parameters in the order of the kernel's; they precede
     `lengths`: arrays whose number of elements it takes, as int. written: the global arrays it may change.
     carved_bytes: dynamic shared memory that the launch must add for the kernel's shared arrays, if they are too large
-    together to be static. cooperative: whether its blocks wait for the grid. packing: the parameters of the user's own
-    text; None for a printed kernel.
+    together to be static. cooperative: whether its blocks wait for the grid. packing: the parameters of the kernel's own
+    code; None for a printed kernel.
     """
 
     kernel: str
@@ -25,7 +25,7 @@ class Interface:
     written: frozenset[str]
     carved_bytes: int
     cooperative: bool
-    packing: tuple[TextArgument, ...] | None = None
+    packing: tuple[OwnArgument, ...] | None = None
 
     def encode(self) -> dict[str, object]:
         return {**asdict(self), "written": sorted(self.written)}
@@ -45,5 +45,5 @@ class Interface:
         )
 
 
-def _argument(data: dict[str, Any]) -> TextArgument:
-    return TextArgument(**{**data, "contents": tuple((offset, name) for offset, name in data["contents"])})
+def _argument(data: dict[str, Any]) -> OwnArgument:
+    return OwnArgument(**{**data, **{name: tuple(map(tuple, data[name])) for name in ("contents", "terms")}})

@@ -17,6 +17,7 @@ import numpy as np
 from ...errors import LaunchError
 from ...language.types import Array
 from ...runtime.arrays import Buffer, DeviceArray
+from ...runtime.common_memory import ranges_of
 from ...runtime.engine import CodePlace, Outcome, Request
 from ...runtime.gpu_memory import ExternalMemory
 from . import library
@@ -33,7 +34,7 @@ from .driver import (
 from .filling import fill
 from .functions import ArgumentBlock
 from .library import DriverError
-from .own_text import packed
+from .own_code import packed
 
 SECTION = 1 << 20
 """Bytes of a copy: its transfer overlaps the host's copy of the next section."""
@@ -199,6 +200,8 @@ class Launcher:
     def values(self, transfer: _Transfer) -> list[Any]:
         """Return the values of the kernel's arguments; copy its arrays to the device."""
         request, values = transfer.request, list[Any]()
+        if request.overlapping:
+            transfer.copy_ranges()
         arguments, arrays = request.arguments, request.device_arrays
         for name in self.interface.arguments:
             value = arguments[name]
@@ -304,6 +307,8 @@ class _Transfer:
 
     def copy_in(self, name: str, value: Buffer) -> int:
         """Return the address of a copy of an argument on the device; 0 without elements."""
+        if name in self.addresses:
+            return self.addresses[name]
         if not value.nbytes:
             return 0
         allocation = self.queue.device.allocate(value.nbytes)
@@ -318,6 +323,15 @@ class _Transfer:
         else:
             self._copy_sections(address, value)
         return address
+
+    def copy_ranges(self) -> None:
+        """Copy arrays that share memory: each range of addresses once."""
+        for common in ranges_of(self.request.arrays):
+            allocation = self.queue.device.allocate(common.memory.nbytes + common.lead)
+            self.retained += [allocation, common.memory]
+            start = int(allocation) + common.lead
+            library.copy_to_device(start, common.memory.ctypes.data, common.memory.nbytes, self.stream)
+            self.addresses |= {name: start + offset for name, offset in common.offsets.items()}
 
     def _copy_sections(self, address: int, value: Buffer) -> None:
         staged: Buffer = self.queue.page_locked.allocate(value.shape, value.dtype)

@@ -40,10 +40,11 @@ class Built:
     compiler: str
 
 
-def build(text: str, kernel: str, arch: str, options: Sequence[str] | None = None) -> Built:
+def build(text: str, kernel: str, arch: str, options: Sequence[str] | None = None, suffix: str = ".cu") -> Built:
     """Compile `text`, whose kernel has the symbol `kernel`, for an architecture such as "sm_90".
 
-    options: of nvcc, OPTIONS without any. Raises LaunchError without nvcc, or with nvcc's message for invalid text.
+    options: of nvcc, OPTIONS without any. suffix: of a file in the text's language.
+    Raises LaunchError without nvcc, or with nvcc's message for invalid text.
     """
     nvcc = find_nvcc()
     compiler = version(nvcc)
@@ -56,7 +57,7 @@ def build(text: str, kernel: str, arch: str, options: Sequence[str] | None = Non
 
     result = disk_cache.load(f"{key}.cubin", built)
     if result is None:
-        cubin, report = _compile(nvcc, text, arch, options)
+        cubin, report = _compile(nvcc, text, arch, options, suffix)
         result = built(whole := report.encode() + b"\0" + cubin)
         disk_cache.save(f"{key}.cubin", whole)
     return result
@@ -123,19 +124,19 @@ def architectures(nvcc: Path) -> tuple[str, ...]:
     return tuple(sorted(result, key=lambda name: int(name[3:])))
 
 
-def _compile(nvcc: Path, text: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
+def _compile(nvcc: Path, text: str, arch: str, options: Sequence[str], suffix: str) -> tuple[bytes, str]:
     """The cubin and nvcc's report. Raises UnavailableError where temporary files cannot be written."""
     try:
-        return _compile_in_folder(nvcc, text, arch, options)
+        return _compile_in_folder(nvcc, text, arch, options, suffix)
     except OSError as error:
         raise UnavailableError(
             f"temporary files cannot be written (TMPDIR names their folder): {error.strerror}"
         ) from None
 
 
-def _compile_in_folder(nvcc: Path, text: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
+def _compile_in_folder(nvcc: Path, text: str, arch: str, options: Sequence[str], suffix: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
-        source, target = Path(folder, "kernel.cu"), Path(folder, "kernel.cubin")
+        source, target = Path(folder, f"kernel{suffix}"), Path(folder, "kernel.cubin")
         source.write_text(text, encoding="utf-8")
         process = run([str(nvcc), "-cubin", f"-arch={arch}", *options, "-o", target.name, source.name], folder)
         if process.returncode:

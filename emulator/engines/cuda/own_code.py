@@ -1,4 +1,4 @@
-"""Kernels compiled from the user's own CUDA C++ text: options of nvcc, and the bytes of arguments."""
+"""Kernels compiled from the user's own source: options of nvcc, and the bytes of arguments."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ...cuda_text import CudaText, TextArgument
+from ...own_code import CudaText, OwnArgument, OwnCode, PtxText
 from ...runtime.engine import Request
 from . import nvcc
 from .interface import Interface
 
 OPTIONS = ("-fmad=false", "-lineinfo", "--resource-usage")
 """Options in addition to the user's. -fmad=false: as on the emulators, x * y + z rounds twice."""
+PTX_OPTIONS = ("--resource-usage",)
 STANDARD = "-std=c++17"
 """The standard of the parser, where the user's options have none."""
 _REPLACED = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-code", "--gpu-code", "-fmad", "--fmad")
@@ -26,12 +27,15 @@ UNUSED_ADDRESS = 256
 """Address of a pointer that is compared with null, but never dereferenced."""
 
 
-def compiled(own: CudaText, request: Request, arch: str) -> tuple[Interface, nvcc.Built]:
-    """Return the kernel of the user's text for an architecture such as "sm_90". Raises the errors of `nvcc.build`."""
+def compiled(own: OwnCode, request: Request, arch: str) -> tuple[Interface, nvcc.Built]:
+    """Return the kernel's own code for an architecture such as "sm_90". Raises the errors of `nvcc.build`."""
     summary = request.specialisation.summary
     interface = Interface(
         own.kernel, tuple(summary.parameters), (), frozenset(summary.changed), 0, summary.cooperative, own.arguments
     )
+    if isinstance(own, PtxText):
+        return interface, nvcc.build(own.text(arch), own.kernel, arch, PTX_OPTIONS, suffix=".ptx")
+    assert isinstance(own, CudaText)
     return interface, nvcc.build(own.text, own.kernel, arch, options(own))
 
 
@@ -57,13 +61,13 @@ def _include_options(text: str) -> list[str]:
 
 
 def packed(
-    arguments: tuple[TextArgument, ...], values: Mapping[str, Any], addresses: Mapping[str, Any]
+    arguments: tuple[OwnArgument, ...], values: Mapping[str, Any], addresses: Mapping[str, Any]
 ) -> list[np.generic]:
     """Return the parameters of the kernel as bytes. values: arguments of the program; addresses: of its arrays with elements."""
     return [np.void(_bytes(argument, values, addresses)) for argument in arguments]
 
 
-def _bytes(argument: TextArgument, values: Mapping[str, Any], addresses: Mapping[str, Any]) -> bytes:
+def _bytes(argument: OwnArgument, values: Mapping[str, Any], addresses: Mapping[str, Any]) -> bytes:
     data = bytearray(argument.size)
     if not argument.contents and not argument.null:
         data[:] = np.uintp(UNUSED_ADDRESS).tobytes()
@@ -73,4 +77,8 @@ def _bytes(argument: TextArgument, values: Mapping[str, Any], addresses: Mapping
             value = np.uintp(int(addresses[name]) + argument.shift if name in addresses else 0)
         field = np.asarray(value).tobytes()
         data[offset : offset + len(field)] = field
-    return bytes(data)
+    added = argument.constant + sum(factor * int(values[name]) for name, factor in argument.terms)
+    if not added:
+        return bytes(data)
+    number = int.from_bytes(data, "little") + added
+    return (number % (1 << 8 * argument.size)).to_bytes(argument.size, "little")

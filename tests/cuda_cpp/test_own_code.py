@@ -10,9 +10,9 @@ import pytest
 import simtbed as st
 from simtbed.cuda_cpp import clang
 from simtbed.cuda_cpp.kernel import CudaSource
-from simtbed.cuda_text import CudaText
-from simtbed.engines.cuda import own_text
+from simtbed.engines.cuda import own_code
 from simtbed.engines.cuda.binary import binary
+from simtbed.own_code import CudaText
 from simtbed.runtime.request import prepare_request
 
 from tests.compilers import needs_nvcc
@@ -44,14 +44,14 @@ def request(**changes: Any) -> Any:
 
 
 def own(prepared: Any) -> CudaText:
-    result: CudaText = prepared.specialisation.cuda_text
+    result: CudaText = prepared.specialisation.own_code
     return result
 
 
 def test_the_arguments_have_the_layout_of_the_text() -> None:
     prepared = request()
     text = own(prepared)
-    values = own_text.packed(text.arguments, prepared.arguments, {"x": 4096, "out": 8192})
+    values = own_code.packed(text.arguments, prepared.arguments, {"x": 4096, "out": 8192})
     struct = np.dtype([("kind", "u1"), ("low", "f8"), ("count", "i4")], align=True)
     layouts = [np.dtype(name) for name in ("u8", "?", struct, "u8", "u8", "i8")]
     assert [value.itemsize for value in values] == [layout.itemsize for layout in layouts]
@@ -63,14 +63,14 @@ def test_the_arguments_have_the_layout_of_the_text() -> None:
 def test_an_array_given_twice_is_one_address() -> None:
     x = np.ones(32, np.float32)
     prepared = request(x=x, out=x, mask=np.ones(0, np.int32))
-    values = own_text.packed(own(prepared).arguments, prepared.arguments, {"x": 4096})
+    values = own_code.packed(own(prepared).arguments, prepared.arguments, {"x": 4096})
     assert [value.tobytes() for value in values[::3]] == [np.uintp(4096).tobytes()] * 2
     assert values[4].tobytes() == bytes(8)
 
 
 def test_the_options_are_the_users_without_those_of_the_engine() -> None:
     text = own(request())
-    assert own_text.options(text) == ("-DFACTOR=3", "-O1", "-std=c++17", "-fmad=false", "-lineinfo", "--resource-usage")
+    assert own_code.options(text) == ("-DFACTOR=3", "-O1", "-std=c++17", "-fmad=false", "-lineinfo", "--resource-usage")
     line = Path(__file__).read_text(encoding="utf-8").split('TEXT = """')[0].count("\n") + 1
     assert text.text.startswith(f'#line {line} "{__file__}"\n\nstruct Range')
 
@@ -79,7 +79,7 @@ def test_the_options_are_the_users_without_those_of_the_engine() -> None:
 def test_nvcc_compiles_the_text_with_the_users_lines() -> None:
     compiled = binary(request(), "sm_90")
     assert compiled.interface.kernel.startswith("_Z4sums") and compiled.built.resources.constant_bytes == 6
-    assert b"test_own_text.py" in compiled.built.cubin and b"sums" in compiled.built.cubin
+    assert b"test_own_code.py" in compiled.built.cubin and b"sums" in compiled.built.cubin
     wrong = st.cuda_source("\n__global__ void f(int *x) { x[0] = 1;\n#ifndef __clang__\n error;\n#endif\n}")["f"]
     with pytest.raises(st.LaunchError, match=r"\(4\): error"):
         binary(prepare_request(wrong, grid=1, block=1, args=(np.zeros(1, np.int32),)), "sm_90")
@@ -120,7 +120,7 @@ def test_included_files_are_read_and_are_inputs_of_the_cache(tmp_path: Path) -> 
     more.write_text(more.read_text().replace("x *", "1 + x *"))
     result = run()
     assert result.x.tolist() == [4, 7]
-    options_of_nvcc = result.request.specialisation.cuda_text.options
+    options_of_nvcc = result.request.specialisation.own_code.options
     assert options_of_nvcc == (f"-I{tmp_path}", f"-I{tmp_path / 'common'}")
     more.write_text(more.read_text().replace("x * FACTOR", "x->y"))
     with pytest.raises(st.CompileError, match=r"more\.cuh:4:"):

@@ -1,0 +1,156 @@
+"""A kernel's own code on a GPU: PTX by Numba and NVIDIA's NVVM, and the bytes of its parameters.
+
+Products and sums are not contracted, as on the emulators: the results have the same bits, except functions such as `exp`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cuda.pathfinder import load_nvidia_dynamic_lib
+from llvmlite import ir as llvm
+from numba.cuda import types
+from numba.cuda.compiler import compile_cuda, kernel_fixup
+from numba.cuda.cudadrv import nvvm
+
+from ..errors import LaunchError, UnavailableError
+from ..llvmir.parameters import ArrayParameter, ConstantParameter, ScalarParameter
+from ..own_code import OwnArgument, PtxText
+from .kernel import KernelFacts
+
+SYMBOL = "numba_kernel"
+"""The symbol of every kernel in its PTX. Numba's contains the number of compilations of the process."""
+LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
+"""CUDA's mathematical functions in the folder of a toolkit."""
+_POINTER = 8
+_ELEMENT = "simtbed.element."
+_MARKED = re.compile(r'@"[^"]*simtbed[^"]*"')
+"""A symbol of a device function that was compiled for the emulator. NVVM accepts no dots in symbols."""
+_OF_THE_DRIVER = {"vprintf", "malloc", "free", "__assertfail"}
+"""External functions of PTX that the driver has."""
+_EXTERNAL = re.compile(r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?(\w+)")
+
+
+def own_code(
+    function: Callable[..., Any], argument_types: Sequence[Any], options: dict[str, Any], facts: KernelFacts
+) -> PtxText:
+    """Return the code of a kernel. options: of `compile_cuda`."""
+    arguments = tuple(_argument(index, facts) for index in range(1, len(facts.parameters)))  # the first is the result
+    captured = any(view.parameter is None for view in facts.arrays.values())
+    return PtxText(
+        kernel=SYMBOL, arguments=arguments, text=KernelPtx(function, tuple(argument_types), options, captured)
+    )
+
+
+def _argument(index: int, facts: KernelFacts) -> OwnArgument:
+    """Return the bytes of one parameter. One that the program does not use is 0."""
+    parameter = facts.parameters[index]
+    sources = {name: source for name, source in facts.scalars.items() if source.parameter == index}
+    match parameter:
+        case ScalarParameter():
+            size = parameter.type.size
+            for name, source in sources.items():
+                if source.divisor == 1:
+                    return OwnArgument(size, size, ((0, name),))
+            terms = tuple((name, source.divisor) for name, source in sources.items())[:1]
+            return OwnArgument(size, size, (), terms=terms)
+        case ArrayParameter():
+            views = [(view.phase, name) for name, view in facts.arrays.items() if view.parameter == index]
+            if not views:
+                return OwnArgument(_POINTER, _POINTER, ())
+            phase, name = min(views)
+            offsets = [(name, source.divisor) for name, source in sources.items() if source.kind == "offset"]
+            return OwnArgument(_POINTER, _POINTER, ((0, name),), -phase, terms=tuple(offsets[:1]))
+        case ConstantParameter():
+            return OwnArgument(parameter.type.size, parameter.type.size, (), constant=parameter.value)
+    return OwnArgument(_POINTER, _POINTER, ())
+
+
+@dataclass(frozen=True)
+class KernelPtx:
+    """The function of `PtxText`. captured: whether the kernel contains addresses of the emulator."""
+
+    function: Callable[..., Any]
+    argument_types: tuple[Any, ...]
+    options: dict[str, Any]
+    captured: bool
+
+    def __call__(self, arch: str) -> str:
+        """Compile for an architecture such as "sm_90". Raises UnavailableError without NVVM, LaunchError for a kernel to be linked."""
+        name = self.function.__name__
+        if self.captured:
+            raise LaunchError(
+                f"{name}: the kernel contains the address of an array of the emulator: give it as an argument"
+            )
+        number = arch.removeprefix("sm_")
+        options = {**self.options, "cc": (int(number[:-1]), int(number[-1])), "debug": False}
+        result = compile_cuda(self.function, types.void, self.argument_types, **options)
+        entry = result.library.get_function(result.fndesc.llvm_func_name)
+        kernel_fixup(entry, False)
+        with _defined_element_functions(result.library.modules):
+            texts = [_MARKED.sub(_identifier, text) for text in result.library.llvm_strs]
+        text = _compiled(texts, f"compute_{number}", bool(options["fastmath"])).replace(entry.name, SYMBOL)
+        if missing := [symbol for symbol in _EXTERNAL.findall(text) if symbol not in _OF_THE_DRIVER]:
+            raise LaunchError(
+                f"{name}: {missing[0]} needs NVIDIA's linker: run the program on a GPU without SIMTBED_NUMBA"
+            )
+        return text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _NoCompiler, (self.function.__name__,)
+
+
+@dataclass(frozen=True)
+class _NoCompiler:
+    """The function of `PtxText` in another process."""
+
+    kernel: str
+
+    def __call__(self, arch: str) -> str:
+        raise LaunchError(f"{self.kernel}: another process cannot compile this kernel of Numba")
+
+
+def _compiled(texts: Sequence[str], arch: str, fast: bool) -> str:
+    """Return the PTX of modules of LLVM IR with CUDA's mathematical functions. Raises UnavailableError."""
+    options: dict[str, Any] = {"arch": arch, "opt": 3, "fma": False}
+    if fast:
+        options |= {"ftz": True, "prec_div": False, "prec_sqrt": False}
+    try:
+        unit = nvvm.CompilationUnit(options)
+        library = load_nvidia_dynamic_lib("nvvm").abs_path
+        functions = next(path for folder in Path(library).parents if (path := folder / LIBDEVICE).exists()).read_bytes()
+    except (nvvm.NvvmSupportError, RuntimeError, StopIteration) as error:
+        raise UnavailableError(f"NVIDIA's NVVM is not found: pip install 'simtbed[nvcc]' ({error})") from None
+    for text in texts:
+        unit.add_module(nvvm.llvm_replace(text).encode())
+    unit.verify()
+    unit.lazy_add_module(functions)
+    return bytes(unit.compile()).decode().rstrip("\0")
+
+
+def _identifier(symbol: re.Match[str]) -> str:
+    return symbol[0].replace(".", "_")
+
+
+@contextmanager
+def _defined_element_functions(modules: Iterable[Any]) -> Iterator[None]:
+    """Define the opaque functions of device functions that were compiled for the emulator (`hooks`)."""
+    functions = [f for module in modules for f in module.functions if f.is_declaration and f.name.startswith(_ELEMENT)]
+    byte = llvm.IntType(8).as_pointer()
+    attributes = [function.attributes for function in functions]
+    for function in functions:
+        size = int(function.name.split(".")[3])
+        base, flat = function.args[:2]
+        builder = llvm.IRBuilder(function.append_basic_block())
+        address = builder.gep(builder.bitcast(base, byte), [builder.mul(flat, flat.type(size))])
+        builder.ret(builder.bitcast(address, function.ftype.return_type))
+        function.linkage, function.attributes = "linkonce_odr", llvm.FunctionAttributes()
+    yield
+    for function, before in zip(functions, attributes, strict=True):
+        function.blocks.clear()
+        function.linkage, function.attributes = "", before

@@ -1,0 +1,54 @@
+"""A kernel's code from the user's own source, for the engine that runs it on a GPU instead of the printed program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class OwnArgument:
+    """The bytes of one parameter of the kernel's own code.
+
+    size, alignment: in bytes. contents: the program's parameters in it, by offset; of an array, its address plus `shift` bytes.
+    null: whether a pointer without an array is null; another one is never dereferenced.
+    constant, terms: a number, and scalars of the program, each with a factor, that are added to an integer parameter.
+    """
+
+    size: int
+    alignment: int
+    contents: tuple[tuple[int, str], ...]
+    shift: int = 0
+    null: bool = True
+    constant: int = 0
+    terms: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnCode:
+    """A kernel's own code. kernel: its symbol. arguments: in order. constants: contents of variables in constant memory, by symbol."""
+
+    kernel: str
+    arguments: tuple[OwnArgument, ...]
+    constants: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CudaText(OwnCode):
+    """A kernel in CUDA C++ as its user wrote it.
+
+    text: a translation unit; its `#line` directives name the user's lines. options: of nvcc.
+    """
+
+    text: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PtxText(OwnCode):
+    """A kernel that the compiler of its language translates to PTX.
+
+    text: returns the PTX for an architecture such as "sm_90". Another process has no such compiler: there it raises LaunchError.
+    """
+
+    text: Callable[[str], str]
