@@ -58,7 +58,7 @@ def own(kernel):
 def test_parameters():
     launch()
     code, request = own(summed)
-    values = {"x@.stride0": -2, "x@.shape0": 31, "x@.offset": 60}
+    values: dict[str, object] = {"x@.stride0": -2, "x@.shape0": 31, "x@.offset": 60}
     values = {name: values.get(name, 7) for name in request.specialisation.summary.parameters}
     addresses = {"x": 4096, "out": 8192}
     values |= {name: np.zeros(64) for name in addresses}
