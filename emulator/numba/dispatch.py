@@ -24,11 +24,6 @@ from .launching import Launcher
 from .marks import POSITIONS
 from .translating import compiled_kernel
 
-UNSUPPORTED = {
-    "link": "link=: sources and objects of CUDA C++ need NVIDIA's linker",
-    "lto": "lto=True: optimisation at link time needs NVIDIA's linker",
-}
-"""Options of `cuda.jit` that the emulator refuses."""
 _INDICES = re.compile(r"\((\d+), (\d+), (\d+)\)")
 """The indices of a block and of a thread in a finding."""
 _COMPILER_OPTIONS = ("debug", "fastmath", "forceinline")
@@ -47,9 +42,8 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     ) -> None:
         if device:
             raise RuntimeError("Cannot compile a device function as a kernel")
-        for name, reason in UNSUPPORTED.items():
-            if options.get(name):
-                raise LaunchError(f"{py_func.__name__}: {reason}, which the emulator does not have")
+        if options.get("link"):
+            raise LaunchError(f"{py_func.__name__}: link=: sources and objects of CUDA C++ need NVIDIA's linker")
         self.objectmode, self.entry_point = False, None
         self.py_func, self.argtypes = py_func, tuple(argtypes)
         self.debug, self.lineinfo = bool(options.get("debug")), bool(options.get("lineinfo"))

@@ -109,7 +109,7 @@ def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts passed to a fake compiler, its results cached below tmp_path."""
     texts: list[str] = []
 
-    def compile(nvcc: Path, text: str, arch: str, options: Sequence[str]) -> tuple[bytes, str]:
+    def compile(nvcc: Path, text: str, arch: str, options: Sequence[str], suffix: str) -> tuple[bytes, str]:
         texts.append(text)
         return elf(_text=len(texts)), REPORT
 

@@ -32,6 +32,9 @@ def summed(x, out, factor):
         out[i] = pair(x, i) * factor + x[i]
 
 
+summed.targetoptions["lto"] = True  # Numba's default on a machine with NVIDIA's linker
+
+
 @cuda.jit
 def captured(out):
     out[0] = CAPTURED[0]
