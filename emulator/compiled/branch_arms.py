@@ -8,7 +8,7 @@ from functools import cached_property
 
 from .conditions import Conditions
 from .control_flow import Loop
-from .flow import ArmShare
+from .flow_records import ArmShare
 from .opcode_classes import CONTROL
 from .source_statements import BranchArm, Place
 

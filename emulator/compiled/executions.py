@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from .constant_bank import BankLayout, ConstantPropagation
 from .control_flow import Graph, graph
-from .flow import FlowEstimate, KnownCounts, LocatedInstruction, SourceEvidence, estimate_executions
+from .flow import SourceEvidence, estimate_executions
+from .flow_records import FlowEstimate, KnownCounts, LocatedInstruction
 from .kernel_launches import KernelLaunches
 from .line_table_fixes import with_fixed_lines
 from .loop_counters import exhausted_loop_edges

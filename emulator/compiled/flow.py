@@ -9,70 +9,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from ..engines.cuda.sass import Instruction
 from .control_flow import Graph, graph, is_conditional
+from .flow_records import Floats, FlowEstimate, KnownCounts, LocatedInstruction, Place, StatementCounts
 from .linear_program import LinearProgram
 from .opcode_classes import CONTROL, EFFECTS, OPERATIONS, access_width
 from .tolerances import TOLERANCES
-
-Floats = npt.NDArray[np.float64]
-Place = tuple[int, ...]
-"""Source location: a line, then the lines of inlined calls, innermost first."""
-
-
-@dataclass(frozen=True)
-class LocatedInstruction:
-    """An instruction and its line, 0 for none. calls: lines of the inlined calls, innermost first."""
-
-    instruction: Instruction
-    line: int
-    calls: tuple[int, ...] = ()
-
-    @property
-    def place(self) -> Place:
-        """Its source location."""
-        return (self.line, *self.calls)
-
-
-@dataclass(frozen=True)
-class StatementCounts:
-    """Executions of a statement: line, kind (`profiler.events`), executions by warps and lanes, divergent executions,
-    bytes per lane, and operations by issue class. loop: location of the innermost loop; iterations: per entry if
-    constant, else 0. calls: lines of inlined calls, innermost first."""
-
-    line: int
-    kind: str
-    warps: int
-    lanes: int
-    divergent: int
-    size: int
-    costs: dict[str, int]
-    loop: Place = ()
-    iterations: int = 0
-    calls: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class FlowEstimate:
-    """Executions of each instruction, by warps and by threads."""
-
-    instructions: tuple[Instruction, ...]
-    warps: Floats
-    threads: Floats
-
-    @property
-    def warp_instructions(self) -> int:
-        return round(float(self.warps.sum()))
-
-    @property
-    def thread_instructions(self) -> int:
-        return round(float(self.threads.sum()))
-
 
 # Effects cannot be dropped or doubled; operations sometimes are; lines are hints for blocks without better evidence. A call
 # is the slow path of a division, assumed only if needed.
@@ -93,29 +38,6 @@ _WEIGHT_ARM_SHARE = 0.01
 """Weight of equal arm shares in all copies of a branch, below any count."""
 _WEIGHT_VOTE, _MAX_COPY_RATIO = 0.2, 1.2
 """Weight of an instruction's vote for its block's executions; maximal ratio of the counts of copies."""
-
-
-@dataclass(frozen=True)
-class ArmShare:
-    """An arm of a branch behind the testing block `head`: its fraction of the arriving lanes and warps, over all copies."""
-
-    head: int
-    lanes: float
-    warps: float
-
-
-@dataclass
-class KnownCounts:
-    """Known executions. blocks: by threads and warps. entries: of loops from outside, by header. divergences: by latch.
-    arms: by first block. special_edges: edges for special operands only. unused_slow_calls: blocks with a call that no
-    lane executed."""
-
-    blocks: dict[int, tuple[float, float]] = field(default_factory=dict)
-    entries: dict[int, float] = field(default_factory=dict)
-    divergences: dict[int, float] = field(default_factory=dict)
-    arms: dict[int, ArmShare] = field(default_factory=dict)
-    special_edges: frozenset[tuple[int, int]] = frozenset()
-    unused_slow_calls: frozenset[int] = frozenset()
 
 
 def estimate_executions(

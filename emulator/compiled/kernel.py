@@ -17,7 +17,7 @@ from ..runtime.engine import Resources
 from .access_attribution import AccessAttribution
 from .coefficient_tables import coefficient_loads
 from .executions import Executions, executions_of
-from .flow import LocatedInstruction
+from .flow_records import LocatedInstruction
 from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
 from .memory import MemoryTraffic, memory_of

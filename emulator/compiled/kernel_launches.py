@@ -20,7 +20,7 @@ from ..runtime.engine import Request
 from ..runtime.prepared import prepare
 from ..span import Span
 from .constant_bank import BankLayout
-from .flow import LocatedInstruction, Place, StatementCounts
+from .flow_records import LocatedInstruction, Place, StatementCounts
 from .source_statements import SourceStatements
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .flow import LocatedInstruction
+from .flow_records import LocatedInstruction
 from .opcode_classes import EFFECTS
 from .source_statements import Place, SourceStatements
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ..native import Fixed, fixed, record
 from .beam_search import search
-from .correspondence import GAP_COST_SHARE, Correspondence, Event
+from .correspondence import Correspondence, Event
+from .matching_costs import GAP_COST_SHARE
 from .replay import Int32Array, ReplayError
 from .search_state import (
     COUNTS,

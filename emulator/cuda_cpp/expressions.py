@@ -27,6 +27,8 @@ from .values import (
     StructValue,
     Value,
     ValuePlace,
+    is_null,
+    pointee,
 )
 
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl", ">>": "shr"}
@@ -245,10 +247,10 @@ class Expressions(Accesses):
         if sign in ("+", "-") and isinstance(b, ir.Expr):
             wide = I64 if cast(Scalar, b.type).size > 4 else I32
             index = b if sign == "+" else self.operation("neg", self.converted(b, wide))
-            return self.moved(a, index, size_of(_pointee(a)))
+            return self.moved(a, index, size_of(pointee(a)))
         if sign == "+":
-            return self.moved(b, a, size_of(_pointee(b)))
-        if sign in ("==", "!=") and (null := next((p for p in (a, b) if _is_null(p)), None)) is not None:
+            return self.moved(b, a, size_of(pointee(b)))
+        if sign in ("==", "!=") and (null := next((p for p in (a, b) if is_null(p)), None)) is not None:
             result = self.is_null(b if null is a else a)
             return result if sign == "==" else self.operation("not", result)
         if isinstance(a, Choice) or isinstance(b, Choice):
@@ -496,11 +498,3 @@ class Expressions(Accesses):
         key = self.key(variable)
         to = cast(PointerType, variable.type).to
         return PointerPlace(self.name(variable.name), to, self.plan.pointees.get(key, []), key in self.plan.wide)
-
-
-def _pointee(pointer: AnyPointer) -> CType | None:
-    return _pointee(pointer.yes) if isinstance(pointer, Choice) else pointer.to
-
-
-def _is_null(pointer: Any) -> bool:
-    return isinstance(pointer, Pointer) and pointer.memory is None

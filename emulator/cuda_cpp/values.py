@@ -154,3 +154,13 @@ class PointerPlace:
 
 
 Place = RegisterPlace | ComponentPlace | StructPlace | MemoryPlace | ValuePlace | PointerPlace
+
+
+def pointee(pointer: AnyPointer) -> CType | None:
+    """Return the type that a pointer points to."""
+    return pointee(pointer.yes) if isinstance(pointer, Choice) else pointer.to
+
+
+def is_null(pointer: Any) -> bool:
+    """Return whether a value is the null pointer."""
+    return isinstance(pointer, Pointer) and pointer.memory is None

@@ -23,6 +23,7 @@ from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, records, struct_arrays, typing
 from .constants import Literal, Tuple, exact, is_struct
+from .host_calls import host_function
 from .protocols import FunctionReader, Progress
 from .signature import KernelParameter, Signature
 from .source import MISSING, FunctionSource
@@ -45,23 +46,6 @@ SPACES: dict[type, Space] = {
     hints.Constant: "constant", hints.Registers: "register",
 }  # fmt: skip
 _ANNOTATIONS = {space: word for word, space in SPACES.items()}
-
-
-def _host(reader: StatementReader) -> ir.HostFunction:
-    """Return the Python function that a reader has read."""
-    function: Any = reader.source.function
-    outside = {name: reader.source.lookup(name) for name in function.__code__.co_freevars}
-    known = {name: _python_value(v) for name, v in reader.names.items() if isinstance(v, Literal | Tuple)}
-    known = {name: value for name, value in known.items() if name not in reader.types}
-    return ir.HostFunction(function, {n: v for n, v in {**outside, **known}.items() if v is not MISSING})
-
-
-def _python_value(value: Value) -> Any:
-    """Return a compile-time value as a Python object; MISSING for one that has no Python object."""
-    if isinstance(value, Literal):
-        return value.value
-    items = tuple(map(_python_value, value.items)) if isinstance(value, Tuple) else (MISSING,)
-    return MISSING if any(item is MISSING for item in items) else items
 
 
 @dataclass
@@ -170,7 +154,7 @@ class Specialiser:
             reader.swaps.expanded(tuple(reader.body)),
             None,
             reader.span(tree),
-            _host(reader),
+            host_function(reader),
         )
 
     def function(self, device: DeviceFunction, consts: Mapping[str, Any]) -> None:
@@ -356,7 +340,7 @@ class Specialiser:
         result: Any = reader.result
         result = records.results(result) if isinstance(result, records.RecordType) else result
         body = reader.swaps.expanded(tuple(reader.body))
-        function = ir.Function(name, tuple(params), body, result, reader.span(source.tree), _host(reader))
+        function = ir.Function(name, tuple(params), body, result, reader.span(source.tree), host_function(reader))
         self._specialised[key] = function if errors == len(self.diagnostics) else None
         if self._specialised[key] is None:
             raise AlreadyReported

@@ -1,14 +1,16 @@
-"""Arrays that share memory: their connected ranges of addresses, and copies of each range."""
+"""Arrays that share memory: their connected ranges of addresses, copies of each range, and refusals."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from ..errors import LaunchError
 from .arrays import Buffer
 
 ALIGNMENT = 256
@@ -60,3 +62,24 @@ def copies_of(arrays: Mapping[str, Buffer], changed: Collection[str]) -> dict[st
             array = arrays[name]
             result[name] = np.ndarray(array.shape, array.dtype, memory, lead + offset, array.strides)
     return result
+
+
+def check_overlap(args: Mapping[str, Any], changed: Iterable[str]) -> None:
+    """Raise LaunchError if a written array shares memory with another argument: a launch works on copies, so the other
+    would not change."""
+    arrays = {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
+    written = set(changed)
+    for (a_name, a), (b_name, b) in combinations(arrays.items(), 2):
+        if (a_name in written or b_name in written) and np.may_share_memory(a, b) and _share(a, b):
+            written_name = a_name if a_name in written else b_name
+            raise LaunchError(
+                f"{a_name} and {b_name} share memory, and the kernel writes {written_name}: give one of them as a copy"
+            )
+
+
+def _share(a: Buffer, b: Buffer) -> bool:
+    most_work: Any = 1 << 20  # documented by NumPy, but missing from its type stubs
+    try:
+        return np.shares_memory(a, b, max_work=most_work)
+    except np.exceptions.TooHardError:
+        return True

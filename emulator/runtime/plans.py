@@ -23,10 +23,11 @@ from ..machine.device import Device
 from .array_forms import ArrayForm, as_elements, real_view
 from .array_views import check_aliases
 from .arrays import Buffer, DeviceArray, NewArray
+from .common_memory import check_overlap
 from .counter_limits import wrapping_loops
 from .engine import Request
 from .registry import EngineRow
-from .request import LaunchOptions, check_device, check_overlap, find_device, record_numbers, unlimited_request
+from .request import LaunchOptions, check_device, find_device, record_numbers, unlimited_request
 from .scalars import checked_scalar
 from .specialisation import AnyKernel, KernelFacts, facts_of, known_facts
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import combinations, groupby
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from .array_forms import ArrayForm, as_elements, real_view, struct_field
 from .array_views import argument as argument_of
 from .array_views import check_aliases
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
+from .common_memory import check_overlap
 from .counter_limits import wrapping_loops
 from .engine import MATHS, MAX_ITERATIONS, Dim3, Maths, Request
 from .foreign_arrays import as_number
@@ -487,24 +488,3 @@ def _const(name: str, argument: Any) -> Any:
     if count(argument, 0) > MAX_CONST_NUMBERS:
         raise LaunchError(f"{name} is Const: it has more than {MAX_CONST_NUMBERS:,} numbers; give it as an array")
     return argument
-
-
-def check_overlap(args: Mapping[str, Any], changed: Iterable[str]) -> None:
-    """Raise LaunchError if a written array shares memory with another argument: a launch works on copies, so the other
-    would not change."""
-    arrays = {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
-    written = set(changed)
-    for (a_name, a), (b_name, b) in combinations(arrays.items(), 2):
-        if (a_name in written or b_name in written) and np.may_share_memory(a, b) and _share(a, b):
-            written_name = a_name if a_name in written else b_name
-            raise LaunchError(
-                f"{a_name} and {b_name} share memory, and the kernel writes {written_name}: give one of them as a copy"
-            )
-
-
-def _share(a: Buffer, b: Buffer) -> bool:
-    most_work: Any = 1 << 20  # documented by NumPy, but missing from its type stubs
-    try:
-        return np.shares_memory(a, b, max_work=most_work)
-    except np.exceptions.TooHardError:
-        return True

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simtbed import LaunchError
-from simtbed.compiled.flow import LocatedInstruction
+from simtbed.compiled.flow_records import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.compiled.pipes import PIPES
 from simtbed.engines.cuda import nvcc

@@ -6,7 +6,7 @@ from typing import Any
 
 import simtbed as st
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.flow import LocatedInstruction
+from simtbed.compiled.flow_records import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.compiled.matching import LoopMatcher
 from simtbed.compiled.path_estimator import PathEstimator

@@ -9,15 +9,9 @@ from typing import Any
 
 import pytest
 from simtbed import LaunchError
-from simtbed.compiled.flow import (
-    ArmShare,
-    FlowEstimate,
-    KnownCounts,
-    LocatedInstruction,
-    SourceEvidence,
-    StatementCounts,
-)
+from simtbed.compiled.flow import SourceEvidence
 from simtbed.compiled.flow import estimate_executions as estimated
+from simtbed.compiled.flow_records import ArmShare, FlowEstimate, KnownCounts, LocatedInstruction, StatementCounts
 from simtbed.compiled.pipes import PIPES, pipes_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.cases import VARIANTS, find

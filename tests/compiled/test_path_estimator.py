@@ -16,7 +16,8 @@ from simtbed.compiled import replay as replay_module
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.executions import executions_of
 from simtbed.compiled.expanded_cfg import ExpandedCfg
-from simtbed.compiled.flow import LocatedInstruction, SourceEvidence
+from simtbed.compiled.flow import SourceEvidence
+from simtbed.compiled.flow_records import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.compiled.matching import LoopMatcher
 from simtbed.compiled.path_estimator import PathEstimator

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.compiled import paths, search_cache
-from simtbed.compiled.correspondence import GAP_COST_SHARE, Event
+from simtbed.compiled.correspondence import Event
+from simtbed.compiled.matching_costs import GAP_COST_SHARE
 from simtbed.compiled.replay import ReplayError, WarpTrace
 
 FEW = 3
