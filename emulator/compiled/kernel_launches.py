@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..engines.cuda.printer import Source, cuda_source
+from ..engines.cuda.printer import Source, cuda_source, line_table_file
 from ..engines.cuda.sass import Instruction
 from ..ir import nodes as ir
 from ..ir.walk import statements
@@ -108,7 +108,7 @@ class KernelLaunches:
 
     def _place(self, span: Span) -> Place:
         """Return the source location of a span; 0 for lines without a printed one."""
-        return tuple(self.lines.get((one.file, one.line), 0) for one in (span, *reversed(span.calls)))
+        return tuple(self.lines.get((line_table_file(one), one.line), 0) for one in (span, *reversed(span.calls)))
 
     @cached_property
     def lines(self) -> dict[tuple[str, int], int]:
@@ -116,7 +116,7 @@ class KernelLaunches:
         result: dict[tuple[str, int], int] = {}
         for number, line in enumerate(self.source.lines, 1):
             if line.span is not None:
-                result.setdefault((line.span.file, line.span.line), number)
+                result.setdefault((line_table_file(line.span), line.span.line), number)
         return result
 
     def source_span(self, line: int) -> Span | None:

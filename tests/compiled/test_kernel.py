@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
+from typing import Any
+
 import numpy as np
 import pytest
 import simtbed as st
@@ -98,3 +101,30 @@ def test_scheduling_control_is_decoded() -> None:
     product, load = (one.control for one in parse(listing, "kernel"))
     assert product == Control(stall=5, yields=True, writes=None, reads=None, waits=(0,), reuse=())
     assert load == Control(stall=2, yields=False, writes=2, reads=None, waits=(), reuse=())
+
+
+GUARDED = """
+import simtbed as st
+
+@st.kernel
+def guarded(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i64) -> None:
+    i = st.i64(st.block_dim.x * st.block.x + st.thread.x)
+    if i >= n:
+        return
+    out[i] = x[i]
+"""
+
+
+@needs_sass
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["<cell 1>", "folder/relative.py", "/nowhere/absolute.py"])
+def test_the_name_of_a_source_file_does_not_matter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell of a notebook, and a module from a relative folder of sys.path."""
+    monkeypatch.setitem(linecache.cache, name, (len(GUARDED), None, GUARDED.splitlines(keepends=True), name))
+    space: dict[str, Any] = {"__name__": "guarded"}
+    exec(compile(GUARDED, name, "exec"), space)
+    args = {"x": np.ones(300, np.float32), "out": st.zeros(300, st.f32), "n": 300}
+    result = st.launch(space["guarded"], grid=5, block=64, args=args, decisions=True)
+    view = result.compiled()
+    assert view.memory.counters["global_load_sectors"] == result.counters.total("global_load_sectors") == 38
+    assert not view.memory.differences

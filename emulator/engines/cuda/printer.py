@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import weakref
 from collections import Counter
@@ -72,13 +73,18 @@ class Source:
         """Return the text with `#line` at each change of place, so that nvcc and profilers refer to the user's source."""
         text, expected = [], None
         for line in self.lines:
-            place = (line.span.file, line.span.line) if line.span is not None and line.span.line > 0 else None
+            place = None if line.span is None or not line.span.line else (line_table_file(line.span), line.span.line)
             if place is not None and place != expected:
                 text.append(f"#line {place[1]} {quoted(place[0])}\n")
                 expected = place
             text.append(f"{line.text}\n")
             expected = expected and (expected[0], expected[1] + 1)
         return "".join(text)
+
+
+def line_table_file(span: Span) -> str:
+    """Return the name of a position's file in line tables. nvcc would complete a relative one by its own folder."""
+    return os.path.abspath(span.file)
 
 
 def cuda_source(program: ir.Program, block: Dim3, maths: Maths = "native") -> Source:
