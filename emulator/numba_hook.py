@@ -1,6 +1,6 @@
-"""Import hook: with SIMTBED_NUMBA=1 in the environment, kernels of `numba.cuda` run on an emulator.
+"""Import hook: with SIMTBED_NUMBA=1 in the environment, kernels of `numba.cuda` and `numba_cuda_mlir` run on an emulator.
 
-Each import of this module reads the environment; nothing else of simtbed is imported until a program imports `numba.cuda`. Child
+Each import of this module reads the environment; nothing else of simtbed is imported until a program imports one of them. Child
 processes inherit the environment, and the hook by the folder `numba/startup` in PYTHONPATH or by a file in site-packages.
 """
 
@@ -17,13 +17,14 @@ from types import ModuleType
 from typing import Any
 
 VARIABLE = "SIMTBED_NUMBA"
-WATCHED = "numba.cuda"
+WATCHED = {"numba.cuda": "numba.install", "numba_cuda_mlir": "numba.mlir.install"}
+"""Modules by name, each with the module of this package whose `install` replaces its driver."""
 STARTUP = os.path.join(os.path.dirname(__file__), "numba", "startup")
 """A folder whose `sitecustomize` imports this module at the start of Python."""
 
 
 class _Loader(importlib.abc.Loader):
-    """The loader of a module, with the replacement of the driver after its execution."""
+    """The loader of a watched module, with the replacement of its driver after its execution."""
 
     def __init__(self, original: Any) -> None:
         self.original = original
@@ -34,21 +35,21 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         self.original.exec_module(module)
-        _install()
+        _install(module.__name__)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """A finder of `numba.cuda` that uses the other finders."""
+    """A finder of the watched modules that uses the other finders."""
 
     searching = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != WATCHED or self.searching:
+        if fullname not in WATCHED or self.searching:
             return None
         self.searching = True
         try:
@@ -60,8 +61,8 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _install() -> None:
-    importlib.import_module(f"{__package__}.numba.install").install()
+def _install(name: str) -> None:
+    importlib.import_module(f"{__package__}.{WATCHED[name]}").install()
 
 
 def is_requested() -> bool:
@@ -70,10 +71,11 @@ def is_requested() -> bool:
 
 
 def enable() -> None:
-    """Have kernels of `numba.cuda` run on an emulator in this process, from its import on."""
-    if WATCHED in sys.modules:
-        _install()
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+    """Have kernels of `numba.cuda` and `numba_cuda_mlir` run on an emulator in this process, from their import on."""
+    for name in WATCHED:
+        if name in sys.modules:
+            _install(name)
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 

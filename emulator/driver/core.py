@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 from cuda.bindings import driver as bindings
+from cuda.core._utils.cuda_utils import CUDAError
 
 from .functions import CONTEXT, Driver
 
@@ -52,3 +55,9 @@ class CoreStream:
 
     def sync(self) -> None:
         """Return at once."""
+
+
+def require_threads(name: str, block: Sequence[int], most: int) -> None:
+    """Raise the error of a driver for a launch of a kernel with too many threads in a block."""
+    if math.prod(block) > most:
+        raise CUDAError(f"CUDA_ERROR_INVALID_VALUE: a block of {block} threads, a launch of {name} has at most {most}")

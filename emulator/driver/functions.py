@@ -183,6 +183,11 @@ class Driver:
         """Return start and size of the memory that contains an address and that a kernel can access."""
         return self.memory.range_of(address) or self.pinned.range_of(address)
 
+    def available(self, address: int) -> int:
+        """Return the bytes from an address to the end of its memory; 0 outside of all memory."""
+        place = self.range_of(address)
+        return 0 if place is None else place[0] + place[1] - address
+
     def _accessible(self, address: int, size: int) -> bool:
         return self.memory.contains(address, size) or self.pinned.contains(address, size)
 

@@ -33,6 +33,13 @@ class ArrayParameter:
 
 
 @dataclass(frozen=True)
+class StructParameter:
+    """A structure of numbers. Their arguments follow those of all parameters of the function, in order."""
+
+    items: tuple[ScalarParameter, ...]
+
+
+@dataclass(frozen=True)
 class ConstantParameter:
     """A number known before the launch."""
 
@@ -47,7 +54,7 @@ class UnusedPointer:
     name: str = ""
 
 
-Parameter = ScalarParameter | ArrayParameter | ConstantParameter | UnusedPointer
+Parameter = ScalarParameter | StructParameter | ArrayParameter | ConstantParameter | UnusedPointer
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from .parameters import (
     Parameter,
     ScalarParameter,
     ScalarSource,
+    StructParameter,
     Translation,
     UnusedPointer,
 )
@@ -35,7 +36,7 @@ from .printing import PrintBuffers, translate_print
 from .replay import verify_structure
 from .structure import structure
 from .text import parse
-from .types import IntType, PointerType, Type, UnsupportedError, leaves, memory_scalar, scalar_of
+from .types import IntType, PointerType, Type, UnsupportedError, component, leaves, memory_scalar, scalar_of
 from .values import Item, Values
 
 MAX_DEPTH = 20
@@ -170,8 +171,12 @@ class _Translator:
     ) -> tuple[dict[str, Memory], dict[str, Callable[[], Item]]]:
         memories: dict[str, Memory] = {}
         values: dict[str, Callable[[], Item]] = {}
+        arguments = len(parameters)
         for number, (own, described) in enumerate(zip(locals_, parameters, strict=True)):
             match described:
+                case StructParameter(items):
+                    values[own.name] = self._struct(items, own.type, arguments)
+                    arguments += len(items)
                 case ArrayParameter(name, element, size, offset):
                     memory = Memory(name, "global", size, element, None, number, offset=offset)
                     memories[own.name] = memory
@@ -184,6 +189,14 @@ class _Translator:
                     divisor = self._divisor(own.name)
                     values[own.name] = self._scalar(name, type, own.type, ScalarSource(number, divisor))
         return memories, values
+
+    def _struct(self, items: Sequence[ScalarParameter], own: Type, first: int) -> Callable[[], Item]:
+        """first: index of the argument of the first item."""
+        fields = [
+            self._scalar(item.name, item.type, component(own, number)[0], ScalarSource(first + number))
+            for number, item in enumerate(items)
+        ]
+        return lambda: [field() for field in fields]
 
     def _constant(self, value: int, type: Scalar) -> Callable[[], Item]:
         return lambda: constant(value, type, self.emitter.span)

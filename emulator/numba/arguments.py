@@ -11,7 +11,7 @@ from numba.cuda.np import numpy_support
 
 from ..errors import LaunchError
 from .launching import Available
-from .parameters import Pointer, pointer_to
+from .memory import Pointer, pointer_to
 
 CopyBack = Callable[[], object]
 

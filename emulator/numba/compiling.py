@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,16 +9,10 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.compiler import compile_cuda
-from numba.cuda.core.errors import NumbaDebugInfoWarning
 
 from ..llvmir.optimising import optimised
-from .marks import MARKS
-
-PASSES = (
-    "always_inliner", "sroa", "simplify_cfg", "instruction_combine", "sroa", "simplify_cfg", "sccp",
-    "instruction_combine", "dead_store_elimination", "simplify_cfg", "aggressive_dce", "simplify_cfg", "global_dead_code_eliminate",
-)  # fmt: skip
-"""Passes that remove Numba's structures of arrays, tuples, ranges and calls. They preserve loops: none is unrolled or vectorised."""
+from .marks import active_marks
+from .packages import NUMBA_CUDA
 
 
 @dataclass(frozen=True)
@@ -37,13 +30,8 @@ def recording() -> Iterator[None]:
     from .hooks import install_hooks  # late: it imports Numba's lowering
 
     install_hooks()
-    before, MARKS.active = MARKS.active, True
-    try:
-        with warnings.catch_warnings():  # the user did not request positions
-            warnings.simplefilter("ignore", NumbaDebugInfoWarning)
-            yield
-    finally:
-        MARKS.active = before
+    with active_marks(NUMBA_CUDA):
+        yield
 
 
 def compile_function(function: Callable[..., Any], argument_types: Sequence[Any], **options: Any) -> CompiledFunction:
@@ -51,4 +39,4 @@ def compile_function(function: Callable[..., Any], argument_types: Sequence[Any]
     with recording():
         result = compile_cuda(function, types.void, tuple(argument_types), lineinfo=True, **options)
     entry = result.fndesc.llvm_func_name
-    return CompiledFunction(optimised(result.library.llvm_strs, entry, PASSES), entry, result)
+    return CompiledFunction(optimised(result.library.llvm_strs, entry), entry, result)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda import compiler, dispatcher, types, typing
 from numba.cuda.core.compiler_lock import global_compiler_lock
 
+from ..driver.core import require_threads
 from ..driver.functions import Driver
 from ..errors import LaunchError
 from ..runtime.result import FaultError
 from .arguments import ValueReader
 from .compiling import recording
-from .keys import UNNAMED_FUNCTIONS
 from .launching import Launcher
-from .marks import POSITIONS
-from .translating import compiled_kernel
+from .translating import UNNAMED_FUNCTIONS, compiled_kernel
 
 _INDICES = re.compile(r"\((\d+), (\d+), (\d+)\)")
 """The indices of a block and of a thread in a finding."""
@@ -64,22 +60,14 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
 
     @cached_property
     def launcher(self) -> Launcher:
-        return Launcher(self.kernel, self.driver.device, self._available)
-
-    def _available(self, address: int) -> int:
-        place = self.driver.range_of(address)
-        return 0 if place is None else place[0] + place[1] - address
+        return Launcher(self.kernel, self.driver.device, self.driver.available)
 
     def bind(self) -> None:
         """Do nothing: no module is loaded."""
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
-        if math.prod(blockdim) > self._most_threads:
-            raise CUDAError(
-                f"CUDA_ERROR_INVALID_VALUE: a block of {blockdim} threads, a launch of {self.py_func.__name__} has at most "
-                f"{self._most_threads}"
-            )
-        reader = ValueReader(self.extensions, stream, self._available)
+        require_threads(self.py_func.__name__, blockdim, self._most_threads)
+        reader = ValueReader(self.extensions, stream, self.driver.available)
         for type, value in zip(self.argtypes, args, strict=False):
             reader.read(type, value)
         try:
@@ -117,18 +105,8 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
             raise AttributeError(f"a kernel of the emulator has no {name}", name=name, obj=self)
         result = getattr(self._result, own)
         if own == "library":
-            result.get_cufunc = self._function
+            result.get_cufunc = lambda: self.launcher.function(self.entry_name)
         return result
-
-    def _function(self) -> Any:
-        """Return the attributes of the kernel on the device. Registers and local memory are known to NVIDIA's compiler alone."""
-        shared, limit = self.launcher.specialisation.summary.shared, self.driver.device.threads_per_block
-        attributes = SimpleNamespace(
-            max_threads_per_block=limit, shared_size_bytes=shared, num_regs=0, const_size_bytes=0, local_size_bytes=0
-        )
-        counts = SimpleNamespace(regs=0, const=0, local=0, shared=shared, maxthreads=limit)
-        kernel = SimpleNamespace(attributes=attributes)
-        return SimpleNamespace(kernel=kernel, attrs=counts, handle=shared, name=self.entry_name)
 
 
 def replace_kernels(driver: Driver) -> None:
@@ -139,11 +117,7 @@ def replace_kernels(driver: Driver) -> None:
     compile_cuda = dispatcher.compile_cuda
 
     def marked(function: Any, *args: Any, **options: Any) -> Any:
-        before, POSITIONS.codes = POSITIONS.codes, set()
-        with recording():
-            result = compile_cuda(function, *args, **{**options, "lineinfo": True})
-        UNNAMED_FUNCTIONS.record(function, POSITIONS.codes)
-        POSITIONS.codes = before
-        return result
+        with recording(), UNNAMED_FUNCTIONS.recorded(function):
+            return compile_cuda(function, *args, **{**options, "lineinfo": True})
 
     dispatcher.compile_cuda = marked

@@ -12,11 +12,10 @@ from typing import Any
 
 from llvmlite import ir as llvm
 from numba.cuda import cgutils, cudaimpl, debuginfo, lowering, types
-from numba.cuda.core import bytecode
-from numba.cuda.core import ir as numba_ir
 
 from ..span import Span
-from .marks import MARKS, POSITIONS
+from .marks import MARKS, POSITIONS, preserve_columns, variable_name
+from .packages import NUMBA_CUDA
 from .positions import PositionLine
 
 PURE = ("nounwind", "readnone", "willreturn", "speculatable")
@@ -34,19 +33,7 @@ def install_hooks() -> None:
 
 # ------------------------------------------------------------------ columns
 def _preserve_columns() -> None:
-    original = bytecode._ByteCode._compute_lineno.__func__
-
-    def compute_lineno(cls: Any, table: Any, code: Any) -> Any:
-        result = original(cls, table, code)
-        if MARKS.active:
-            lines = POSITIONS.of_code(code)
-            for offset, instruction in table.items():
-                unit = (offset - bytecode._FIXED_OFFSET) // 2
-                if 0 <= unit < len(lines) and lines[unit] is not None:
-                    instruction.lineno = lines[unit]
-        return result
-
-    bytecode._ByteCode._compute_lineno = classmethod(compute_lineno)
+    preserve_columns(NUMBA_CUDA)
     location = debuginfo.DIBuilder._di_location
 
     def di_location(self: Any, line: int) -> Any:
@@ -164,25 +151,9 @@ def _preserve_array_names() -> None:
 
     def lower_named_assign(self: Any, type: Any, statement: Any) -> Any:
         if MARKS.active:
-            MARKS.target = _variable(self.blocks, statement.target)
+            MARKS.target = variable_name(NUMBA_CUDA, self.blocks, statement.target)
             MARKS.position = getattr(statement.loc.line, "number", 0)
         return lower_assign(self, type, statement)
 
     cudaimpl._generic_array = named_array
     lowering.Lower.lower_assign = lower_named_assign
-
-
-def _variable(blocks: Any, target: Any) -> str:
-    """Return the name of a variable; for a temporary value that of the variable to which it is assigned, or nothing."""
-    if not target.name.startswith("$"):
-        return _identifier(target)
-    for block in blocks.values():
-        for statement in block.find_insts(numba_ir.Assign):
-            if isinstance(statement.value, numba_ir.Var) and statement.value.name == target.name:
-                return "" if statement.target.name.startswith("$") else _identifier(statement.target)
-    return ""
-
-
-def _identifier(variable: Any) -> str:
-    name: str = variable.unversioned_name
-    return "".join(character if character.isalnum() else "_" for character in name)

@@ -7,42 +7,36 @@ functions of the user that Numba found by other means than names, such as overlo
 from __future__ import annotations
 
 import marshal
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import Enum
-from functools import cache
 from hashlib import blake2b
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numba
-import numba_cuda
 import numpy as np
-from numba.cuda import types
-from numba.cuda.core import config
-from numba.cuda.dispatcher import CUDADispatcher
 
 from .. import disk_cache
-from .versions import installed_versions
+from .marks import POSITIONS
+from .packages import Package
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
-_LIBRARIES = tuple(os.path.dirname(module.__file__ or "") + os.sep for module in (numba, numba_cuda, np, os))
-"""Folders of packages whose versions are in the key."""
 
 
 class UnknownValueError(Exception):
     """Raised for a value without a description in a key."""
 
 
-def kernel_key(function: Any, argument_types: Sequence[Any], options: Mapping[str, Any]) -> str | None:
+def kernel_key(
+    package: Package, function: Any, argument_types: Sequence[Any], options: Mapping[str, Any]
+) -> str | None:
     """Return the key of a kernel, 64 hexadecimal digits; None for no key, or if Numba shall print its intermediate results."""
-    writer = _KeyWriter()
+    writer, config = _KeyWriter(package), package.submodule("core.config")
     if any(getattr(config, name) for name in dir(config) if name.startswith("DUMP_")):
         return None
     try:
-        writer.add([disk_cache.edition(), *installed_versions().values(), np.__version__])
-        writer.add([f"{name}={value!r}" for name, value in sorted(options.items())])
+        writer.add([disk_cache.edition(), *package.installed_versions().values(), np.__version__])
+        writer.add_options(options)
         for type in argument_types:
             writer.add(type)
         writer.add(function)
@@ -52,26 +46,34 @@ def kernel_key(function: Any, argument_types: Sequence[Any], options: Mapping[st
 
 
 class UnnamedFunctions:
-    """Records whether Numba compiled a function of the user that no name in a kernel or device function refers to."""
+    """Records whether the compiler of a package compiled a function of the user that no name in a kernel or device function refers to."""
 
-    exist = False
+    def __init__(self, package: Package) -> None:
+        self.package, self.exist = package, False
 
-    def record(self, function: Any, compiled: set[CodeType]) -> None:
-        """Compare the compiled functions with those that a kernel or device function names."""
-        writer = _KeyWriter()
+    @contextmanager
+    def recorded(self, function: Any) -> Iterator[None]:
+        """Compare the functions that are compiled with those that a kernel or device function names."""
+        before, POSITIONS.codes = POSITIONS.codes, set()
+        try:
+            yield
+            self._record(function, POSITIONS.codes)
+        finally:
+            POSITIONS.codes = before
+
+    def _record(self, function: Any, compiled: set[CodeType]) -> None:
+        writer = _KeyWriter(self.package)
         with suppress(UnknownValueError):
             writer.add(function)
-        own = {code for code in compiled if not _is_library(code.co_filename)}
+        own = {code for code in compiled if not writer.is_library(code.co_filename)}
         self.exist = self.exist or not own <= writer.codes
-
-
-UNNAMED_FUNCTIONS = UnnamedFunctions()
 
 
 class _KeyWriter:
     """A digest of values. codes: the code of all functions in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, package: Package) -> None:
+        self.package, self._types = package, package.submodule("types")
         self.digest = blake2b(digest_size=32)
         self.codes: set[CodeType] = set()
         self._functions: set[int] = set()
@@ -80,6 +82,16 @@ class _KeyWriter:
         for text in texts:
             content = text if isinstance(text, bytes) else str(text).encode()
             self.digest.update(b"%d:" % len(content) + content)
+
+    def is_library(self, file: str) -> bool:
+        """Return whether a file belongs to a package whose version is in the key."""
+        return not file or file.startswith(self.package.folders)
+
+    def add_options(self, options: Mapping[str, Any]) -> None:
+        """Add options of a compiler. Raises UnknownValueError."""
+        for name, value in sorted(options.items()):
+            self._text(name)
+            self.add(value)
 
     def add(self, value: Any) -> None:
         """Add a value. Raises UnknownValueError."""
@@ -93,8 +105,8 @@ class _KeyWriter:
             self._text(len(value))
             for item in value:
                 self.add(item)
-        elif isinstance(value, CUDADispatcher):
-            self._text(sorted(f"{name}={option!r}" for name, option in value.targetoptions.items()))
+        elif isinstance(value, self.package.dispatcher_class):
+            self.add_options(value.targetoptions)
             self.add(value.py_func)
         elif isinstance(value, FunctionType):
             self._add_function(value)
@@ -106,18 +118,19 @@ class _KeyWriter:
 
     def _add_named(self, value: Any) -> None:
         """Add an object that its name or its text describes."""
-        if isinstance(value, types.Type):
-            if not type(value).__module__.startswith("numba.") or isinstance(value, types.Dispatcher):
+        module = type(value).__module__
+        if isinstance(value, self._types.Type):
+            if not module.startswith(self.package.libraries[0] + ".") or isinstance(value, self._types.Dispatcher):
                 raise UnknownValueError
-            self._text(type(value).__module__, value)
+            self._text(module, value)
         elif isinstance(value, type | BuiltinFunctionType | np.ufunc):
             self._text(getattr(value, "__module__", ""), getattr(value, "__qualname__", value.__name__))
         elif isinstance(value, np.dtype):
             self._text(value.descr, value.itemsize)
         elif isinstance(value, ModuleType):
             self._text(value.__name__)
-        elif type(value).__module__.startswith("numba.cuda.stubs"):
-            self._text(type(value).__module__)
+        elif module.startswith(f"{self.package.module}.stubs"):
+            self._text(module)
         else:
             raise UnknownValueError
 
@@ -135,7 +148,7 @@ class _KeyWriter:
             except ValueError:  # a variable without a value yet, as of a kernel that calls itself
                 raise UnknownValueError from None
             self.add(content)
-        if _is_library(function.__code__.co_filename):
+        if self.is_library(function.__code__.co_filename):
             return
         for code in _codes(function.__code__):
             for name in code.co_names:
@@ -146,7 +159,7 @@ class _KeyWriter:
     def _add_global(self, value: Any, attributes: Sequence[str]) -> None:
         """Add a global value; of a module also the attributes with names of the code."""
         self.add(value)
-        if isinstance(value, ModuleType) and not _is_library(getattr(value, "__file__", None) or ""):
+        if isinstance(value, ModuleType) and not self.is_library(getattr(value, "__file__", None) or ""):
             for name in attributes:
                 if name in vars(value):
                     self._text(name)
@@ -159,9 +172,3 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
-
-
-@cache
-def _is_library(file: str) -> bool:
-    """Return whether a file belongs to a package whose version is in the key."""
-    return not file or file.startswith(_LIBRARIES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..runtime.request import LaunchOptions, unlimited_request
 from ..runtime.result import FaultError, Result
 from ..runtime.specialisation import specialisation_of
 from .kernel import NumbaKernel
-from .parameters import Pointer
+from .memory import Pointer
 
 MAX_PLANS = 64
 """Requests kept for a kernel: of so many combinations of grid, block and sizes."""
@@ -62,7 +63,8 @@ class Launcher:
         self._plans: dict[_Sizes, Request] = {}
 
     def launch(self, values: Sequence[Any], grid: Dim3, block: Dim3, shared: int) -> Result:
-        """Launch the kernel. values: one for each parameter of the LLVM function, a Pointer for an array and a number for a scalar.
+        """Launch the kernel. values: one for each parameter of the LLVM function, a Pointer for an array and a number for a scalar;
+        then those of the items of structures.
 
         Raises LaunchError, and FaultError for a finding that a GPU does not tolerate.
         """
@@ -81,6 +83,16 @@ class Launcher:
         if result.faults and any(fault.kind not in TOLERATED for fault in result.faults):
             raise FaultError(result)
         return result
+
+    def function(self, name: str) -> SimpleNamespace:
+        """Return the attributes of the kernel on the device. Registers and local memory are known to NVIDIA's compiler alone."""
+        shared, limit = self.specialisation.summary.shared, self.device.threads_per_block
+        attributes = SimpleNamespace(
+            max_threads_per_block=limit, shared_size_bytes=shared, num_regs=0, const_size_bytes=0, local_size_bytes=0
+        )
+        counts = SimpleNamespace(regs=0, const=0, local=0, shared=shared, maxthreads=limit)
+        kernel = SimpleNamespace(attributes=attributes)
+        return SimpleNamespace(kernel=kernel, attrs=counts, handle=shared, name=name)
 
     def _plan(self, arguments: dict[str, Any], sizes: _Sizes, device: Device) -> Request:
         """Return the validated request of launches with these sizes."""

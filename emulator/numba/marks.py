@@ -1,9 +1,14 @@
-"""The state of compilations for the emulator."""
+"""The state of compilations for the emulator, and the changes of Numba that its packages have in common."""
 
 from __future__ import annotations
 
 import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
+from .packages import Package
 from .positions import Positions
 
 
@@ -17,3 +22,50 @@ class Marks(threading.local):
 
 MARKS = Marks()
 POSITIONS = Positions()
+
+
+@contextmanager
+def active_marks(package: Package) -> Iterator[None]:
+    """Preserve positions, accesses and names in the compilations of this thread."""
+    before, MARKS.active = MARKS.active, True
+    try:
+        with warnings.catch_warnings():  # the user did not request positions
+            warnings.simplefilter("ignore", package.submodule("core.errors").NumbaDebugInfoWarning)
+            yield
+    finally:
+        MARKS.active = before
+
+
+def preserve_columns(package: Package) -> None:
+    """Add the position of its expression to the line of each instruction that the package reads from bytecode."""
+    bytecode = package.submodule("core.bytecode")
+    original = bytecode._ByteCode._compute_lineno.__func__
+
+    def compute_lineno(cls: Any, table: Any, code: Any) -> Any:
+        result = original(cls, table, code)
+        if MARKS.active:
+            lines = POSITIONS.of_code(code)
+            for offset, instruction in table.items():
+                unit = (offset - bytecode._FIXED_OFFSET) // 2
+                if 0 <= unit < len(lines) and lines[unit] is not None:
+                    instruction.lineno = lines[unit]
+        return result
+
+    bytecode._ByteCode._compute_lineno = classmethod(compute_lineno)
+
+
+def variable_name(package: Package, blocks: Any, target: Any) -> str:
+    """Return the name of a variable; for a temporary value that of the variable to which it is assigned, or nothing."""
+    numba_ir = package.submodule("core.ir")
+    if not target.name.startswith("$"):
+        return _identifier(target)
+    for block in blocks.values():
+        for statement in block.find_insts(numba_ir.Assign):
+            if isinstance(statement.value, numba_ir.Var) and statement.value.name == target.name:
+                return "" if statement.target.name.startswith("$") else _identifier(statement.target)
+    return ""
+
+
+def _identifier(variable: Any) -> str:
+    name: str = variable.unversioned_name
+    return "".join(character if character.isalnum() else "_" for character in name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed.numba import versions
 from simtbed.numba.__main__ import main
+from simtbed.numba.packages import NUMBA_CUDA
 from simtbed.numba_hook import STARTUP, VARIABLE, is_requested, request
 
 from tests.numba.running import run
@@ -64,13 +65,13 @@ def test_the_environment_of_child_processes() -> None:
     assert (Path(STARTUP) / "sitecustomize.py").exists() and not is_requested()
 
 
-def test_versions_are_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(versions, "TESTED", {"numba-cuda": ("0.29.",)})
+def test_versions_are_refused_by_name() -> None:
+    older = replace(NUMBA_CUDA, tested={"numba-cuda": ("0.29.",)})
     with pytest.raises(st.UnavailableError, match=r"numba-cuda 0\.30\.4 is not supported: .*numba-cuda 0\.29\.\*"):
-        versions.require_versions()
-    monkeypatch.setattr(versions, "TESTED", {"missing-package": ("1.0",)})
+        older.require_versions()
+    missing = replace(NUMBA_CUDA, tested={"missing-package": ("1.0",)})
     with pytest.raises(st.UnavailableError, match=r"missing-package is not installed: pip install"):
-        versions.require_versions()
+        missing.require_versions()
 
 
 def test_wrong_arguments_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:

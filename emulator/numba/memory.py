@@ -1,0 +1,53 @@
+"""Memory of array arguments, and the program's types of NumPy's types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import LaunchError
+from ..language.types import BOOL, COMPLEX, I64, U8, Scalar, from_dtype
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The memory of an array argument. low: the lowest address of its elements; size: bytes from there to the end of the last."""
+
+    address: int
+    low: int
+    size: int
+
+
+def pointer_to(address: int, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Pointer:
+    """Return the memory of an array with strides in bytes."""
+    if 0 in shape:
+        return Pointer(address, address, 0)
+    low = sum(min(0, (n - 1) * step) for n, step in zip(shape, strides, strict=True))
+    high = sum(max(0, (n - 1) * step) for n, step in zip(shape, strides, strict=True))
+    return Pointer(address, address + low, high - low + itemsize)
+
+
+def scalar_type(dtype: np.dtype[Any]) -> Scalar:
+    """Return the type of a number in the program. Raises LaunchError for other types."""
+    scalar = from_dtype(dtype)
+    if not isinstance(scalar, Scalar):
+        raise LaunchError(f"a value of {dtype} is not supported")
+    return scalar
+
+
+def element_type(dtype: np.dtype[Any]) -> Scalar | None:
+    """Return the type of an array's elements in the program; None for records and complex numbers, whose fields are accessed.
+
+    Raises LaunchError for an unsupported type.
+    """
+    if dtype in COMPLEX.values() or dtype.names is not None or dtype.subdtype is not None:
+        return None
+    if dtype.kind in "mM":
+        return I64
+    scalar = from_dtype(dtype)
+    if not isinstance(scalar, Scalar):
+        raise LaunchError(f"an array of {dtype} is not supported")
+    return U8 if scalar is BOOL else scalar

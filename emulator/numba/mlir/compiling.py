@@ -1,0 +1,95 @@
+"""From the MLIR of a kernel to its program: the package's passes, LLVM IR as text, LLVM's passes, translation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from numba_cuda_mlir import mlir_optimization as optimization
+from numba_cuda_mlir._mlir import ir as mlir
+from numba_cuda_mlir._mlir.passmanager import PassManager
+from numba_cuda_mlir.lowering_utilities import context
+from numba_cuda_mlir.mlir_lowering import ERROR_CODE_GLOBAL_NAME, get_mlir_module_str
+
+from ...errors import LaunchError
+from ...language.types import I32
+from ...llvmir.optimising import optimised
+from ...llvmir.parameters import ArrayParameter, ConstantParameter, Parameter
+from ...llvmir.translate import translate
+from ...span import Span
+from ..kernel import KernelFacts
+from ..marks import POSITIONS
+from ..stored_kernels import CompiledKernel
+from .parameters import flat_types, parameters_of
+
+if TYPE_CHECKING:
+    from ...ir import nodes as ir
+
+ERROR_CODE = ArrayParameter("error_code", I32, 4)
+"""The variable of the module in which a kernel records its first exception, as a parameter."""
+_FLAGS = re.compile(r"(?<= = )(add|sub|mul|shl|getelementptr)( nuw| nsw| nusw| inbounds)+\b")
+
+
+def translated(result: Any, function: Any, entry: str) -> tuple[CompiledKernel, ir.Program]:
+    """Translate a compile result of the package. function: the kernel in Python. entry: the name of its LLVM function.
+
+    Raises CompileError for a refused construct, LaunchError for a refused argument.
+    """
+    if result.metadata.get("needs_nrt"):
+        raise LaunchError(f"{function.__name__}: arrays that are created in kernels are not supported")
+    code = function.__code__
+    parameters: list[Parameter] = []
+    for name, type in zip(code.co_varnames, result.signature.args, strict=False):
+        for own, flat in flat_types(name, type):
+            parameters += parameters_of(own, flat)
+    text = optimised([_specialised(_llvm_text(result), entry, parameters)], entry)
+    if text.count(f"@{ERROR_CODE_GLOBAL_NAME}") > 1:
+        text = _with_error_code(text, entry)
+        parameters.append(ERROR_CODE)
+    translation = translate(
+        text,
+        entry,
+        parameters,
+        name=function.__name__,
+        span=Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1),
+        spans=POSITIONS.spans,
+    )
+    cooperative = bool(result.metadata.get("use_cooperative"))
+    facts = KernelFacts(function.__name__, parameters, translation.arrays, translation.scalars, cooperative)
+    return CompiledKernel(facts, entry, {}, False), translation.program
+
+
+def _llvm_text(result: Any) -> str:
+    """Return the LLVM IR of a compile result after the package's own passes."""
+    with context.get_context():
+        module = result.metadata["mlir_module"]
+        get_mlir_module_str(result.metadata)  # for `inspect_mlir`
+        PassManager.parse(optimization.get_base_pipeline()).run(module.operation)
+        result.metadata["mlir_module_optimized"] = str(module)
+        optimization.run_pre_codegen_patterns(module)
+        operation = optimization._get_single_gpu_module(module).operation
+        operation.attributes["llvm.data_layout"] = mlir.StringAttr.get(optimization.NVPTX64_DATALAYOUT)
+        operation.attributes["llvm.target_triple"] = mlir.StringAttr.get(optimization.NVPTX64_TRIPLE)
+        text: str = optimization.translate_to_llvmir_text(operation)
+        return text
+
+
+def _specialised(text: str, entry: str, parameters: Sequence[Parameter]) -> str:
+    """Return a module with the values of constant parameters, and without promises about indices, which may be out of bounds."""
+    start = text.index("\n", text.index(f" @{entry}("))
+    end = text.index("\n}", start)
+    values = {str(n): str(own.value) for n, own in enumerate(parameters) if isinstance(own, ConstantParameter)}
+    body = re.sub(r"%(\d+)\b", lambda match: values.get(match[1], match[0]), text[start:end])
+    return _FLAGS.sub(r"\1", text[:start] + body + text[end:])
+
+
+def _with_error_code(text: str, entry: str) -> str:
+    """Return a module whose variable of the error is the last parameter of the kernel."""
+    definition, *_ = re.findall(rf"^@{ERROR_CODE_GLOBAL_NAME} = .*\n", text, re.MULTILINE)
+    text = text.replace(definition, "").replace(f"@{ERROR_CODE_GLOBAL_NAME}", "%error_code")
+    return re.sub(rf"( @{re.escape(entry)}\()(.*)(\) )", _with_parameter, text, count=1)
+
+
+def _with_parameter(match: re.Match[str]) -> str:
+    return f"{match[1]}{match[2]}{', ' if match[2] else ''}ptr %error_code{match[3]}"
