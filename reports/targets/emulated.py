@@ -21,7 +21,9 @@ from .uncaught import show_without
 EMULATED = (*LIBRARIES, "numba")
 _IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(LIBRARIES)})\b", re.MULTILINE)
 _IMPORT_OF_NUMBA = re.compile(
-    r"^[ \t]*from[ \t]+numba[ \t]+import\b[^\n]*\bcuda\b|^[^#\n]*\bnumba\.cuda\b", re.MULTILINE
+    r"^[ \t]*from[ \t]+numba[ \t]+import\b[^\n]*\bcuda\b|^[^#\n]*\bnumba\.cuda\b|"
+    r"^[ \t]*(?:import|from)[ \t]+numba_cuda_mlir\b",
+    re.MULTILINE,
 )
 
 
