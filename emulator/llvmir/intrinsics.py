@@ -9,7 +9,7 @@ from types import MappingProxyType
 from ..ir import nodes as ir
 from ..language.forms import BarrierMode, ShuffleMode
 from ..language.types import BOOL, I8, I16, I32, I64, Scalar
-from .arithmetic import bitcast, cast, constant, operation
+from .arithmetic import bitcast, cast, constant, is_constant, operation
 from .calls import Handler, fixed, operand_values
 from .halves import HalfFunction, half_function
 from .instructions import Scope, atomic
@@ -68,6 +68,8 @@ def element_address(scope: Scope, call: Instruction) -> Item:
     unit = SequenceType(IntType(8), int(match[2]))
     moved = indexed(base, unit, [flat])
     within = (tuple(pairs[0::2]), tuple(pairs[1::2]))
+    if all(memory.is_dynamic for memory in moved.memories) and any(is_constant(extent, 0) for extent in within[1]):
+        return moved  # the launch determines the extent, which the module does not know
     return Pointer(moved.memories, moved.constant, moved.terms, moved.which, within)
 
 

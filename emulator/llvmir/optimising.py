@@ -14,8 +14,8 @@ PASSES = (
 """Passes of llvmlite that remove structures in local memory and calls. They preserve loops: none is unrolled or vectorised."""
 
 
-def optimised(texts: Sequence[str], entry: str) -> str:
-    """Return the modules as one, with all calls inlined into the entry function, after `PASSES`."""
+def optimised(texts: Sequence[str], entry: str, passes: Sequence[str] = PASSES) -> str:
+    """Return the modules as one, with all calls inlined into the entry function, after these passes of llvmlite."""
     module = llvm.parse_assembly(texts[0])
     for text in texts[1:]:
         module.link_in(llvm.parse_assembly(text))
@@ -27,7 +27,7 @@ def optimised(texts: Sequence[str], entry: str) -> str:
     module = llvm.parse_assembly(str(module).replace(" noinline ", " ").replace(" optnone ", " "))
     builder = llvm.create_pass_builder(_target_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
     manager = llvm.create_new_module_pass_manager()
-    for name in PASSES:
+    for name in passes:
         getattr(manager, f"add_{name}_pass")()
     manager.run(module, builder)
     return str(module)

@@ -53,6 +53,11 @@ class Memory:
     is_unsigned: bool = False
     line: int = 0
 
+    @property
+    def is_dynamic(self) -> bool:
+        """Whether it is dynamic shared memory."""
+        return self.space == "shared" and self.length is None
+
 
 @dataclass(frozen=True)
 class Pointer:

@@ -33,9 +33,9 @@ class Package:
         return importlib.import_module(f"{self.module}.{name}")
 
     @cached_property
-    def dispatcher_class(self) -> type:
+    def dispatcher_class(self) -> type[Any]:
         module, name = self.dispatcher
-        found: type = getattr(importlib.import_module(module), name)
+        found: type[Any] = getattr(importlib.import_module(module), name)
         return found
 
     @cached_property

@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-PROGRAMS, MISTAKES = FOLDER / "programs.py", FOLDER / "mistakes.py"
+PROGRAMS, MISTAKES, FEATURES = FOLDER / "programs.py", FOLDER / "mistakes.py", FOLDER / "features.py"
+
+
+def mlir_script(source: Path, folder: Path) -> Path:
+    """Write a program of Numba-CUDA into a folder as a program of `numba_cuda_mlir`: only its imports change."""
+    text = source.read_text(encoding="utf-8")
+    imports = r"from numba_cuda_mlir import cuda\nfrom numba_cuda_mlir.types import \1"
+    text = re.sub(r"^from numba import cuda, (.*)", imports, text, flags=re.MULTILINE)
+    script = folder / source.name
+    script.write_text(text.replace("from numba.cuda.", "from numba_cuda_mlir.cuda."), encoding="utf-8")
+    return script
+
+
+def expected_findings(mistakes: Path) -> dict[str, tuple[int, str, int]]:
+    """Return line, kind and first column of the mistake of each kernel, from the comments of a script."""
+    lines = mistakes.read_text(encoding="utf-8").splitlines()
+    matches = [
+        (n, line, re.search(r"  # (bounds|race|uninitialised|barrier): (.*)", line)) for n, line in enumerate(lines, 1)
+    ]
+    marks = [(n, match[1], line.index(match[2]) + 1) for n, line, match in matches if match is not None]
+    names = re.findall(r"^@cuda\.jit\ndef (\w+)", "\n".join(lines), re.MULTILINE)
+    return dict(zip(names, marks, strict=True))
+
+
+def require_mistake(mistakes: Path, kernel: str) -> None:
+    """Check a kernel, and compare the findings with the comment of its mistake."""
+    completed = run("-m", "simtbed", "check", "--json", mistakes, kernel, code=1)
+    report = json.loads(completed.stderr[completed.stderr.index("\n{") :])
+    faults = report["kernels"][0]["faults"]
+    line, kind, column = expected_findings(mistakes)[kernel]
+    found = [fault for fault in faults if fault["kind"] == kind and fault["line"] == line]
+    assert [fault["column"] for fault in found] == [column], faults
 
 
 def run(

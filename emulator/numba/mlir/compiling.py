@@ -21,6 +21,7 @@ from ...span import Span
 from ..kernel import KernelFacts
 from ..marks import POSITIONS
 from ..stored_kernels import CompiledKernel
+from .hooks import ELEMENT
 from .parameters import flat_types, parameters_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 ERROR_CODE = ArrayParameter("error_code", I32, 4)
 """The variable of the module in which a kernel records its first exception, as a parameter."""
 _FLAGS = re.compile(r"(?<= = )(add|sub|mul|shl|getelementptr)( nuw| nsw| nusw| inbounds)+\b")
+_ELEMENTS = re.compile(rf"^declare ptr.* @{re.escape(ELEMENT)}\..*\)", re.MULTILINE)
 
 
 def translated(result: Any, function: Any, entry: str) -> tuple[CompiledKernel, ir.Program]:
@@ -76,12 +78,16 @@ def _llvm_text(result: Any) -> str:
 
 
 def _specialised(text: str, entry: str, parameters: Sequence[Parameter]) -> str:
-    """Return a module with the values of constant parameters, and without promises about indices, which may be out of bounds."""
+    """Return a module with the values of constant parameters, and without promises about indices, which may be out of bounds.
+
+    LLVM may move, merge and remove calls of the function of an element's address.
+    """
     start = text.index("\n", text.index(f" @{entry}("))
     end = text.index("\n}", start)
     values = {str(n): str(own.value) for n, own in enumerate(parameters) if isinstance(own, ConstantParameter)}
     body = re.sub(r"%(\d+)\b", lambda match: values.get(match[1], match[0]), text[start:end])
-    return _FLAGS.sub(r"\1", text[:start] + body + text[end:])
+    text = _FLAGS.sub(r"\1", text[:start] + body + text[end:])
+    return _ELEMENTS.sub(r"\g<0> nounwind willreturn speculatable memory(none)", text)
 
 
 def _with_error_code(text: str, entry: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from numba_cuda_mlir import _cext, compiler, descriptor, mlir_compiler, tools
 from numba_cuda_mlir import mlir_optimization as optimization
 from numba_cuda_mlir.caching import CachedCompileResult
+from numba_cuda_mlir.numba_cuda import types as numba_types
 from numba_cuda_mlir.numba_cuda import typing
 from numba_cuda_mlir.numba_cuda.core import sigutils
 
@@ -168,34 +169,38 @@ class KernelCache:
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher
 
-    def _key(self, types: Sequence[Any]) -> str | None:
+    def _key(self, argument_types: Sequence[Any]) -> str | None:
         own = self.dispatcher
         return (
             None
             if UNNAMED_FUNCTIONS.exist
-            else kernel_key(NUMBA_CUDA_MLIR, own.py_func, types, own.targetoptions | {"extensions": own.extensions})
+            else kernel_key(
+                NUMBA_CUDA_MLIR, own.py_func, argument_types, own.targetoptions | {"extensions": own.extensions}
+            )
         )
 
     def load_overload(self, signature: Any, target: Any) -> CachedCompileResult | None:
-        types, _ = sigutils.normalize_signature(signature)
-        stored = stored_kernel(self._key(types), lambda: self._program(types))
+        argument_types, _ = sigutils.normalize_signature(signature)
+        stored = stored_kernel(self._key(argument_types), lambda: self._program(argument_types))
         if stored is None:
             return None
         options = self.dispatcher.targetoptions
-        kernel = EmulatedKernel(*stored, types, options)
+        kernel = EmulatedKernel(*stored, argument_types, options)
         metadata = {"cubin": kernel, "func_name": kernel.compiled.entry, "targetoptions": options}
-        return CachedCompileResult(typing.signature(typing.types.none, *types), metadata)
+        return CachedCompileResult(typing.signature(numba_types.none, *argument_types), metadata)
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        types, _ = sigutils.normalize_signature(signature)
+        argument_types, _ = sigutils.normalize_signature(signature)
         kernel = result.metadata.get("cubin")
-        if isinstance(kernel, EmulatedKernel) and tuple(result.signature.args) == tuple(types):
-            kernel.kernel = new_kernel(kernel.compiled, kernel.kernel.program, self._key(types))
+        if isinstance(kernel, EmulatedKernel) and tuple(result.signature.args) == tuple(argument_types):
+            kernel.kernel = new_kernel(kernel.compiled, kernel.kernel.program, self._key(argument_types))
 
-    def _program(self, types: Sequence[Any]) -> ir.Program:
+    def _program(self, argument_types: Sequence[Any]) -> ir.Program:
         """Compile a kernel whose program was removed from the cache."""
         own = self.dispatcher
-        result = mlir_compiler.compile_mlir(own.py_func, typing.types.none, tuple(types), dict(own.targetoptions))
+        result = mlir_compiler.compile_mlir(
+            own.py_func, numba_types.none, tuple(argument_types), dict(own.targetoptions)
+        )
         optimization.optimize(result)
         kernel: EmulatedKernel = result.metadata["cubin"]
         return kernel.kernel.program
@@ -207,24 +212,26 @@ def replace_dispatcher(driver: Driver) -> None:
     _cext.KernelDispatcher, descriptor.LaunchConfiguration = KernelDispatcher, LaunchConfiguration
     compiler.CodeLibrary = lambda kernel, name: kernel
     tools.get_cuda_runtime_version = lambda: (13, 0)
-    compile_mlir, optimize, initialise = (
-        mlir_compiler.compile_mlir, optimization.optimize, descriptor.MLIRDispatcher.__init__
-    )  # fmt: skip
+    compile_mlir, initialise = mlir_compiler.compile_mlir, descriptor.MLIRDispatcher.__init__
 
     def marked(pyfunc: Any, return_type: Any, args: Any, targetoptions: dict[str, Any]) -> Any:
         for name, reason in UNSUPPORTED.items():
             if targetoptions.get(name):
                 raise LaunchError(f"{pyfunc.__name__}: {reason}, which the emulator does not have")
         with active_marks(NUMBA_CUDA_MLIR), UNNAMED_FUNCTIONS.recorded(pyfunc):
-            result = compile_mlir(pyfunc, return_type, args, {**targetoptions, "lineinfo": True})
+            # Debugging information of variables stores pointers.
+            result = compile_mlir(pyfunc, return_type, args, {**targetoptions, "lineinfo": True, "debug": False})
         result.metadata[_FUNCTION] = pyfunc
+        result.metadata["targetoptions"] = targetoptions
         return result
 
     def emulated(result: Any) -> None:
         options, function = result.metadata["targetoptions"], result.metadata[_FUNCTION]
-        if options.get("_compile_output") is not None:  # PTX is wanted, not a launch
-            optimize(result)
-        elif not options.get("device"):
+        if options.get("_compile_output") is not None:
+            raise LaunchError(
+                f"{function.__name__}: PTX and LTO-IR need NVIDIA's compiler, which the emulator does not have"
+            )
+        if not options.get("device"):
             entry = tools.generate_mangled_name(result.fndesc.qualname, result.fndesc.argtypes)
             compiled, program = translated(result, function, entry)
             kernel = new_kernel(compiled, program, None)

@@ -8,20 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.numba.running import MISTAKES, PROGRAMS, run
+from tests.numba.running import FEATURES, MISTAKES, PROGRAMS, expected_findings, require_mistake, run
 
 KERNELS = re.findall(r'^        "([^"]+)": Case\(', PROGRAMS.read_text(encoding="utf-8"), re.MULTILINE)
-
-
-def expected_findings() -> dict[str, tuple[int, str, str]]:
-    """Return line, kind and text of the columns of the mistake of each kernel, from the comments."""
-    lines = MISTAKES.read_text(encoding="utf-8").splitlines()
-    matches = [
-        (n, re.search(r"  # (bounds|race|uninitialised|barrier): (.*)", line)) for n, line in enumerate(lines, 1)
-    ]
-    marks = [(n, *match.groups()) for n, match in matches if match is not None]
-    names = re.findall(r"^@cuda\.jit\ndef (\w+)", "\n".join(lines), re.MULTILINE)
-    return dict(zip(names, marks, strict=True))
 
 
 def test_results_are_those_of_numpy_under_all_checkers() -> None:
@@ -36,16 +25,13 @@ def test_engines_agree_to_the_bit() -> None:
     assert completed.stdout.count("equal:") == 11
 
 
-@pytest.mark.parametrize("kernel", expected_findings())
+@pytest.mark.parametrize("kernel", expected_findings(MISTAKES))
 def test_mistakes_are_found_at_their_columns(kernel: str) -> None:
-    completed = run("-m", "simtbed", "check", "--json", MISTAKES, kernel, code=1)
-    report = json.loads(completed.stderr[completed.stderr.index("\n{") :])
-    faults = report["kernels"][0]["faults"]
-    line, kind, text = expected_findings()[kernel]
-    source = MISTAKES.read_text(encoding="utf-8").splitlines()[line - 1]
-    column = source.index(text) + 1
-    found = [fault for fault in faults if fault["kind"] == kind and fault["line"] == line]
-    assert [fault["column"] for fault in found] == [column], faults
+    require_mistake(MISTAKES, kernel)
+
+
+def test_features_of_kernels() -> None:
+    assert run("-m", "simtbed.numba", FEATURES).stdout.count("equal:") == 12
 
 
 ALIASING = """

@@ -1,0 +1,160 @@
+"""Programs of numba_cuda_mlir: those of Numba-CUDA with other imports. Results, checkers, mistakes, exceptions, caches, pytest."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.numba.running import FEATURES, MISTAKES, PROGRAMS, expected_findings, mlir_script, require_mistake, run
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("numba_cuda_mlir") is None, reason="numba-cuda-mlir is not installed"
+)
+KERNELS = re.findall(r'^        "([^"]+)": Case\(', PROGRAMS.read_text(encoding="utf-8"), re.MULTILINE)
+WITHOUT = "random numbers"
+"""numba_cuda_mlir 0.6.0 has no random numbers in kernels."""
+
+
+def test_results_are_those_of_numpy_under_all_checkers(tmp_path: Path) -> None:
+    completed = run("-m", "simtbed", "check", "--json", mlir_script(PROGRAMS, tmp_path), WITHOUT)
+    assert completed.stdout.splitlines() == [f"equal: {name}" for name in KERNELS if name != WITHOUT]
+    report = json.loads(completed.stderr[completed.stderr.index("\n{") :])
+    assert report["silent"] and len(report["kernels"]) == 10
+
+
+def test_features_of_kernels_on_both_engines(tmp_path: Path) -> None:
+    script = mlir_script(FEATURES, tmp_path)
+    assert run("-m", "simtbed", "verify", "--json", script).stdout.count("equal:") == 12
+    assert run("-m", "simtbed", "numba", script).stdout.count("equal:") == 12
+
+
+@pytest.mark.parametrize("kernel", expected_findings(MISTAKES))
+def test_mistakes_are_found_at_their_columns(kernel: str, tmp_path: Path) -> None:
+    require_mistake(mlir_script(MISTAKES, tmp_path), kernel)
+
+
+TWO_DIMENSIONS = """
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit
+def beyond(a, out):
+    i = cuda.grid(1)
+    out[i] = a[i, 4]
+
+beyond[1, 2](cuda.to_device(np.zeros((3, 4))), cuda.to_device(np.zeros(2)))
+"""
+RAISING = """
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit(debug=True, opt=False)
+def check(x):
+    if x[cuda.grid(1)] < 0:
+        raise ValueError("negative")
+
+check[1, 4](np.arange(4.0))
+try:
+    check[1, 4](np.array([0.0, -1.0, 2.0, 3.0]))
+except ValueError as error:
+    print(error)
+check[1, 4](np.arange(4.0))
+"""
+REFUSED = """
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit(link=["code.cu"])
+def linked(x):
+    x[0] = 1
+
+linked[1, 1](np.zeros(1))
+"""
+BOTH = """
+import numpy as np
+import numba.cuda
+import numba_cuda_mlir.cuda
+
+def double(cuda):
+    @cuda.jit
+    def kernel(x):
+        x[cuda.grid(1)] *= 2
+    return kernel
+
+x = np.ones(4)
+double(numba_cuda_mlir.cuda)[1, 4](x)
+double(numba.cuda)[1, 4](x)
+print(x.tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "message"),
+    [
+        (RAISING, "Invalid value in kernel\n", ""),
+        (BOTH, "[4.0, 4.0, 4.0, 4.0]\n", ""),
+        (TWO_DIMENSIONS, "", "script.py:8:14: global read out of bounds: a[0, 4], but a has 4 columns"),
+        (REFUSED, "", "linked: link=: sources and objects of CUDA C++ need NVIDIA's linker"),
+    ],
+)
+def test_host_programs(tmp_path: Path, text: str, output: str, message: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    completed = run("-m", "simtbed", "numba", script, code=1 if message else 0)
+    assert completed.stdout == output and message in completed.stderr
+
+
+KEYS = """
+import numpy as np
+import values
+from numba_cuda_mlir import cuda, mlir_compiler
+
+@cuda.jit(device=True)
+def scaled(x):
+    return x * values.FACTOR
+
+@cuda.jit
+def kernel(x):
+    x[0] = scaled(x[0])
+
+x, compiled = np.ones(1), []
+compile_mlir = mlir_compiler.compile_mlir
+mlir_compiler.compile_mlir = lambda *args, **options: compiled.append(args) or compile_mlir(*args, **options)
+kernel[1, 1](x)
+print(x[0], bool(compiled))
+"""
+
+
+def test_a_kernel_on_disk_is_not_compiled(tmp_path: Path) -> None:
+    script, values = tmp_path / "script.py", tmp_path / "values.py"
+    script.write_text(KEYS)
+    environment = {"SIMTBED_CACHE": str(tmp_path / "cache")}
+    for factor, compiled in ((2.0, True), (3.0, True), (3.0, False), (2.0, False)):
+        values.write_text(f"FACTOR = {factor}\n")
+        output = run("-m", "simtbed.numba", script, environment=environment).stdout
+        assert output == f"{factor} {compiled}\n"
+
+
+PYTEST = """
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit
+def fill(x):
+    x[cuda.grid(1)] = 7
+
+def test_fill():
+    x = np.zeros(4)
+    fill[1, 4](x)
+    assert (x == 7).all() and cuda.get_current_device().name == "simtbed H200"
+"""
+
+
+def test_pytest_runs_under_the_variable(tmp_path: Path) -> None:
+    (tmp_path / "test_fill.py").write_text(PYTEST)
+    arguments = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path)
+    assert "1 passed" in run(*arguments, environment={"SIMTBED_NUMBA": "1"}).stdout
