@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..language.types import ArrayLayout, Scalar
@@ -46,12 +45,14 @@ class KernelFacts:
 
 class NumbaKernel(LaunchableKernel):
     """A kernel of Numba for its argument types. key: of its entries on disk, None for no entries. read: returns the program.
-    own: its code on a GPU; None if it cannot be compiled."""
+    own: its code on a GPU; None if only an emulator runs it."""
 
     unchecked = frozenset({"arithmetic"})  # integers of Numba wrap
     words = WORDS
 
-    def __init__(self, facts: KernelFacts, key: str | None, read: Callable[[], ir.Program], own: PtxText | None) -> None:
+    def __init__(
+        self, facts: KernelFacts, key: str | None, read: Callable[[], ir.Program], own: PtxText | None
+    ) -> None:
         self.__name__ = self.__qualname__ = facts.name
         self.facts, self._key, self._read, self._own = facts, key, read, own
 
@@ -70,9 +71,7 @@ class NumbaKernel(LaunchableKernel):
     ) -> ir.Program:
         return self.program
 
-    def own_code(self, consts: Mapping[str, Any]) -> PtxText:
-        if self._own is None:
-            raise LaunchError(f"{self.__name__}: the cuda engine does not compile this kernel: run it without SIMTBED_NUMBA")
+    def own_code(self, consts: Mapping[str, Any]) -> PtxText | None:
         return self._own
 
     def digest(self) -> str | None:

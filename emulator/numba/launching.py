@@ -74,6 +74,10 @@ class Launcher:
             arguments[scalar.name] = self._number(scalar, values)
         arguments = {name: arguments[name] for name in self._order}
         engine, device = overrides("jit", self.device)
+        if engine == "cuda" and self.kernel.own_code({}) is None:
+            raise LaunchError(
+                f"{self.kernel.__name__}: the cuda engine does not run it: use a GPU without SIMTBED_NUMBA"
+            )
         sizes = (grid, block, shared, counts)
         plan = self._plans.get(sizes)
         if plan is None or plan.device is not device:

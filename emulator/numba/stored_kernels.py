@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..ir import nodes as ir
 
 OwnCode = Callable[[KernelFacts], PtxText | None]
-"""Returns the code of a kernel on a GPU, if it can be compiled."""
+"""Returns the code of a kernel on a GPU; None if only an emulator runs it."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from numba_cuda_mlir.numba_cuda.core import sigutils
 from ...driver.core import require_threads
 from ...driver.functions import Driver
 from ...errors import LaunchError
-from ..kernel import NumbaKernel
+from ..kernel import KernelFacts, NumbaKernel
 from ..keys import UnnamedFunctions, kernel_key
 from ..launching import Launcher
 from ..marks import active_marks
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     from ...ir import nodes as ir
 
 UNNAMED_FUNCTIONS = UnnamedFunctions(NUMBA_CUDA_MLIR)
-UNSUPPORTED = {
-    "link": "link=: sources and objects of CUDA C++ need NVIDIA's linker",
-    "lto": "lto=True: optimisation at link time needs NVIDIA's linker",
-}
-"""Options of `cuda.jit` that the emulator refuses."""
 EXCEPTIONS: dict[int, tuple[type[Exception], str]] = {
     1: (AssertionError, "Kernel assertion failed"),
     2: (IndexError, "Index out of bounds in kernel"),
@@ -47,6 +42,10 @@ EXCEPTIONS: dict[int, tuple[type[Exception], str]] = {
 """Exceptions of kernels with debug=True by their code, with the texts of the package."""
 _FUNCTION = "simtbed_function"
 """The key of the Python function in the metadata of a compile result."""
+
+
+def _no_own_code(facts: KernelFacts) -> None:
+    """The package's code for a GPU needs NVIDIA's compiler and its own launcher."""
 
 
 class EmulatedKernel:
@@ -181,7 +180,7 @@ class KernelCache:
 
     def load_overload(self, signature: Any, target: Any) -> CachedCompileResult | None:
         argument_types, _ = sigutils.normalize_signature(signature)
-        stored = stored_kernel(self._key(argument_types), lambda: self._program(argument_types))
+        stored = stored_kernel(self._key(argument_types), lambda: self._program(argument_types), _no_own_code)
         if stored is None:
             return None
         options = self.dispatcher.targetoptions
@@ -193,7 +192,7 @@ class KernelCache:
         argument_types, _ = sigutils.normalize_signature(signature)
         kernel = result.metadata.get("cubin")
         if isinstance(kernel, EmulatedKernel) and tuple(result.signature.args) == tuple(argument_types):
-            kernel.kernel = new_kernel(kernel.compiled, kernel.kernel.program, self._key(argument_types))
+            kernel.kernel = new_kernel(kernel.compiled, kernel.kernel.program, self._key(argument_types), _no_own_code)
 
     def _program(self, argument_types: Sequence[Any]) -> ir.Program:
         """Compile a kernel whose program was removed from the cache."""
@@ -215,9 +214,8 @@ def replace_dispatcher(driver: Driver) -> None:
     compile_mlir, initialise = mlir_compiler.compile_mlir, descriptor.MLIRDispatcher.__init__
 
     def marked(pyfunc: Any, return_type: Any, args: Any, targetoptions: dict[str, Any]) -> Any:
-        for name, reason in UNSUPPORTED.items():
-            if targetoptions.get(name):
-                raise LaunchError(f"{pyfunc.__name__}: {reason}, which the emulator does not have")
+        if targetoptions.get("link"):
+            raise LaunchError(f"{pyfunc.__name__}: link=: sources and objects of CUDA C++ need NVIDIA's linker")
         with active_marks(NUMBA_CUDA_MLIR), UNNAMED_FUNCTIONS.recorded(pyfunc):
             # Debugging information of variables stores pointers.
             result = compile_mlir(pyfunc, return_type, args, {**targetoptions, "lineinfo": True, "debug": False})
@@ -234,7 +232,7 @@ def replace_dispatcher(driver: Driver) -> None:
         if not options.get("device"):
             entry = tools.generate_mangled_name(result.fndesc.qualname, result.fndesc.argtypes)
             compiled, program = translated(result, function, entry)
-            kernel = new_kernel(compiled, program, None)
+            kernel = new_kernel(compiled, program, None, _no_own_code)
             result.metadata["cubin"] = EmulatedKernel(compiled, kernel, result.signature.args, options)
             result.metadata["func_name"] = entry
 
