@@ -35,8 +35,8 @@ class Package:
     @cached_property
     def dispatcher_class(self) -> type[Any]:
         module, name = self.dispatcher
-        found: type[Any] = getattr(importlib.import_module(module), name)
-        return found
+        dispatcher: type[Any] = getattr(importlib.import_module(module), name)
+        return dispatcher
 
     @cached_property
     def folders(self) -> tuple[str, ...]:
@@ -49,12 +49,12 @@ class Package:
         for name, accepted in self.tested.items():
             expected = " or ".join(f"{text}*" if text.endswith(".") else text for text in accepted)
             try:
-                found = version(name)
+                own = version(name)
             except PackageNotFoundError:
                 raise UnavailableError(f"{name} is not installed: pip install 'simtbed[{self.extra}]'") from None
-            if not any(found == text or (text[-1] == "." and found.startswith(text)) for text in accepted):
+            if not any(own == text or (text[-1] == "." and own.startswith(text)) for text in accepted):
                 raise UnavailableError(
-                    f"{name} {found} is not supported: simtbed runs Numba programs with {name} {expected}; "
+                    f"{name} {own} is not supported: simtbed runs Numba programs with {name} {expected}; "
                     f"pip install '{name}=={expected}'"
                 )
 

@@ -94,7 +94,7 @@ def rotated(z, factor, out):
 
 
 @cuda.jit
-def looked_up(x, out):
+def table_values(x, out):
     table = cuda.const.array_like(TABLE)
     i = cuda.grid(1)
     out[i] = table[x[i] & 3]
@@ -175,8 +175,8 @@ def main() -> None:
     same("rotated", out, z * (1 - 2j) + 1)
 
     out = np.zeros(128)
-    looked_up[2, 64](x, out)
-    same("looked_up", out, TABLE[x & 3])
+    table_values[2, 64](x, out)
+    same("table_values", out, TABLE[x & 3])
 
     out, point = np.zeros(64), np.array([(0.5, 3)], POINT)
     shifted[1, 64](point[0], out)

@@ -41,8 +41,8 @@ def require_mistake(mistakes: Path, kernel: str) -> None:
     report = json.loads(completed.stderr[completed.stderr.index("\n{") :])
     faults = report["kernels"][0]["faults"]
     line, kind, column = expected_findings(mistakes)[kernel]
-    found = [fault for fault in faults if fault["kind"] == kind and fault["line"] == line]
-    assert [fault["column"] for fault in found] == [column], faults
+    matching = [fault for fault in faults if fault["kind"] == kind and fault["line"] == line]
+    assert [fault["column"] for fault in matching] == [column], faults
 
 
 def run(
