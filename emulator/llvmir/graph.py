@@ -114,7 +114,24 @@ def graph_of(
         node.targets = (node.targets[0 if holds else 1],)
     for node in nodes.values():
         node.phis = [_with_sources(phi, node.name, renamed) for phi in node.phis]
+    _return_early(nodes)
     return _reachable(nodes, function.blocks[0])
+
+
+def _return_early(nodes: Mapping[str, Node]) -> None:
+    """Return in empty blocks that jump to a return: threads that have returned wait at no barrier."""
+    for node in nodes.values():
+        if node.phis or node.body or len(node.targets) != 1:
+            continue
+        target = nodes[node.targets[0]]
+        if target.targets or target.body:
+            continue
+        incoming = {phi.name: dict(phi.incoming) for phi in target.phis}
+        operands = tuple(
+            incoming[one.name][node.name] if isinstance(one, Local) and one.name in incoming else one
+            for one in target.end.operands
+        )
+        node.end, node.targets = replace(target.end, operands=operands, position=node.end.position), ()
 
 
 def _expand_switch(node: Node, nodes: dict[str, Node], renamed: dict[tuple[str, str], list[str]]) -> None:

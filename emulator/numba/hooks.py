@@ -28,6 +28,7 @@ def install_hooks() -> None:
     """Replace the functions of Numba, once in a process."""
     _preserve_columns()
     _preserve_element_accesses()
+    _preserve_pointers()
     _preserve_array_names()
 
 
@@ -134,6 +135,20 @@ def _element_function(module: Any, pointer: Any, dimensions: int, size: int) -> 
     for attribute in PURE:
         attributes.add(attribute)
     return function
+
+
+def _preserve_pointers() -> None:
+    """Add bytes to a pointer without a conversion to a number. Iterators of arrays do so."""
+    original = cgutils.pointer_add
+
+    def pointer_add(builder: Any, ptr: Any, offset: Any, return_type: Any = None) -> Any:
+        if not MARKS.active:
+            return original(builder, ptr, offset, return_type)
+        count = _WORD(offset) if isinstance(offset, int) else offset
+        moved = builder.gep(builder.bitcast(ptr, cgutils.voidptr_t), [count])
+        return builder.bitcast(moved, return_type or ptr.type)
+
+    cgutils.pointer_add = pointer_add
 
 
 # ------------------------------------------------------------------ array names

@@ -290,6 +290,28 @@ def test_printf() -> None:
     assert [line.rpartition(": ")[2] for line in result.printed] == ["t 0 of 2.5%"]
 
 
+def test_threads_that_returned_wait_at_no_barrier() -> None:
+    """Two empty blocks jump to the block that returns; the code behind the barrier is in the block between them."""
+    text = _text("ptr %out", """
+  %inside = icmp ult i32 %t, 20
+  br i1 %inside, label %next, label %leave
+leave:
+  br label %end
+next:
+  %odd = icmp eq i32 %t, 7
+  br i1 %odd, label %skip, label %work
+skip:
+  br label %end
+work:
+  call void @llvm.nvvm.barrier0()
+  %to = getelementptr i32, ptr %out, i32 %t
+  store i32 %t, ptr %to
+  br label %end
+end:""")  # fmt: skip
+    for result in _each_engine(text, [OUT], {"out": np.full(32, -1, np.int32)}):
+        assert np.array_equal(result["out"], np.where((THREADS < 20) & (THREADS != 7), THREADS, -1))
+
+
 REFUSALS = {
     "store ptr %x, ptr %x": "a pointer stored in memory is not supported",
     "%v = load i33, ptr %x": "integers of 33 bits are not supported",

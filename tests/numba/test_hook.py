@@ -12,7 +12,7 @@ from simtbed.numba.__main__ import main
 from simtbed.numba.packages import NUMBA_CUDA
 from simtbed.numba_hook import STARTUP, VARIABLE, is_requested, request
 
-from tests.numba.running import run
+from tests.numba.running import IDIOMS, run
 
 pytestmark = pytest.mark.integration
 
@@ -55,6 +55,11 @@ def test_a_program_its_child_process_and_its_mistake(tmp_path: Path) -> None:
     start = next(n for n, line in enumerate(finding) if "out of bounds" in line)
     assert "program.py:12:5: global read out of bounds: x[8], but x has 8 elements" in finding[start]
     assert finding[start + 2].strip(" |") == "^^^^"
+
+
+@pytest.mark.slow
+def test_idioms_have_the_results_of_numpy() -> None:
+    assert run("-m", "simtbed.numba", IDIOMS).stdout == "equal\n"
 
 
 def test_the_environment_of_child_processes() -> None:
