@@ -25,11 +25,9 @@ def row_sums(x, out):
     """Iterate over the rows of an array, here a view with strides."""
     i = cuda.grid(1)
     if i == 0:
-        number = 0
-        for row in x:
+        for number, row in enumerate(x):
             for value in row:
                 out[number] += value
-            number += 1
 
 
 @cuda.jit
