@@ -76,8 +76,8 @@ def observe(
     tracer = _LinesAndAccesses(request, lines)
     outcome = engine_named(engine).run(replace(request, trace=lines if source_only else tracer))
     assert outcome.counts is not None
-    if outcome.faults:
-        raise SimtbedError(render(outcome.faults[0]))
+    if faults := request.specialisation.ending(outcome.faults):
+        raise SimtbedError(render(faults[0]))
     if outcome.decisions is not None:
         outcome.decisions.accesses = [tracer.finish()]
     return ObservedLaunch(request, outcome.counts, lines, registers, outcome.decisions, outcome.buffers)

@@ -81,7 +81,8 @@ class Reference:
                 try:
                     outcome = engine_named("jit").run(replace(self.request, counters=False, show_prints=False))
                     self._outputs = outcome.buffers
-                    self.refused = outcome.faults[0].message if outcome.faults else ""
+                    faults = self.request.specialisation.ending(outcome.faults)
+                    self.refused = faults[0].message if faults else ""
                 except SimtbedError as error:
                     self.refused = str(error).splitlines()[0]
             if self.refused or self._outputs is None:

@@ -45,7 +45,8 @@ _MAX_CONFIGURATIONS = 100_000
 
 @dataclass(frozen=True)
 class RepeatableLaunch:
-    """A launch to repeat. arguments: by name, with Const ones. number: of the launch. device: of the launch as given."""
+    """A launch to repeat. arguments: by name, with Const ones. number: of the launch. device: of the launch as given.
+    overlapping: whether arrays may share memory."""
 
     kernel: AnyKernel
     grid: Dim3
@@ -56,6 +57,7 @@ class RepeatableLaunch:
     types: Mapping[str, str] | None = None
     number: int = 0
     device: Device | None = None
+    overlapping: bool = False
 
     @property
     def as_given(self) -> Configuration:
@@ -176,9 +178,9 @@ def _reference(launch: RepeatableLaunch, devices: Sequence[Device]) -> Reference
 def _request(launch: RepeatableLaunch, chosen: Configuration, device: Device) -> Request:
     request = prepare_request(
         launch.kernel, grid=chosen.grid, block=chosen.block, args={**launch.arguments, **chosen.constants}, device=device,
-        shared=launch.shared, cooperative=launch.cooperative, types=launch.types,
+        shared=launch.shared, cooperative=launch.cooperative, types=launch.types, in_place=launch.overlapping,
     )  # fmt: skip
-    return replace(request, device_arrays={})
+    return replace(request, device_arrays={}, in_place=frozenset())
 
 
 def _sharing(request: Request | None, first: Request) -> Request | None:

@@ -48,6 +48,7 @@ class NumbaKernel(LaunchableKernel):
     own: its code on a GPU; None if only an emulator runs it."""
 
     unchecked = frozenset({"arithmetic"})  # integers of Numba wrap
+    tolerated = frozenset({"convergence"})
     words = WORDS
 
     def __init__(

@@ -26,8 +26,6 @@ from .memory import Pointer
 
 MAX_PLANS = 64
 """Requests kept for a kernel: of so many combinations of grid, block and sizes."""
-TOLERATED = ("convergence",)
-"""Kinds of findings with defined results on a GPU: they do not end a launch without checkers."""
 
 Available = Callable[[int], int]
 """Returns the bytes from an address to the end of its memory; 0 outside of all memory."""
@@ -84,7 +82,7 @@ class Launcher:
             plan = self._plan(arguments, sizes, device)
         request = plan.with_arguments(arguments, {})
         result = launch_in_place(PendingLaunch(self.kernel, arguments, request, engine))
-        if result.faults and any(fault.kind not in TOLERATED for fault in result.faults):
+        if result.faults and self.specialisation.ending(result.faults):
             raise FaultError(result)
         return result
 

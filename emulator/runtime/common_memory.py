@@ -17,6 +17,10 @@ ALIGNMENT = 256
 """Bytes: the addresses of a copy and of its original have the same remainder."""
 
 
+class CommonMemory(np.ndarray[Any, Any]):
+    """Bytes that several arrays share. A record of a launch contains them once."""
+
+
 @dataclass(frozen=True)
 class MemoryRange:
     """Connected memory of arrays. memory: its bytes; valid as long as the arrays. offsets: the bytes from its begin to each array."""
@@ -28,6 +32,14 @@ class MemoryRange:
     def lead(self) -> int:
         """Bytes from the last aligned address to the range."""
         return int(self.memory.ctypes.data % ALIGNMENT)
+
+
+def common_memory_of(array: Buffer) -> CommonMemory | None:
+    """Return the common memory of which an array is a view; None for other arrays."""
+    base: Any = array.base
+    while base is not None and not isinstance(base, CommonMemory):
+        base = getattr(base, "base", None)
+    return base if isinstance(base, CommonMemory) else None
 
 
 def ranges_of(arrays: Mapping[str, Buffer]) -> list[MemoryRange]:
@@ -55,7 +67,7 @@ def copies_of(arrays: Mapping[str, Buffer], changed: Collection[str]) -> dict[st
         if not any(name in changed for name in common.offsets):
             continue
         size = common.memory.size
-        memory = np.empty(size + ALIGNMENT, np.uint8)
+        memory = CommonMemory(size + ALIGNMENT, np.uint8)
         lead = (common.lead - memory.ctypes.data) % ALIGNMENT
         memory[lead : lead + size] = common.memory
         for name, offset in common.offsets.items():

@@ -431,7 +431,8 @@ def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[lis
     """Return faults and remarks. Suppression comments apply only to findings and requested checks."""
     from ..sanitizer import suppressions  # late: it needs the program
 
-    faults, remarks = suppressions.sort_findings(outcome.faults, request.prepared.program.kernel, request.checks)
+    found = outcome.faults if request.checks else request.specialisation.ending(outcome.faults)
+    faults, remarks = suppressions.sort_findings(found, request.prepared.program.kernel, request.checks)
     if any(fault.kind == "race" for fault in faults):
         faults = _with_remedies(engine, request, faults)
     if "uninitialised" in request.checks and not faults:  # a fault may end threads before they write

@@ -28,6 +28,7 @@ from ..ir.nodes import HostFunction
 from ..language.types import SCALARS, Scalar
 from ..machine.device import Device
 from ..profiler.profile import CountedKernel
+from .common_memory import common_memory_of
 from .specialisation import Specialisation
 
 _PLAIN = (type(None), bool, int, float, str)
@@ -134,6 +135,9 @@ def _objects(value: Any) -> Iterator[Any]:
 def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
     """Return the class name and the fields of an object."""
     if isinstance(value, np.ndarray):
+        if (memory := common_memory_of(value)) is not None:
+            offset = value.ctypes.data - memory.ctypes.data
+            return "view", (_dtype_text(value.dtype), value.shape, value.strides, offset, memory)
         return "ndarray", (_dtype_text(value.dtype), value.shape, base64.b64encode(value.tobytes()).decode())
     if isinstance(value, np.generic):
         return "generic", (_dtype_text(value.dtype), base64.b64encode(value.tobytes()).decode())
@@ -142,7 +146,7 @@ def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
     if isinstance(value, Scalar):
         return "Scalar", (value.name,)
     if isinstance(value, Specialisation):
-        return "Specialisation", (value.program,)
+        return "Specialisation", (value.program, value.tolerated)
     cls: Any = type(value)
     kind = f"{cls.__module__}.{cls.__qualname__}".removeprefix(_ROOT)
     try:
@@ -217,6 +221,9 @@ def _new_object(kind: str, values: list[Any]) -> Any:
     if kind == "ndarray":
         text, shape, content = values
         return np.frombuffer(bytearray(base64.b64decode(content)), _dtype(text)).reshape(shape)
+    if kind == "view":
+        text, shape, strides, offset, memory = values
+        return np.ndarray(shape, _dtype(text), memory, offset, strides)
     if kind == "generic":
         text, content = values
         return np.frombuffer(base64.b64decode(content), _dtype(text))[0]
@@ -225,10 +232,10 @@ def _new_object(kind: str, values: list[Any]) -> Any:
     if kind == "Scalar":
         return SCALARS[values[0]]
     if kind == "Specialisation":
-        (program,) = values
+        program, tolerated = values
         if not isinstance(program, nodes.Program):
             raise ValueError("a specialisation has no program")
-        return Specialisation.of_program(program)
+        return Specialisation.of_program(program, frozenset(tolerated))
     cls = _class(kind)
     for (name, fits), value in zip(_checks(cls).items(), values, strict=True):
         if not fits(value):

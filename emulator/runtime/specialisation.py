@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import disk_cache
-from ..errors import LaunchError
+from ..errors import Diagnostic, LaunchError
 from ..frontend.constants import exact
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.python_kernel import PythonKernel
@@ -98,8 +98,8 @@ class ProgramSummary:
 
 
 class Specialisation:
-    """One specialised program. key: a digest of its dependencies; None if unknown. places, text, words, own_code: as in
-    `LaunchableKernel`."""
+    """One specialised program. key: a digest of its dependencies; None if unknown. places, text, words, own_code,
+    tolerated: as in `LaunchableKernel`."""
 
     def __init__(
         self,
@@ -109,19 +109,24 @@ class Specialisation:
         text: str | None = None,
         words: Mapping[str, str] | None = None,
         own_code: OwnCode | None = None,
+        tolerated: frozenset[str] = frozenset(),
     ) -> None:
         self._read, self.key, self.places, self.text, self.words = read, key, places, text, dict(words or {})
-        self.own_code = own_code
+        self.own_code, self.tolerated = own_code, tolerated
         self._limited: dict[tuple[int, ...], Specialisation] = {}
 
     @staticmethod
-    def of_program(program: ir.Program) -> Specialisation:
+    def of_program(program: ir.Program, tolerated: frozenset[str] = frozenset()) -> Specialisation:
         """Return the specialisation of an existing program."""
-        return Specialisation(lambda: program, None)
+        return Specialisation(lambda: program, None, tolerated=tolerated)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the program: another process need not read it again."""
-        return _unpickled, (self.program, self.text, self.words, self.own_code)
+        return _unpickled, (self.program, self.text, self.words, self.own_code, self.tolerated)
+
+    def ending(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return the findings that end a launch without checkers."""
+        return [finding for finding in findings if finding.kind not in self.tolerated]
 
     def limited(self, loops: tuple[int, ...]) -> Specialisation:
         """Return the program with a limit for the counters of these loops (`passes.counter_bounds`), created once."""
@@ -130,7 +135,13 @@ class Specialisation:
         if loops not in self._limited:
             key = self.key and hashlib.sha256(repr((self.key, loops)).encode()).hexdigest()
             limited = self._limited[loops] = Specialisation(
-                partial(self._read_limited, loops), key, self.places, self.text, self.words, self.own_code
+                partial(self._read_limited, loops),
+                key,
+                self.places,
+                self.text,
+                self.words,
+                self.own_code,
+                self.tolerated,
             )
             limited.summary = self.summary
         return self._limited[loops]
@@ -153,9 +164,13 @@ class Specialisation:
 
 
 def _unpickled(
-    program: ir.Program, text: str | None, words: Mapping[str, str], own_code: OwnCode | None
+    program: ir.Program,
+    text: str | None,
+    words: Mapping[str, str],
+    own_code: OwnCode | None,
+    tolerated: frozenset[str],
 ) -> Specialisation:
-    return Specialisation(lambda: program, None, "", text, words, own_code)
+    return Specialisation(lambda: program, None, "", text, words, own_code, tolerated)
 
 
 class KernelFacts:
@@ -220,7 +235,9 @@ def specialisation_of(
         specialise = source.with_host_calls if host_calls and isinstance(source, PythonKernel) else source.specialise
         read = partial(specialise, dict(consts), real, dict(layouts))
         own = source.own_code(consts)
-        facts.specialisations[key] = Specialisation(read, text, source.places, source.text, source.words, own)
+        facts.specialisations[key] = Specialisation(
+            read, text, source.places, source.text, source.words, own, source.tolerated
+        )
     return facts.specialisations[key]
 
 

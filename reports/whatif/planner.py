@@ -10,6 +10,7 @@ from itertools import count
 
 from simtbed import Device, Launch, Result
 from simtbed.model.sweeps import Axes, RepeatableLaunch, SweepTask, host_values, plan
+from simtbed.runtime.common_memory import copies_of
 from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
@@ -56,8 +57,11 @@ class Planner:
 
     def _plan(self, call: PendingLaunch, number: int) -> Planned:
         request = call.request
+        arguments = {name: host_values(value) for name, value in call.arguments.items()}
+        if request.overlapping:
+            arguments |= copies_of(request.arrays, request.arrays)
         launch = RepeatableLaunch(
-            call.kernel, request.grid, request.block, {name: host_values(v) for name, v in call.arguments.items()},
-            request.dynamic_shared, request.cooperative, number=number, device=request.device,
+            call.kernel, request.grid, request.block, arguments, request.dynamic_shared, request.cooperative,
+            number=number, device=request.device, overlapping=request.overlapping,
         )  # fmt: skip
         return Planned(request.specialisation, plan(launch, self.axes, self.devices), tuple(launch.constants))

@@ -48,6 +48,19 @@ print("done")
 """
 
 
+IN_PLACE = """
+import numpy as np
+import simtbed as st
+
+@st.kernel
+def shift(x: st.Global[st.i32], y: st.Global[st.i32]) -> None:
+    y[st.thread.x] = x[st.thread.x] + 1
+
+memory = np.arange(40, dtype=np.int32)
+st.launch(shift, grid=1, block=32, args=(memory[:32], memory[2:]), in_place=True)
+"""
+
+
 @pytest.fixture
 def script(tmp_path: Path) -> str:
     path = tmp_path / "script.py"
@@ -74,6 +87,13 @@ def test_a_script_has_a_row_for_each_launch_and_configuration(simtbed: Simtbed, 
         ([64, 1, 1], [128, 1, 1], {"BLOCK": 128, "TILE": 1}),
     ]
     assert all(row["low_us"] < row["time_us"] < row["high_us"] and row["warp_instructions"] > 0 for row in table_rows)
+
+
+@pytest.mark.slow
+def test_arrays_that_share_memory(simtbed: Simtbed, tmp_path: Path) -> None:
+    (tmp_path / "in_place.py").write_text(IN_PLACE)
+    result = simtbed("whatif", "--json", str(tmp_path / "in_place.py"))
+    assert [row["outputs"] for row in rows(result.err)] == ["reference"], result.err
 
 
 @pytest.mark.slow

@@ -19,10 +19,11 @@ from simtbed.ir.nodes import HostFunction, Op, Program
 from simtbed.language.types import F32
 from simtbed.machine.device import H200
 from simtbed.model.outputs import Reference
-from simtbed.model.sweeps import Axes
+from simtbed.model.sweeps import Axes, RepeatableLaunch, plan
 from simtbed.profiler.launch import Launch
 from simtbed.reports.whatif.planner import Planned
 from simtbed.runtime import plain_data
+from simtbed.runtime.common_memory import copies_of
 from simtbed.runtime.engine import Request
 from simtbed.runtime.observing import observing
 from simtbed.runtime.plain_data import Decoder, Encoder
@@ -102,6 +103,24 @@ def test_values_are_read_again() -> None:
     plain = [None, True, -(1 << 70), 0.1, float("inf"), "\udc80\n", (1, [2, {}], {"a": (), 3: frozenset({"b"})})]
     assert again(*plain) == plain
     assert again(F32)[0] is F32 and again((H200, H200))[0][0] == H200
+
+
+def test_arrays_share_memory_after_reading() -> None:
+    memory = np.arange(10, dtype=np.float32)
+    arrays = copies_of({"a": memory[:8], "b": memory[2:].view(np.int32), "c": memory[:0]}, {"a", "b"})
+    (read,) = again(arrays)
+    assert [*leaves(read)] == [*leaves(arrays)] and read["a"].ctypes.data + 8 == read["b"].ctypes.data
+    read["a"][2] = -1
+    assert read["b"].view(np.float32)[0] == -1
+    launch = RepeatableLaunch(
+        scale,
+        (1, 1, 1),
+        (8, 1, 1),
+        {**copies_of({"x": memory[:8], "out": memory[2:]}, {"x"}), "n": 8},
+        overlapping=True,
+    )
+    (task,) = again(plan(launch, Axes(), [H200])[0])
+    assert np.shares_memory(task.request.arguments["x"], task.request.arguments["out"])
 
 
 def test_every_class_of_a_plan_is_read_again(launches: list[st.Launch]) -> None:
