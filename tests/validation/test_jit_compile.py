@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import multiprocessing
 import subprocess
 import sys
@@ -268,6 +269,48 @@ def test_an_interrupt_ends_all_threads() -> None:
     assert len(iterations) < 1000
 
 
+@pytest.mark.parametrize(("seconds", "threads"), [(0.0, 1), (math.inf, 2)])
+def test_a_short_launch_starts_no_threads(seconds: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "WORTH_THREADS", 60)
+    program = LlvmEngine()._kernel(
+        request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+    )
+    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    started = threading.Barrier(threads)
+    used = set()
+
+    def record(worker: workers.Worker, first: int, last: int) -> bool:
+        if id(worker) not in used:
+            used.add(id(worker))
+            started.wait(60)
+        return True
+
+    assert workers.distribute(100, two, record, seconds)
+    assert len(used) == threads
+
+
+def test_threads_start_when_the_rest_takes_longer_than_expected() -> None:
+    program = LlvmEngine()._kernel(
+        request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+    )
+    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    both = threading.Barrier(2)
+    used = set()
+
+    def record(worker: workers.Worker, first: int, last: int) -> bool:
+        if first == 0:
+            end = time.thread_time() + workers.WORTH_THREADS
+            while time.thread_time() < end:
+                pass
+        elif id(worker) not in used:
+            used.add(id(worker))
+            both.wait(60)
+        return True
+
+    assert workers.distribute(100, two, record, 0.0)
+    assert len(used) == 2
+
+
 @st.kernel
 def printing(out: Global[i32]) -> None:
     print("here")
@@ -337,6 +380,7 @@ def test_missing_helpers_are_recompiled(cache: Path) -> None:
 
 FORGETFUL = """
 import gc
+import math
 import numpy as np, simtbed as st
 from simtbed import maths
 from simtbed.llvm import compiler

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -66,7 +67,7 @@ class _CompiledKernel:
     """A compiled kernel.
 
     The module is generated only if the disk cache has no code, or to describe faults or prints. A launch owns its specialisation;
-    this object must not keep it alive.
+    this object must not keep it alive. seconds: run time of all launches. block_seconds: processor time of a block in the latest one.
     """
 
     kernel: weakref.ref[Specialisation]
@@ -76,6 +77,7 @@ class _CompiledKernel:
     library: Library = field(init=False)
     optimised: bool = field(init=False)
     seconds: float = 0.0
+    block_seconds: float = math.inf
 
     @staticmethod
     def for_specialisation(
@@ -119,6 +121,10 @@ class _CompiledKernel:
     def tier_up_after(self) -> float:
         """Return the remaining seconds of run time before an unoptimised kernel is optimised."""
         return max(WORTH_OPTIMISING, WORTH_OPTIMISING_A_SITE * self.buffers.sites)
+
+    def expected_seconds(self, blocks: int) -> float:
+        """Return the processor time of a launch that is like the latest one; blocks that wait for others need all threads."""
+        return math.inf if self.specialisation.summary.waits else self.block_seconds * blocks
 
     def record_runtime(self, seconds: float) -> None:
         """Record the duration of a launch."""
@@ -199,8 +205,9 @@ class LlvmEngine:
 
     def _timed(self, request: Request, options: Options, threads: int, prints: Prints) -> Outcome | None:
         kernel = self._kernel(request, options)
-        start = time.perf_counter()
+        start, processor_start = time.perf_counter(), time.thread_time()
         outcome = _launch(request, kernel, threads, prints)
+        kernel.block_seconds = (time.thread_time() - processor_start) / prod(request.grid)
         kernel.record_runtime(time.perf_counter() - start)
         return outcome
 
@@ -295,7 +302,7 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
 
     def distributed(workers: Sequence[Worker], run: Callable[[Worker, int, int], bool]) -> bool:
         try:
-            return distribute(blocks, workers, run)
+            return distribute(blocks, workers, run, program.expected_seconds(blocks))
         finally:
             traced.transfer()  # before another thread continues a block
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +17,9 @@ from . import interrupts
 from .layout import SIZES, Buffers
 
 SHORTEST, LONGEST = 0.0002, 0.01
-"""Target duration of a range of blocks in seconds: long compared with its start, short for an interactive user."""
+"""Target processor time of a range of blocks in seconds: long compared with its start, short for an interactive user."""
+WORTH_THREADS = 0.0005
+"""Processor time of the rest in seconds for which other threads are started: the start of one takes 0.1 ms."""
 MAX_REUSED = 1 << 18
 """Bytes of a worker that is reused. The system provides larger zeroed memory faster than a fill."""
 _LINE = 64  # bytes: buffers are aligned to a cache line, and a line is between them
@@ -82,10 +85,24 @@ class WorkerPool:
         return worker
 
 
-def distribute(blocks: int, workers: Sequence[Worker], run: Callable[[Worker, int, int], bool]) -> bool:
+def _started_threads(run: Callable[[Worker], None], workers: Sequence[Worker]) -> Iterator[threading.Thread]:
+    """Start a thread for each worker, as many as the system allows."""
+    for worker in workers:
+        thread = threading.Thread(target=run, args=(worker,))
+        try:
+            thread.start()
+        except RuntimeError:
+            return
+        yield thread
+
+
+def distribute(
+    blocks: int, workers: Sequence[Worker], run: Callable[[Worker, int, int], bool], seconds: float = math.inf
+) -> bool:
     """Run all blocks on the workers, each in its own thread, range by range. Return whether all ranges succeeded.
 
-    A worker claims the next range after each range, so that blocks may differ in duration.
+    A worker claims the next range after each range, so that blocks may differ in duration. seconds: expected processor time. The other
+    threads are started once the expected rest is WORTH_THREADS.
     """
     if blocks == 1:
         return run(workers[0], 0, 1)
@@ -100,14 +117,16 @@ def distribute(blocks: int, workers: Sequence[Worker], run: Callable[[Worker, in
                 claimed, left = left[:size], left[size:]
             if not claimed:
                 return
-            start = time.perf_counter()
+            start = time.thread_time()
             if not run(worker, claimed.start, claimed.stop):
                 failed.append(claimed)
                 with lock:
                     left = range(0)
-            block = (time.perf_counter() - start) / len(claimed)
+            block = max(time.thread_time() - start, 1e-9) / len(claimed)  # some systems count in steps of 16 ms
             even = len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
+            if worker is workers[0]:
+                start_others(block * len(left))
 
     def in_thread(worker: Worker) -> None:
         nonlocal left
@@ -117,17 +136,17 @@ def distribute(blocks: int, workers: Sequence[Worker], run: Callable[[Worker, in
             left = range(0)
             raised.append(error)
 
+    def start_others(rest: float) -> None:
+        if waiting and rest >= WORTH_THREADS:
+            threads_of_others.extend(_started_threads(in_thread, waiting))
+            waiting.clear()
+
     failed: list[range] = []
     raised: list[BaseException] = []
     threads_of_others: list[threading.Thread] = []
+    waiting = list(workers[1:])
     try:
-        for worker in workers[1:]:
-            thread = threading.Thread(target=in_thread, args=(worker,))
-            try:
-                thread.start()
-            except RuntimeError:  # the system allows no more: this thread does the work of the others
-                break
-            threads_of_others.append(thread)
+        start_others(seconds)
         work(workers[0])
     except BaseException:
         left = range(0)
