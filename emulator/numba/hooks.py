@@ -35,6 +35,14 @@ def install_hooks() -> None:
 # ------------------------------------------------------------------ columns
 def _preserve_columns() -> None:
     preserve_columns(NUMBA_CUDA)
+    adjusted = lowering.Lower._adjust_line_if_prologue
+
+    def adjust_line(
+        self: Any, line: int
+    ) -> Any:  # of a function inlined by Numba: also one before the kernel in its file
+        return line if isinstance(line, PositionLine) else adjusted(self, line)
+
+    lowering.Lower._adjust_line_if_prologue = adjust_line
     location = debuginfo.DIBuilder._di_location
 
     def di_location(self: Any, line: int) -> Any:

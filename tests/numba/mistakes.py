@@ -55,8 +55,20 @@ def lost_update(x, out):
     out[0] += x[cuda.grid(1)]  # race: out[0] += x[cuda.grid(1)]
 
 
+@cuda.jit(device=True, inline="always")
+def pair_sum(x, i):
+    return x[i] + x[i + 1]  # bounds: x[i + 1]
+
+
+@cuda.jit
+def mistake_in_an_inlined_function(x, out):
+    i = cuda.grid(1)
+    if i < x.size:
+        out[i] = pair_sum(x, i)
+
+
 MISTAKES: tuple[Any, ...] = (
-    beyond_the_end, missing_barrier, unwritten_element, barrier_in_a_branch, lost_update,
+    beyond_the_end, missing_barrier, unwritten_element, barrier_in_a_branch, lost_update, mistake_in_an_inlined_function,
 )  # fmt: skip
 
 
