@@ -45,9 +45,7 @@ ATOMICS: Mapping[str, AtomicOp] = MappingProxyType({
     "min": "min", "umax": "max", "umin": "min", "fmax": "max", "fmin": "min", "uinc_wrap": "inc", "udec_wrap": "dec",
 })  # fmt: skip
 """Atomic operations by LLVM's name; fsub is an addition."""
-NAN_EXTREMES = {"fmaximum": "fmax", "fminimum": "fmin"}
-"""Atomic operations whose result is a NaN if the element or the value is one."""
-EXACT_ATOMICS = ("fadd", "fsub", "max", "min", "umax", "umin", "fmax", "fmin", *NAN_EXTREMES, "uinc_wrap", "udec_wrap")
+EXACT_ATOMICS = ("fadd", "fsub", "max", "min", "umax", "umin", "fmax", "fmin", "uinc_wrap", "udec_wrap")
 """Operations that depend on the type of the element."""
 
 
@@ -281,8 +279,6 @@ def atomic(
     Raises UnsupportedError for an unknown operation.
     """
     used = scope.values.uses[instruction.name] > 0 if used is None else used
-    if word in NAN_EXTREMES:
-        return _extreme_with_nan(scope, word, pointer, value, instruction)
     if word == "fsub":
         word, value = "fadd", operation("neg", value)
     if word not in ATOMICS:
@@ -290,22 +286,6 @@ def atomic(
     type = atomic_type(word, instruction.operands[1].type)
     old = scope.arrays.atomic(ATOMICS[word], pointer, bitcast(value, type), used, instruction.name or "old")
     return bitcast(old, memory_scalar(instruction.operands[1].type))
-
-
-def _extreme_with_nan(scope: Scope, word: str, pointer: Pointer, value: ir.Expr, instruction: Instruction) -> ir.Expr:
-    """An atomic minimum or maximum after which the element is a NaN if it or the value was one; return the old element."""
-    emitter = scope.emitter
-    value = emitter.let(value, "operand")
-    old = emitter.register("old", scalar_of(instruction.operands[1].type))
-    with emitter.block() as extreme:
-        emitter.assign(old, atomic(scope, NAN_EXTREMES[word], pointer, value, instruction, used=True))
-        with emitter.block() as restoration:  # the operation has replaced a NaN
-            atomic(scope, "xchg", pointer, old, instruction, used=False)
-        emitter.emit(ir.If(operation("ne", old, old), tuple(restoration), (), emitter.span))
-    with emitter.block() as replacement:
-        emitter.assign(old, atomic(scope, "xchg", pointer, value, instruction, used=True))
-    emitter.emit(ir.If(operation("eq", value, value), tuple(extreme), tuple(replacement), emitter.span))
-    return old
 
 
 def _compare_exchange(scope: Scope, instruction: Instruction) -> Item:

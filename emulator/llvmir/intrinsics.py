@@ -19,11 +19,13 @@ from .numeric_calls import (
     counted_bits,
     extreme_with_nan,
     float_class,
+    fraction_and_exponent,
     funnel_shift,
     integer_power,
     ordering,
     reversed_bits,
     saturating,
+    scaled,
     swapped_bytes,
     table_row,
     trailing_zeros,
@@ -232,7 +234,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     **{f"llvm.{letter}{op}.sat": saturating(op, letter == "s") for letter in "su" for op in ("add", "sub")},
     **{f"llvm.{letter}{op}.with.overflow": with_overflow(op, letter == "s")
        for letter in "su" for op in ("add", "sub", "mul")},
-    "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
+    "llvm.ldexp": scaled, "llvm.frexp": fraction_and_exponent, "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
     "llvm.maximum": extreme_with_nan("max"), "llvm.minimum": extreme_with_nan("min"),
     **{f"llvm.nvvm.read.ptx.sreg.{own}.{axis}": special(f"{index}.{axis}")
        for own, index in SPECIALS.items() for axis in "xyz"},

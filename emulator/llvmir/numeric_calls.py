@@ -155,6 +155,19 @@ def integer_power(scope: Scope, call: Instruction) -> Item:
     return FUNCTIONS["powi"](*operand_values(scope, call))
 
 
+def scaled(scope: Scope, call: Instruction) -> Item:
+    """ldexp: a number, and the power of two by which it is multiplied."""
+    value, exponent = operand_values(scope, call)
+    return operation("ldexp", exponent, value)
+
+
+def fraction_and_exponent(scope: Scope, call: Instruction) -> Item:
+    """frexp: a structure of both."""
+    (operand,) = operand_values(scope, call)
+    value = scope.emitter.let(operand, "value")
+    return [operation("frexp_fraction", value), cast(operation("frexp_exponent", value), I32)]
+
+
 def extreme_with_nan(name: str) -> Handler:
     """maximum and minimum: a NaN operand gives a NaN."""
 

@@ -17,7 +17,7 @@ from .emit import TreeEmitter
 from .emitting import Emitter
 from .graph import graph_of
 from .halves import half_function
-from .instructions import ATOMICS, EXACT_ATOMICS, NAN_EXTREMES, Scope, atomic_type, translate_instruction
+from .instructions import ATOMICS, EXACT_ATOMICS, Scope, atomic_type, translate_instruction
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
 from .module import Assembly, Function, Instruction, Local, Module, Number, used_values
@@ -254,7 +254,7 @@ class _Translator:
                 self.arrays.note_access(memory, memory_scalar(leaf))
 
     def _note_atomic(self, instruction: Instruction, word: str) -> None:
-        if word not in {*ATOMICS, *NAN_EXTREMES, "fsub"}:
+        if word not in ATOMICS and word != "fsub":
             return  # refused where it is translated
         for memory in self.memories.addressed_by(instruction.operands[0]):
             type = atomic_type(word, instruction.operands[1].type)

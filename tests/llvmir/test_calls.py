@@ -44,6 +44,7 @@ DOUBLE: tuple[Row, ...] = (
     ("@__nv_nextafter(double 0.0, double %a)", "double", lambda a, b: np.nextafter(0, a)),
     ('asm "ld.global.ca.b64 $0, [$1];", "=d,l"(ptr %px)', "double", lambda a, b: a),
     ("@__nv_ldexp(double %a, i32 5)", "double", lambda a, b: a * 32),
+    ("@llvm.ldexp.f64.i32(double %a, i32 5)", "double", lambda a, b: a * 32),
     ("@__nv_dadd_rn(double %a, double %b)", "double", lambda a, b: a + b),
     ("@__nv_drcp_rn(double %a)", "double", lambda a, b: 1 / a),
     ("@__nv_erf(double %a)", "double", lambda a, b: np.vectorize(math.erf)(a)),
@@ -148,6 +149,11 @@ def test_results_through_pointers() -> None:
   %c = alloca double
   %f = call double @__nv_frexp(double %a, ptr %e)
   call void @__nv_sincos(double %a, ptr %s, ptr %c)
+  %pair = call {double, i32} @llvm.frexp.f64.i32(double %a)
+  %fraction = extractvalue {double, i32} %pair, 0
+  %exponent = extractvalue {double, i32} %pair, 1
+  %wide = sitofp i32 %exponent to double
+  %again = fadd double %fraction, %wide
   %power = load i32, ptr %e
   %sine = load double, ptr %s
   %cosine = load double, ptr %c
@@ -155,8 +161,9 @@ def test_results_through_pointers() -> None:
   %s1 = fadd double %f, %whole
   %s2 = fmul double %sine, %cosine
   %s3 = fadd double %s1, %s2
+  %s4 = fadd double %s3, %again
   %to = getelementptr double, ptr %out, i32 %t
-  store double %s3, ptr %to
+  store double %s4, ptr %to
   ret void
 }
 """
@@ -166,7 +173,7 @@ def test_results_through_pointers() -> None:
     translation = translated(text, [ArrayParameter(name, F64, 8) for name in ("x", "y", "out")])
     for engine in ENGINES:
         result = run(translation, {"x": x, "y": x, "out": np.zeros(32)}, engine)
-        np.testing.assert_allclose(result["out"], fraction + exponent + np.sin(x) * np.cos(x), 1e-14)
+        np.testing.assert_allclose(result["out"], 2 * (fraction + exponent) + np.sin(x) * np.cos(x), 1e-14)
 
 
 HALVES = {

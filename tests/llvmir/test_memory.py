@@ -80,25 +80,6 @@ done:
             assert result[other][0] == arguments[other][0] + 32
 
 
-@pytest.mark.parametrize(("word", "extreme"), [("fmaximum", np.maximum), ("fminimum", np.minimum)])
-def test_atomic_extremes_with_nan(word: str, extreme: Any) -> None:
-    """Elements 0 and 2 receive numbers, element 1 also a NaN; element 2 is a NaN before."""
-    text = _text("ptr %x, ptr %out", f"""
-  %px = getelementptr double, ptr %x, i32 %t
-  %v = load double, ptr %px
-  %n = urem i32 %t, 3
-  %to = getelementptr double, ptr %out, i32 %n
-  %old = atomicrmw {word} ptr %to, double %v monotonic""")  # fmt: skip
-    x = np.random.default_rng(5).normal(size=32)
-    x[7] = np.nan
-    start = np.array([0.0, 0.0, np.nan])
-    expected = np.array([extreme.reduce(x[n::3], initial=start[n]) for n in range(3)])
-    parameters: list[Parameter] = [ArrayParameter("x", F64, 8), ArrayParameter("out", F64, 8)]
-    for result in _each_engine(text, parameters, {"x": x, "out": start}):
-        assert np.array_equal(result["out"], expected, equal_nan=True)
-    assert np.isnan(expected).tolist() == [False, True, True]
-
-
 def test_items_of_a_structure_are_parameters() -> None:
     text = _text("{ i32, float } %pair, ptr %out", """
   %n = extractvalue { i32, float } %pair, 0

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba_cuda_mlir import mlir_optimization as optimization
 from numba_cuda_mlir._mlir import ir as mlir
+from numba_cuda_mlir._mlir.dialects import memref
 from numba_cuda_mlir._mlir.passmanager import PassManager
-from numba_cuda_mlir.lowering_utilities import context
+from numba_cuda_mlir.lowering_utilities import constant, context
 from numba_cuda_mlir.mlir_lowering import ERROR_CODE_GLOBAL_NAME, get_mlir_module_str
 
 from ...errors import LaunchError
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 ERROR_CODE = ArrayParameter("error_code", I32, 4)
 """The variable of the module in which a kernel records its first exception, as a parameter."""
 _FLAGS = re.compile(r"(?<= = )(add|sub|mul|shl|getelementptr)( nuw| nsw| nusw| inbounds)+\b")
+_BUFFERS = "one-shot-bufferize"
+"""The package's pass that creates temporary buffers on the device's heap."""
+_NAN_EXTREMES = re.compile(r"(?<= = )(atomicrmw f)(max|min)imum\b")
+"""Atomic operations for which the package generates `fmax` and `fmin` on a GPU."""
 _ELEMENTS = re.compile(rf"^declare ptr.* @{re.escape(ELEMENT)}\..*\)", re.MULTILINE)
 
 
@@ -67,7 +72,10 @@ def _llvm_text(result: Any) -> str:
     with context.get_context():
         module = result.metadata["mlir_module"]
         get_mlir_module_str(result.metadata)  # for `inspect_mlir`
-        PassManager.parse(optimization.get_base_pipeline()).run(module.operation)
+        first, last = optimization.get_base_pipeline().split(_BUFFERS)
+        PassManager.parse(f"{first}{_BUFFERS})").run(module.operation)
+        _move_buffers(module)
+        PassManager.parse(f"builtin.module({last.lstrip(', ')}").run(module.operation)
         result.metadata["mlir_module_optimized"] = str(module)
         optimization.run_pre_codegen_patterns(module)
         operation = optimization._get_single_gpu_module(module).operation
@@ -75,6 +83,22 @@ def _llvm_text(result: Any) -> str:
         operation.attributes["llvm.target_triple"] = mlir.StringAttr.get(optimization.NVPTX64_TRIPLE)
         text: str = optimization.translate_to_llvmir_text(operation)
         return text
+
+
+def _move_buffers(module: Any) -> None:
+    """Move temporary numbers from the heap into local memory. They are 0: reductions start from a new buffer of the heap.
+
+    Raises LaunchError for temporary arrays.
+    """
+    for buffer in optimization.find_ops(module, lambda operation: operation.name == "memref.alloc"):
+        type = mlir.MemRefType(buffer.results[0].type)
+        if type.rank or not isinstance(type.element_type, mlir.IntegerType | mlir.FloatType):
+            raise LaunchError(f"temporary arrays on the heap of the device are not supported: {type}")
+        with mlir.InsertionPoint(buffer), buffer.location:
+            local = memref.alloca(type, [], [])
+            memref.store(constant(0, type.element_type), local, [])
+        buffer.results[0].replace_all_uses_with(local)
+        buffer.erase()
 
 
 def _specialised(text: str, entry: str, parameters: Sequence[Parameter]) -> str:
@@ -87,6 +111,7 @@ def _specialised(text: str, entry: str, parameters: Sequence[Parameter]) -> str:
     values = {str(n): str(own.value) for n, own in enumerate(parameters) if isinstance(own, ConstantParameter)}
     body = re.sub(r"%(\d+)\b", lambda match: values.get(match[1], match[0]), text[start:end])
     text = _FLAGS.sub(r"\1", text[:start] + body + text[end:])
+    text = _NAN_EXTREMES.sub(r"\1\2", text)
     return _ELEMENTS.sub(r"\g<0> nounwind willreturn speculatable memory(none)", text)
 
 

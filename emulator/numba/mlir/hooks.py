@@ -40,7 +40,9 @@ def _preserve_positions() -> None:
         number = (
             line.number if isinstance(line, PositionLine) else POSITIONS.number(Span(loc.filename, line, 1, line, 1))
         )
-        return numba_ir.Loc(loc.filename, number, 0)
+        return numba_ir.Loc(
+            loc.filename.strip("<>"), number, 0
+        )  # the package drops positions of files such as <string>
 
     mlir_lowering.MLIRLower.get_loc = get_loc
 

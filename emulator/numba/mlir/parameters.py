@@ -7,6 +7,7 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
+import numpy as np
 from numba_cuda_mlir import types
 from numba_cuda_mlir.numba_cuda.cudadrv.devicearray import auto_device
 from numba_cuda_mlir.numba_cuda.np.numpy_support import as_dtype
@@ -56,14 +57,15 @@ def parameters_of(name: str, type: Any) -> list[Parameter]:
 
 
 def _array(name: str, type: Any) -> list[Parameter]:
-    """Two pointers, the offset, then extents and strides in elements; strides of opaque types are in bytes."""
+    """Two pointers, the offset, then extents and strides in elements; strides of opaque types are in bytes.
+
+    The package launches one kernel for all layouts: strides are known at the launch.
+    """
     dtype, axes = as_dtype(type.dtype), range(type.ndim)
-    strides: list[Parameter] = [ScalarParameter(names.stride(name, axis), I64) for axis in axes]
-    if type.ndim and type.layout != "A" and dtype.kind not in "VSU":
-        strides[-1 if type.layout == "C" else 0] = ConstantParameter(1, I64)
     return [
-        UnusedPointer(), ArrayParameter(name, element_type(dtype), dtype.itemsize, offset=type.layout == "A"),
-        ConstantParameter(0, I64), *(ScalarParameter(names.extent(name, axis), I64) for axis in axes), *strides,
+        UnusedPointer(), ArrayParameter(name, element_type(dtype), dtype.itemsize, offset=True),
+        ConstantParameter(0, I64), *(ScalarParameter(names.extent(name, axis), I64) for axis in axes),
+        *(ScalarParameter(names.stride(name, axis), I64) for axis in axes),
     ]  # fmt: skip
 
 
@@ -102,14 +104,15 @@ class ValueReader:
     def _read_array(self, value: Any, opaque: bool) -> None:
         """Append the values of an array with the CUDA array interface."""
         interface = value.__cuda_array_interface__
-        shape, itemsize = interface["shape"], value.dtype.itemsize
-        steps = interface["strides"] or _strides(shape, itemsize)
-        address = interface["data"][0]
+        shape, itemsize = interface["shape"], np.dtype(interface["typestr"]).itemsize
+        address, given = interface["data"][0], interface.get("strides")
+        steps = given or _compact(shape, itemsize)
         pointer = pointer_to(address, shape, steps, itemsize)
-        unit = 1 if opaque else itemsize
+        # The package gives strides of opaque types in bytes, but in elements if the array is C-contiguous.
+        unit = 1 if opaque and given else itemsize
         self.values += [0, pointer, 0, *shape, *(step // unit for step in steps)]
 
 
-def _strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+def _compact(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     """Return the strides in bytes of a C-contiguous array."""
     return tuple(accumulate(reversed((*shape[1:], itemsize)), mul))[::-1] if shape else ()

@@ -64,6 +64,25 @@ except ValueError as error:
     print(error)
 check[1, 4](np.arange(4.0))
 """
+LAYOUTS = """
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit
+def sums(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i].sum() + np.max(x[i])
+
+a = np.random.default_rng(2).integers(0, 9, (4, 6)).astype(np.float64)
+device = cuda.to_device(a)
+for view, host in ((device, a), (device.T, a.T), (device[::2, 1::2], a[::2, 1::2])):
+    out = np.zeros(host.shape[0])
+    sums[1, host.shape[0]](view, out)
+    assert (out == host.sum(1) + host.max(1)).all(), (out, host)
+device[::2] = 7.0
+a[::2] = 7.0
+print((device.copy_to_host() == a).all())
+"""
 REFUSED = """
 import numpy as np
 from numba_cuda_mlir import cuda
@@ -96,6 +115,7 @@ print(x.tolist())
     ("text", "output", "message"),
     [
         (RAISING, "Invalid value in kernel\n", ""),
+        (LAYOUTS, "True\n", ""),
         (BOTH, "[4.0, 4.0, 4.0, 4.0]\n", ""),
         (TWO_DIMENSIONS, "", "script.py:8:14: global read out of bounds: a[0, 4], but a has 4 columns"),
         (REFUSED, "", "linked: link=: sources and objects of CUDA C++ need NVIDIA's linker"),
