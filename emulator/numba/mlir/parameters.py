@@ -105,11 +105,11 @@ class ValueReader:
         """Append the values of an array with the CUDA array interface."""
         interface = value.__cuda_array_interface__
         shape, itemsize = interface["shape"], np.dtype(interface["typestr"]).itemsize
-        address, given = interface["data"][0], interface.get("strides")
-        steps = given or _compact(shape, itemsize)
+        address, strides = interface["data"][0], interface.get("strides")
+        steps = strides or _compact(shape, itemsize)
         pointer = pointer_to(address, shape, steps, itemsize)
         # The package gives strides of opaque types in bytes, but in elements if the array is C-contiguous.
-        unit = 1 if opaque and given else itemsize
+        unit = 1 if opaque and strides else itemsize
         self.values += [0, pointer, 0, *shape, *(step // unit for step in steps)]
 
 
