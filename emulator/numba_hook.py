@@ -1,4 +1,5 @@
 """Import hook: with SIMTBED_NUMBA=1 in the environment, kernels of `numba.cuda` and `numba_cuda_mlir` run on an emulator.
+With SIMTBED_NUMBA=auto they do so on a machine without NVIDIA's driver.
 
 Each import of this module reads the environment; nothing else of simtbed is imported until a program imports one of them. Child
 processes inherit the environment, and the hook by the folder `numba/startup` in PYTHONPATH or by a file in site-packages.
@@ -6,6 +7,7 @@ processes inherit the environment, and the hook by the folder `numba/startup` in
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.abc
 import importlib.util
@@ -17,6 +19,8 @@ from types import ModuleType
 from typing import Any
 
 VARIABLE = "SIMTBED_NUMBA"
+ALWAYS, WITHOUT_GPU = "1", "auto"
+"""Values of the variable. `auto`: on a machine without NVIDIA's driver, if the versions are supported."""
 WATCHED = {"numba.cuda": "numba.install", "numba_cuda_mlir": "numba.mlir.install"}
 """Modules by name, each with the module of this package whose `install` replaces its driver."""
 STARTUP = os.path.join(os.path.dirname(__file__), "numba", "startup")
@@ -62,7 +66,30 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _install(name: str) -> None:
-    importlib.import_module(f"{__package__}.{WATCHED[name]}").install()
+    automatic = os.environ.get(VARIABLE) == WITHOUT_GPU
+    if automatic and _has_driver():
+        return
+    unavailable = importlib.import_module(f"{__package__}.errors").UnavailableError
+    try:
+        importlib.import_module(f"{__package__}.{WATCHED[name]}").install()
+    except (ImportError, unavailable):
+        if not automatic:
+            raise
+        return
+    if automatic:
+        os.environ[VARIABLE] = ALWAYS
+        sys.stderr.write(
+            f"simtbed: {name} emulated: kernels run on an emulator (--emulate none: the installed library)\n"
+        )
+
+
+def _has_driver() -> bool:
+    """Return whether NVIDIA's driver is installed."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def is_requested() -> bool:
@@ -79,9 +106,9 @@ def enable() -> None:
         sys.meta_path.insert(0, _Finder())
 
 
-def request(environment: MutableMapping[str, str]) -> None:
+def request(environment: MutableMapping[str, str], value: str = ALWAYS) -> None:
     """Request the emulator for processes with this environment, and for their children."""
-    environment[VARIABLE] = "1"
+    environment[VARIABLE] = value
     folders = environment.get("PYTHONPATH", "").split(os.pathsep)
     if STARTUP not in folders:
         environment["PYTHONPATH"] = os.pathsep.join([STARTUP, *filter(None, folders)])

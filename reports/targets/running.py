@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from simtbed import Launch, Run, SimtbedError, UnavailableError, launch
+from simtbed import Launch, Run, SimtbedError, UnavailableError, launch, numba_hook
 from simtbed.kernels import FunctionLauncher
 from simtbed.process_signals import block_signals, start_resource_tracker
 from simtbed.runtime.cores import current_cores, on_cores
@@ -63,7 +63,7 @@ def run_target(
             return CompletedTarget(_solve(target, make, faults), 0)
     with tempfile.TemporaryDirectory(prefix="simtbed-") as path, closing(ObserverFolder(Path(path))) as folder:
         folder.write_observer("launches", describe(make, reported))
-        code = run_process(command_of(target), {**os.environ, OBSERVER: str(folder.path)}, output)
+        code = run_process(command_of(target), {**_environment_of(target), OBSERVER: str(folder.path)}, output)
         return CompletedTarget(Run(launches(folder), str(target)), code)
 
 
@@ -172,6 +172,15 @@ def command_of(target: Script | Module | Function | CudaFile) -> list[str]:
     if isinstance(target, Module):
         return [sys.executable, "-m", target.name, *target.arguments]
     return [sys.executable, "-c", f"from {__package__}.call import call; call({target.reference!r})"]
+
+
+def _environment_of(target: Target) -> dict[str, str]:
+    """Return the environment of a program: without a GPU, its kernels of Numba and those of the libraries it imports are emulated."""
+    environment = dict(os.environ)
+    is_decided = isinstance(target, Script) and target.emulate is not None
+    if not is_decided and numba_hook.VARIABLE not in environment:
+        numba_hook.request(environment, numba_hook.WITHOUT_GPU)
+    return environment
 
 
 def run_process(command: list[str], environment: dict[str, str], output: int | None = None) -> int:

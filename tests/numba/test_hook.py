@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed import numba_hook
 from simtbed.numba.__main__ import main
 from simtbed.numba.packages import NUMBA_CUDA
 from simtbed.numba_hook import STARTUP, VARIABLE, is_requested, request
@@ -55,6 +56,33 @@ def test_a_program_its_child_process_and_its_mistake(tmp_path: Path) -> None:
     start = next(n for n, line in enumerate(finding) if "out of bounds" in line)
     assert "program.py:12:5: global read out of bounds: x[8], but x has 8 elements" in finding[start]
     assert finding[start + 2].strip(" |") == "^^^^"
+
+
+LIBRARY = """
+from numba import cuda
+
+
+@cuda.jit
+def double(x):
+    i = cuda.grid(1)
+    if i <= x.size:
+        x[i] *= 2
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(numba_hook._has_driver(), reason="a machine with NVIDIA's driver")
+def test_kernels_of_an_imported_library_are_emulated(tmp_path: Path) -> None:
+    (tmp_path / "doubling.py").write_text(LIBRARY)
+    script = tmp_path / "program.py"
+    script.write_text("import numpy as np\nfrom doubling import double\n\ndouble[1, 9](np.ones(8))\n")
+    completed = run("-m", "simtbed", "check", script, code=1)
+    assert (
+        "doubling.py:9:9: global read out of bounds: x[8], but x has 8 elements" in completed.stdout + completed.stderr
+    )
+    assert "simtbed: numba.cuda emulated: kernels run on an emulator" in completed.stderr
+    completed = run("-m", "simtbed", "check", "--emulate", "none", script, code=1)
+    assert "CUDA driver library cannot be found" in completed.stderr
 
 
 @pytest.mark.slow
