@@ -16,7 +16,7 @@ from .arithmetic import bitcast, cast, compared_floats, constant, operation, sel
 
 Function = Callable[..., ir.Expr]
 
-_NAME = re.compile(r"_ZL?(?:(\d+)|N(6__half|13__nv_bfloat16)C1E|(pl|mi|ml|dv|eq|ne|lt|le|gt|ge|ng)RK)(\w+)_nbst")
+_NAME = re.compile(r"_ZL?(?:(\d+)|N(6__half|13__nv_bfloat16)C1E|(pl|mi|ml|dv|eq|ne|lt|le|gt|ge|ng|ps)RK)(\w+)_nbst")
 _OPERATOR = re.compile(r"_\w+__ZNK(6__half|13__nv_bfloat16)cv([fdijstlmxycahb])Ev_\d+")
 _TYPE = re.compile(r"6__half|13__nv_bfloat16|S\d*_|[fdijstlmxycahb]")
 _TYPES: Mapping[str, Scalar] = MappingProxyType({
@@ -25,7 +25,7 @@ _TYPES: Mapping[str, Scalar] = MappingProxyType({
 })  # fmt: skip
 _OPERATORS = {
     "pl": "__hadd", "mi": "__hsub", "ml": "__hmul", "dv": "__hdiv", "eq": "__heq", "ne": "__hneu", "lt": "__hlt", "le": "__hle",
-    "gt": "__hgt", "ge": "__hge", "ng": "__hneg",
+    "gt": "__hgt", "ge": "__hge", "ng": "__hneg", "ps": "__hpos",
 }  # fmt: skip
 
 
@@ -92,6 +92,8 @@ def _functions() -> Iterator[tuple[str, Function]]:
     yield from {"__hne": _comparison("one"), "__hneu": _comparison("une")}.items()
     yield "hsqrt", _row("sqrt")
     yield "hrcp", _reciprocal
+    yield "__hpos", lambda value: value
+    yield "htanh_approx", _in_f32("tanh")
     for name in (
         "sin",
         "cos",
@@ -150,8 +152,9 @@ def _conversion(operands: tuple[Scalar, ...], target: Scalar, rounding: str | No
     """Return a conversion between halves and other types; None for other conversions with a rounding mode."""
     (source,) = operands
     if target in HALVES and rounding in ("rz", "rd", "ru"):
-        exact = source.size < 8 or source is F64
-        return HalfFunction(operands, target, lambda value: _rounded(value, target, rounding)) if exact else None
+        if source.size < 8 or source is F64:
+            return HalfFunction(operands, target, lambda value: _rounded(value, target, rounding))
+        return HalfFunction(operands, target, lambda value: _rounded(_rounded_to_odd(value), target, rounding))
     if target.is_float:
         return HalfFunction(operands, target, lambda value: cast(value, target)) if rounding in (None, "rn") else None
     step = _STEPS.get(rounding or "rz", "trunc")
@@ -164,6 +167,20 @@ def _to_integer(value: ir.Expr, target: Scalar) -> ir.Expr:
         return cast(value, target)
     low, high = (constant(bound, I32, value.span) for bound in target.range)
     return cast(operation("min", operation("max", cast(value, I32), low), high), target)
+
+
+def _rounded_to_odd(value: ir.Expr) -> ir.Expr:
+    """Return an integer of 64 bits that is exact in f64 and that each rounding to a half takes to the same half."""
+    assert isinstance(value.type, Scalar)
+    shift, low = constant(53, I32, value.span), constant(2047, value.type, value.span)
+    top = operation("shr", value, shift)
+    # The bits from 53 on equal the sign: f64 has this integer.
+    small = operation("eq", top, constant(0, value.type, value.span))
+    if value.type is I64:
+        small = operation("either", small, operation("eq", top, constant(-1, I64, value.span)))
+    is_exact = operation("eq", operation("and", value, low), constant(0, value.type, value.span))
+    odd = operation("or", operation("and", value, operation("invert", low)), constant(2048, value.type, value.span))
+    return selected(operation("either", small, is_exact), value, odd)
 
 
 def _rounded(value: ir.Expr, target: Scalar, rounding: str) -> ir.Expr:

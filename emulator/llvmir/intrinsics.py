@@ -255,6 +255,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     "llvm.nvvm.nanosleep": sleep, "llvm.memset": _fill,
     "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": _expected, "llvm.stacksave": _ignored,
     "llvm.stackrestore": _ignored,
+    "NRT_incref": _ignored, "NRT_decref": _ignored,  # allocations are refused: no count has an effect
 })  # fmt: skip
 
 

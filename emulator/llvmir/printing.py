@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
-from .arithmetic import cast
+from ..language.types import I32
+from .arithmetic import cast, constant, operation, unsigned
 from .emitting import Emitter
 from .instructions import Scope
 from .module import Instruction, Local, Operand
@@ -16,6 +18,16 @@ from .values import Item
 
 _CONVERSION = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diuxXofFeEgGcsp])")
 
+UNSIGNED_CONVERSIONS = "uxXo"
+
+
+@dataclass(frozen=True)
+class TextChoice:
+    """One of several constant texts, by the value of an integer."""
+
+    which: ir.Expr
+    texts: tuple[str, ...]
+
 
 class PrintBuffers:
     """The argument buffers of vprintf: an alloca each, whose items are registers by their offset."""
@@ -23,7 +35,7 @@ class PrintBuffers:
     def __init__(self, instructions: Iterable[Instruction], memories: Memories, emitter: Emitter) -> None:
         self.emitter = emitter
         self.buffers: set[Memory] = set()
-        self._items: dict[tuple[Memory, int], ir.Reg | str] = {}
+        self._items: dict[tuple[Memory, int], ir.Reg | str | TextChoice] = {}
         for instruction in instructions:
             if instruction.function == "vprintf":
                 self.buffers |= {
@@ -39,7 +51,7 @@ class PrintBuffers:
             raise UnsupportedError("a computed position in the arguments of vprintf is not supported")
         key = pointer.memories[0], pointer.constant
         if isinstance(value, Pointer):
-            text = text_at(value)
+            text = self._text(value)
             if self._items.setdefault(key, text) != text:
                 raise UnsupportedError("a text of vprintf that depends on control flow is not supported")
             return
@@ -50,7 +62,14 @@ class PrintBuffers:
         assert isinstance(register, ir.Reg)
         self.emitter.assign(register, cast(value, memory_scalar(operand.type)))
 
-    def items(self, memory: Memory) -> list[ir.Reg | str]:
+    def _text(self, pointer: Pointer) -> str | TextChoice:
+        """Return the constant text at a pointer, or those at a pointer that depends on control flow."""
+        if pointer.which is None:
+            return text_at(pointer)
+        targets = (replace(pointer, memories=(memory,), which=None) for memory in pointer.memories)
+        return TextChoice(self.emitter.let(pointer.which, "text"), tuple(map(text_at, targets)))
+
+    def items(self, memory: Memory) -> list[ir.Reg | str | TextChoice]:
         """Return the items of a buffer in order."""
         own = sorted((offset, item) for (buffer, offset), item in self._items.items() if buffer is memory)
         return [item for _, item in own]
@@ -67,11 +86,11 @@ def text_at(pointer: Pointer) -> str:
 def translate_print(scope: Scope, buffers: PrintBuffers, call: Instruction) -> ir.Expr:
     """Emit a `Print` for a call of vprintf. Return its result, the number of arguments."""
     text = text_at(scope.values.pointer(call.operands[0]))
-    arguments: list[ir.Reg | str] = []
+    arguments: list[ir.Reg | str | TextChoice] = []
     if isinstance(call.operands[1], Local):
         pointer = scope.values.pointer(call.operands[1])
         arguments = buffers.items(pointer.memories[0])
-    items: list[str | ir.Expr] = []
+    items: list[str | ir.Expr | TextChoice] = []
     end, number = 0, 0
     for match in _CONVERSION.finditer(text):
         items.append(text[end : match.start()])
@@ -81,14 +100,32 @@ def translate_print(scope: Scope, buffers: PrintBuffers, call: Instruction) -> i
             continue
         if number == len(arguments):
             raise UnsupportedError("a vprintf with fewer arguments than its format is not supported")
-        items.append(arguments[number])
+        argument = arguments[number]
+        items.append(
+            unsigned(argument) if match[1] in UNSIGNED_CONVERSIONS and isinstance(argument, ir.Reg) else argument
+        )
         number += 1
     items.append(text[end:].removesuffix("\n"))
-    span = scope.emitter.span
-    scope.emitter.emit(ir.Print(tuple(item for item in _joined(items) if item != ""), span))
+    _print(scope.emitter, items)
     zero = scope.values.zero(call.type)
     assert not isinstance(zero, Pointer | list)
     return zero
+
+
+def _print(emitter: Emitter, items: Sequence[str | ir.Expr | TextChoice]) -> None:
+    """Emit the prints of a line: one for each choice of texts."""
+    number = next((number for number, item in enumerate(items) if isinstance(item, TextChoice)), None)
+    if number is None:
+        plain = [item for item in items if not isinstance(item, TextChoice)]
+        emitter.emit(ir.Print(tuple(item for item in _joined(plain) if item != ""), emitter.span))
+        return
+    choice = items[number]
+    assert isinstance(choice, TextChoice)
+    for value, text in enumerate(choice.texts):
+        with emitter.block() as body:
+            _print(emitter, [*items[:number], text, *items[number + 1 :]])
+        is_this = operation("eq", choice.which, constant(value, I32, emitter.span))
+        emitter.emit(ir.If(is_this, tuple(body), (), emitter.span))
 
 
 def _joined(items: Iterable[str | ir.Expr]) -> Iterable[str | ir.Expr]:

@@ -314,6 +314,8 @@ class _Translator:
             return translate_print(self.scope, self.prints, instruction)
         if not instruction.function:
             raise UnsupportedError("a call through a pointer is not supported")
+        if instruction.function in self.memories.module.functions:  # all other calls are inlined
+            raise UnsupportedError("a function that calls itself is not supported")
         return handler_of(instruction.function)(self.scope, instruction)
 
     # -------------------------------------------------------------- program

@@ -222,11 +222,13 @@ class Values:
         if not memories:
             return NULL
         condition = emitter.let(condition, "condition")
-        offset = emitter.let(selected(condition, a.offset(emitter.span), b.offset(emitter.span)), "offset")
         which = None
         if len(memories) > 1:
             numbers = self.selector(a, memories), self.selector(b, memories)
             which = emitter.let(selected(condition, *numbers), "which")
+        if not a.terms and not b.terms and a.constant == b.constant:
+            return Pointer(memories, a.constant, (), which)
+        offset = emitter.let(selected(condition, a.offset(emitter.span), b.offset(emitter.span)), "offset")
         return Pointer(memories, 0, ((offset, 1),), which)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from numba.cuda.np import numpy_support
 from ..errors import LaunchError
 from .launching import Available
 from .memory import Pointer, pointer_to
+from .parameters import is_opaque
 
 CopyBack = Callable[[], object]
 
@@ -32,6 +34,8 @@ class ValueReader:
             self._read_array(value)
         elif isinstance(type, types.Complex):
             self.values += [value.real, value.imag]
+        elif isinstance(type, types.Integer):
+            self.values.append(operator.index(value))  # as Numba: no float for an integer parameter
         elif isinstance(type, types.Number | types.Boolean):
             self.values.append(value)
         elif isinstance(type, types.BaseTuple):
@@ -47,6 +51,8 @@ class ValueReader:
             self.read(type.dtype, value.value)
         elif isinstance(type, types.CPointer):
             self.values.append(Pointer(int(value), int(value), self.available(int(value))))
+        elif is_opaque(type):
+            self.values.append(None)  # without a value
         else:
             raise LaunchError(f"an argument of Numba's type {type} is not supported")
 

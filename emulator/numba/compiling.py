@@ -9,6 +9,7 @@ from typing import Any
 
 from numba.cuda import types
 from numba.cuda.compiler import compile_cuda
+from numba.cuda.core import config
 
 from ..llvmir.optimising import optimised
 from .marks import active_marks
@@ -25,18 +26,36 @@ class CompiledFunction:
 
 
 @contextmanager
-def recording() -> Iterator[None]:
-    """Preserve positions, accesses and names in the compilations of this thread."""
+def recording(debug: bool) -> Iterator[None]:
+    """Preserve positions, accesses and names in the compilations of this thread. debug: whether the user requested positions."""
     from .hooks import install_hooks  # late: it imports Numba's lowering
 
     install_hooks()
-    with active_marks(NUMBA_CUDA):
+    with active_marks(NUMBA_CUDA, debug), _no_dumps():
         yield
+
+
+def requested_dumps() -> dict[str, Any]:
+    """Return Numba's settings that print intermediate results of a compilation, with their values."""
+    return {name: value for name in dir(config) if name.startswith("DUMP_") and (value := getattr(config, name))}
+
+
+@contextmanager
+def _no_dumps() -> Iterator[None]:
+    """Print nothing of a compilation with changes of the emulator: Numba's own compilation prints."""
+    dumps = requested_dumps()
+    for name in dumps:
+        setattr(config, name, 0)
+    try:
+        yield
+    finally:
+        for name, value in dumps.items():
+            setattr(config, name, value)
 
 
 def compile_function(function: Callable[..., Any], argument_types: Sequence[Any], **options: Any) -> CompiledFunction:
     """Compile a kernel for the emulator. options: of `compile_cuda`. Raises Numba's errors."""
-    with recording():
+    with recording(bool(options.get("debug"))):
         result = compile_cuda(function, types.void, tuple(argument_types), lineinfo=True, **options)
     entry = result.fndesc.llvm_func_name
     return CompiledFunction(optimised(result.library.llvm_strs, entry), entry, result)

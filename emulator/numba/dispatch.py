@@ -10,14 +10,16 @@ from typing import Any, ClassVar
 
 from numba.cuda import compiler, dispatcher, types, typing
 from numba.cuda.core.compiler_lock import global_compiler_lock
+from numba.cuda.cudadrv import nvvm
 
 from ..driver.core import require_threads
 from ..driver.functions import Driver
 from ..errors import LaunchError
 from ..runtime.result import FaultError
 from .arguments import ValueReader
-from .compiling import recording
+from .compiling import recording, requested_dumps
 from .launching import Launcher
+from .packages import NUMBA_CUDA
 from .translating import UNNAMED_FUNCTIONS, compiled_kernel
 
 _INDICES = re.compile(r"\((\d+), (\d+), (\d+)\)")
@@ -53,10 +55,15 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
         self.lifted: list[Any] = []
         self.signature = typing.signature(types.void, *self.argtypes)
         self._options = {name: options.get(name) or False for name in _COMPILER_OPTIONS}
+        self._optimise = bool(options.get("opt", True))
         self._options["cc"] = tuple(self.driver.device.compute_capability)
         self.compiled, self.kernel = compiled_kernel(py_func, self.argtypes, self._options)
         self.entry_name, self.cooperative = self.compiled.entry, self.compiled.facts.cooperative
         self.launch_config_sensitive = self.compiled.sensitive
+        if "DUMP_ASSEMBLY" in (dumps := requested_dumps()):
+            self.library.get_asm_str()
+        elif dumps:
+            assert self.library  # compiles and prints
 
     @cached_property
     def launcher(self) -> Launcher:
@@ -96,17 +103,29 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     # -------------------------------------------------------------- inspection
     @cached_property
     def _result(self) -> Any:
-        """Numba's own compile result."""
-        return compiler.compile_cuda(self.py_func, types.void, self.argtypes, lineinfo=self.lineinfo, **self._options)
+        """Numba's own compile result, with the attributes and metadata of a kernel."""
+        nvvm_options = {"fastmath": self._options["fastmath"], "opt": 3 if self._optimise else 0}
+        result = compiler.compile_cuda(
+            self.py_func,
+            types.void,
+            self.argtypes,
+            lineinfo=self.lineinfo,
+            nvvm_options=nvvm_options | ({"g": None} if self.debug else {}),
+            **self._options,
+        )
+        library = result.library
+        function = library.get_function(result.fndesc.llvm_func_name)
+        library._entry_name = function.name
+        dispatcher.kernel_fixup(function, self.debug)
+        nvvm.set_launch_bounds(function, self.launch_bounds)
+        library.get_cufunc = lambda: self.launcher.function(NUMBA_CUDA, self.entry_name)
+        return result
 
     def __getattr__(self, name: str) -> Any:
         own = name.removeprefix("_").replace("codelibrary", "library")
         if own not in _RESULTS:
             raise AttributeError(f"a kernel of the emulator has no {name}", name=name, obj=self)
-        result = getattr(self._result, own)
-        if own == "library":
-            result.get_cufunc = lambda: self.launcher.function(self.entry_name)
-        return result
+        return getattr(self._result, own)
 
 
 def replace_kernels(driver: Driver) -> None:
@@ -117,7 +136,7 @@ def replace_kernels(driver: Driver) -> None:
     compile_cuda = dispatcher.compile_cuda
 
     def marked(function: Any, *args: Any, **options: Any) -> Any:
-        with recording(), UNNAMED_FUNCTIONS.recorded(function):
+        with recording(bool(options.get("debug"))), UNNAMED_FUNCTIONS.recorded(function):
             return compile_cuda(function, *args, **{**options, "lineinfo": True})
 
     dispatcher.compile_cuda = marked

@@ -12,6 +12,7 @@ from typing import Any
 
 from llvmlite import ir as llvm
 from numba.cuda import cgutils, cudaimpl, debuginfo, lowering, types
+from numba.cuda.np import arrayobj
 
 from ..span import Span
 from .marks import MARKS, POSITIONS, preserve_columns, variable_name
@@ -30,6 +31,7 @@ def install_hooks() -> None:
     _preserve_element_accesses()
     _preserve_pointers()
     _preserve_array_names()
+    _reshape_without_library()
 
 
 # ------------------------------------------------------------------ columns
@@ -180,3 +182,22 @@ def _preserve_array_names() -> None:
 
     cudaimpl._generic_array = named_array
     lowering.Lower.lower_assign = lower_named_assign
+
+
+# ------------------------------------------------------------------ reshape
+def _reshape_without_library() -> None:
+    """Compute the strides of a reshaped contiguous array here: Numba links a function of CUDA C++ for arrays of all layouts."""
+    original = arrayobj._attempt_nocopy_reshape
+
+    def reshape(context: Any, builder: Any, aryty: Any, ary: Any, newnd: int, newshape: Any, newstrides: Any) -> Any:
+        if not MARKS.active or aryty.layout != "C":
+            return original(context, builder, aryty, ary, newnd, newshape, newstrides)
+        extents = cgutils.unpack_tuple(builder, builder.load(newshape))
+        count, steps = _WORD(1), []
+        for extent in reversed(extents):
+            steps.append(builder.mul(count, ary.itemsize))
+            count = builder.mul(count, extent)
+        builder.store(cgutils.pack_array(builder, steps[::-1], _WORD), newstrides)
+        return builder.zext(builder.icmp_signed("==", count, ary.nitems), llvm.IntType(32))
+
+    arrayobj._attempt_nocopy_reshape = reshape

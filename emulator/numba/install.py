@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from ..driver.core import CoreDevice, CoreStream
 from ..driver.functions import Driver
-from ..errors import UnavailableError
+from ..errors import LaunchError, UnavailableError
 from ..forking import call_in_child
 from ..machine import device as devices
 from .packages import NUMBA_CUDA, Package
@@ -33,12 +34,39 @@ def install() -> Driver:
         raise UnavailableError("NUMBA_ENABLE_CUDASIM and SIMTBED_NUMBA exclude each other: unset one of them")
     from .dispatch import replace_kernels
     from .host_arrays import replace_copies
+    from .reference_counts import replace_runtime
 
     driver = emulated_driver()
     replace_driver(NUMBA_CUDA)
+    _accept_missing_libraries()
     replace_copies()
+    replace_runtime()
     replace_kernels(driver)
     return driver
+
+
+def _accept_missing_libraries() -> None:
+    """Have Numba report the libraries of a missing toolkit by their file names, as it does for those that the driver needs."""
+    from cuda import pathfinder
+    from numba.cuda import cuda_paths
+
+    def optional(name: str, path: Callable[[], Any]) -> Callable[[], Any]:
+        def path_or_name() -> Any:
+            try:
+                return path()
+            except pathfinder.DynamicLibNotFoundError:
+                return cuda_paths._env_path_tuple("<unknown>", f"lib{name}.so")
+
+        return path_or_name
+
+    cuda_paths._get_nvrtc_path = optional("nvrtc", cuda_paths._get_nvrtc_path)
+    cuda_paths._get_nvvm_path = optional("nvvm", cuda_paths._get_nvvm_path)
+
+
+def _refuse_module(*args: Any, **options: Any) -> Any:
+    raise LaunchError(
+        "PTX, cubins and linked libraries are not loaded: the emulator executes the LLVM IR of Numba's kernels"
+    )
 
 
 def replace_driver(package: Package) -> None:
@@ -46,6 +74,7 @@ def replace_driver(package: Package) -> None:
     seam, nvvm, runtime = (package.submodule(f"cudadrv.{name}") for name in ("driver", "nvvm", "runtime"))
     seam.binding, seam.ExperimentalDevice, seam.ExperimentalStream = emulated_driver(), CoreDevice, CoreStream
     seam.find_driver = lambda: None
+    seam.load_module_image = _refuse_module
     initialised: Any = seam.driver
     if package.submodule("core.config").DISABLE_CUDA:  # the user's request
         return

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
+from ..ir import nodes as ir
+from ..ir.walk import statements
 from ..language.types import ArrayLayout, Scalar
 from ..llvmir.parameters import ArrayView, Parameter, ScalarSource
 from ..own_code import PtxText
-
-if TYPE_CHECKING:
-    from ..ir import nodes as ir
 
 WORDS = {
     "st.sync()": "cuda.syncthreads()",
@@ -73,6 +72,15 @@ class NumbaKernel(LaunchableKernel):
         self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
     ) -> ir.Program:
         return self.program
+
+    def declared_bytes(self, space: str) -> int:
+        """Return the bytes of the arrays that the kernel declares in shared, local or constant memory, each aligned to its elements."""
+        end = 0
+        for statement in statements(self.program.kernel.body):
+            if isinstance(statement, ir.Alloc) and statement.type.space == space:
+                size = statement.type.element.size
+                end = -(-end // size) * size + size * (statement.type.length or 0)
+        return end
 
     def own_code(self, consts: Mapping[str, Any]) -> PtxText | None:
         return self._own

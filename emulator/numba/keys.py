@@ -7,6 +7,7 @@ functions of the user that Numba found by other means than names, such as overlo
 from __future__ import annotations
 
 import marshal
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -20,6 +21,8 @@ from .. import disk_cache
 from .marks import POSITIONS
 from .packages import Package
 
+_TESTS = os.path.join("cuda", "tests", "")
+"""The folder of Numba's own tests: their functions are programs, not a library."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -59,7 +62,7 @@ class UnnamedFunctions:
             yield
             self._record(function, POSITIONS.codes)
         finally:
-            POSITIONS.codes = before
+            POSITIONS.codes |= before  # a function that is being compiled calls these
 
     def _record(self, function: Any, compiled: set[CodeType]) -> None:
         writer = _KeyWriter(self.package)
@@ -85,7 +88,7 @@ class _KeyWriter:
 
     def is_library(self, file: str) -> bool:
         """Return whether a file belongs to a package whose version is in the key."""
-        return not file or file.startswith(self.package.folders)
+        return not file or (file.startswith(self.package.folders) and _TESTS not in file)
 
     def add_options(self, options: Mapping[str, Any]) -> None:
         """Add options of a compiler. Raises UnknownValueError."""

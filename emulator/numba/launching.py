@@ -23,6 +23,7 @@ from ..runtime.result import FaultError, Result
 from ..runtime.specialisation import specialisation_of
 from .kernel import NumbaKernel
 from .memory import Pointer
+from .packages import Package
 
 MAX_PLANS = 64
 """Requests kept for a kernel: of so many combinations of grid, block and sizes."""
@@ -86,15 +87,19 @@ class Launcher:
             raise FaultError(result)
         return result
 
-    def function(self, name: str) -> SimpleNamespace:
-        """Return the attributes of the kernel on the device. Registers and local memory are known to NVIDIA's compiler alone."""
-        shared, limit = self.specialisation.summary.shared, self.device.threads_per_block
+    def function(self, package: Package, name: str) -> Any:
+        """Return the function on the device, with the bytes of its declared arrays. NVIDIA's compiler alone determines registers."""
+        shared, limit = self.kernel.declared_bytes("shared"), self.device.threads_per_block
         attributes = SimpleNamespace(
-            max_threads_per_block=limit, shared_size_bytes=shared, num_regs=0, const_size_bytes=0, local_size_bytes=0
+            max_threads_per_block=limit,
+            shared_size_bytes=shared,
+            num_regs=0,
+            const_size_bytes=self.kernel.declared_bytes("constant"),
+            local_size_bytes=self.kernel.declared_bytes("local"),
         )
-        counts = SimpleNamespace(regs=0, const=0, local=0, shared=shared, maxthreads=limit)
-        kernel = SimpleNamespace(attributes=attributes)
-        return SimpleNamespace(kernel=kernel, attrs=counts, handle=shared, name=name)
+        kernel = SimpleNamespace(attributes=attributes, handle=shared)
+        module = SimpleNamespace(context=package.submodule("cudadrv.devices").get_context())
+        return package.submodule("cudadrv.driver").CudaPythonFunction(module, kernel, name)
 
     def _plan(self, arguments: dict[str, Any], sizes: _Sizes, device: Device) -> Request:
         """Return the validated request of launches with these sizes."""

@@ -25,12 +25,13 @@ POSITIONS = Positions()
 
 
 @contextmanager
-def active_marks(package: Package) -> Iterator[None]:
-    """Preserve positions, accesses and names in the compilations of this thread."""
+def active_marks(package: Package, debug: bool) -> Iterator[None]:
+    """Preserve positions, accesses and names in the compilations of this thread. debug: whether the user requested positions."""
     before, MARKS.active = MARKS.active, True
     try:
-        with warnings.catch_warnings():  # the user did not request positions
-            warnings.simplefilter("ignore", package.submodule("core.errors").NumbaDebugInfoWarning)
+        with warnings.catch_warnings():
+            if not debug:
+                warnings.simplefilter("ignore", package.submodule("core.errors").NumbaDebugInfoWarning)
             yield
     finally:
         MARKS.active = before

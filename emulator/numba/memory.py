@@ -39,11 +39,12 @@ def scalar_type(dtype: np.dtype[Any]) -> Scalar:
 
 
 def element_type(dtype: np.dtype[Any]) -> Scalar | None:
-    """Return the type of an array's elements in the program; None for records and complex numbers, whose fields are accessed.
+    """Return the type of an array's elements in the program; None for records, complex numbers and texts,
+    whose fields, parts and characters are accessed.
 
     Raises LaunchError for an unsupported type.
     """
-    if dtype in COMPLEX.values() or dtype.names is not None or dtype.subdtype is not None:
+    if dtype in COMPLEX.values() or dtype.names is not None or dtype.subdtype is not None or dtype.kind in "SU":
         return None
     if dtype.kind in "mM":
         return I64

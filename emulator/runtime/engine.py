@@ -74,7 +74,8 @@ class Request:
     overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: seed of another order of blocks, and
     of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes the kernel's prints to
-    stdout immediately. plain_prints: whether its lines are without block and thread. interleave: whether the warps of a
+    stdout immediately. plain_prints: whether its lines are those of
+    `printf`, without block and thread. interleave: whether the warps of a
     block are interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
     """
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from ..sanitizer.places import coordinates
 from .engine import Request
 
@@ -30,7 +32,7 @@ class Prints:
         self.count += 1
         if len(self.lines) == MAX_LINES:
             return
-        text = "".join(map(str, items))
+        text = "".join(map(_as_printf if self.request.plain_prints else str, items))
         if not self.request.plain_prints:
             at = f"block {coordinates(block, self.request.grid)}, thread {coordinates(thread, self.request.block)}"
             text = f"{at}: {text}"
@@ -56,6 +58,11 @@ class Prints:
                     _show(f"{line}\n")
                 except (OSError, ValueError) as error:  # closed, or without a reader: the launch continues
                     _warn(getattr(error, "strerror", None) or str(error))
+
+
+def _as_printf(item: Any) -> str:
+    """Return a text or number as `printf` prints it: floats by `%f`."""
+    return f"{item:f}" if isinstance(item, float | np.floating) else str(item)
 
 
 def _show(line: str) -> None:

@@ -280,3 +280,46 @@ def test_rounding_to_halves(rounding: str, toward: float | None) -> None:
         own = (out & 0xFFFF).astype(np.uint16).view(np.float16)
         assert np.array_equal(own.view(np.uint16), expected.view(np.uint16)), (engine, x, own, expected)
         assert np.array_equal((out >> 16).astype(np.int16), short), engine
+
+
+@pytest.mark.parametrize("rounding", ["rz", "rd", "ru"])
+@pytest.mark.parametrize(("word", "letter", "type"), [("ll", "x", np.int64), ("ull", "y", np.uint64)])
+def test_rounding_of_wide_integers(rounding: str, word: str, letter: str, type: Any) -> None:
+    """Integers of 64 bits that f64 does not have, as bfloat16: exact products of Python integers are the reference."""
+    name = f"__{word}2bfloat16_{rounding}"
+    text = (
+        HEAD.replace("T,", "i64,")
+        + f"""
+  %p = alloca i64
+  %h = alloca i16
+  store i64 %a, ptr %p
+  %status = call i32 @_ZL{len(name)}{name}{letter}_nbst(ptr %h, ptr %p)
+  %bits = load i16, ptr %h
+  %to = getelementptr i16, ptr %out, i32 %t
+  store i16 %bits, ptr %to
+  ret void
+}}
+"""
+    )
+    bases = [(1 << k) + step for k in (8, 24, 52, 53, 56, 61, 62) for step in (-1, 0, 1, 2047)]
+    ends = [-base for base in bases[-4:]] if type is np.int64 else [2**64 - 1, 2**63 + 1, 2**63, 3]
+    x = np.array([*bases, *ends], type)
+    expected = [_bfloat16_bits(int(value), rounding) for value in x]
+    translation = translated(
+        text, [ArrayParameter("x", I64, 8), ArrayParameter("y", I64, 8), ArrayParameter("out", I16, 2)]
+    )
+    for engine in ENGINES:
+        given = x.view(np.int64)
+        out = run(translation, {"x": given, "y": given, "out": np.zeros(32, np.int16)}, engine)["out"]
+        assert out.view(np.uint16).tolist() == expected, engine
+
+
+def _bfloat16_bits(value: int, rounding: str) -> int:
+    """Return the bits of an integer rounded to 8 significant bits. rounding: as in the name of the function."""
+    size = max(0, abs(value).bit_length() - 8)
+    unit = 1 << size
+    quotient, rest = divmod(abs(value), unit)
+    away = rounding == ("rd" if value < 0 else "ru")
+    magnitude = (quotient + (1 if rest and away else 0)) * unit
+    bits = int(np.float32(magnitude).view(np.uint32)) >> 16
+    return bits | (0x8000 if value < 0 else 0)

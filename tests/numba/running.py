@@ -12,7 +12,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 PROGRAMS, MISTAKES, FEATURES = FOLDER / "programs.py", FOLDER / "mistakes.py", FOLDER / "features.py"
-IDIOMS = FOLDER / "idioms.py"
+IDIOMS, CONTAINERS = FOLDER / "idioms.py", FOLDER / "containers.py"
 
 
 def mlir_script(source: Path, folder: Path) -> Path:

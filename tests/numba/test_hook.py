@@ -13,7 +13,7 @@ from simtbed.numba.__main__ import main
 from simtbed.numba.packages import NUMBA_CUDA
 from simtbed.numba_hook import STARTUP, VARIABLE, is_requested, request
 
-from tests.numba.running import IDIOMS, run
+from tests.numba.running import CONTAINERS, IDIOMS, run
 
 pytestmark = pytest.mark.integration
 
@@ -112,3 +112,13 @@ def test_wrong_arguments_of_the_command(capsys: pytest.CaptureFixture[str]) -> N
         with pytest.raises(SystemExit) as exit:
             main(arguments)
         assert exit.value.code == 2 and "usage: python -m simtbed.numba" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reference_counts", ["0", "1"])
+def test_iterators_reshapes_tuples_prints_and_conversions(reference_counts: str) -> None:
+    completed = run("-m", "simtbed.numba", CONTAINERS, environment={"NUMBA_CUDA_ENABLE_NRT": reference_counts})
+    assert completed.stdout.splitlines() == [
+        "True x 1.500000 False 9223372036854775808",
+        "'float' object cannot be interpreted as an integer",
+    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from numba_cuda_mlir import _cext, compiler, descriptor, mlir_compiler, tools
@@ -98,10 +97,8 @@ class EmulatedKernel:
             raise exception(text)
 
     # -------------------------------------------------------------- the interface of a library of machine code
-    def get_cufunc(self) -> SimpleNamespace:
-        function = self.launcher.function(self.compiled.entry)
-        function.cache_config = function.set_shared_memory_carveout = lambda *values, **options: None
-        return function
+    def get_cufunc(self) -> Any:
+        return self.launcher.function(NUMBA_CUDA_MLIR, self.compiled.entry)
 
     def get_kernel_attributes(self) -> dict[str, int]:
         counts = self.get_cufunc().attrs
@@ -216,7 +213,7 @@ def replace_dispatcher(driver: Driver) -> None:
     def marked(pyfunc: Any, return_type: Any, args: Any, targetoptions: dict[str, Any]) -> Any:
         if targetoptions.get("link"):
             raise LaunchError(f"{pyfunc.__name__}: link=: sources and objects of CUDA C++ need NVIDIA's linker")
-        with active_marks(NUMBA_CUDA_MLIR), UNNAMED_FUNCTIONS.recorded(pyfunc):
+        with active_marks(NUMBA_CUDA_MLIR, bool(targetoptions.get("debug"))), UNNAMED_FUNCTIONS.recorded(pyfunc):
             # Debugging information of variables stores pointers.
             result = compile_mlir(pyfunc, return_type, args, {**targetoptions, "lineinfo": True, "debug": False})
         result.metadata[_FUNCTION] = pyfunc

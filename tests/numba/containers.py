@@ -1,0 +1,70 @@
+"""Kernels of Numba-CUDA with iterators, reshaped arrays, tuples of arrays, prints and conversions, compared with Python."""
+
+import numpy as np
+from numba import cuda, types
+from numba.cuda.misc.special import literal_unroll
+
+TABLES = (np.float64([1, 2]), np.float64([3, 4, 5]), np.float64([[1, 2], [3, 4]]))
+
+
+@cuda.jit
+def iterate(x, y, out):
+    for i, (a, b) in enumerate(zip(x, y)):  # noqa: B905 - Numba has no strict
+        out[i] = i + a * b
+    for row in range(2):
+        for value in x.reshape(2, 3)[row]:
+            out[6 + row] += value
+
+
+@cuda.jit
+def unroll(out):
+    i = 0
+    for table in literal_unroll(TABLES):
+        out[i] = table.sum()
+        i += 1  # noqa: SIM113 - literal_unroll is no iterator
+
+
+@cuda.jit
+def report(x, y, n):
+    print(x > 1, "x", x, y > 1, n)
+
+
+@cuda.jit("void(i4[::1], i4)")
+def fill(out, value):
+    out[cuda.grid(1)] = value
+
+
+@cuda.jit
+def with_type(out, dtype):
+    tile = cuda.shared.array(10, dtype)
+    tile[cuda.threadIdx.x] = cuda.threadIdx.x
+    cuda.syncthreads()
+    out[cuda.threadIdx.x] = tile[9 - cuda.threadIdx.x]
+
+
+def main() -> None:
+    x, y = np.arange(6) + 1, np.arange(6) * 2
+    out = np.zeros(8, np.int64)
+    iterate[1, 1](x, y, out)
+    assert out.tolist() == [*(i + a * b for i, (a, b) in enumerate(zip(x, y, strict=True))), 6, 15]
+
+    sums = np.zeros(3)
+    unroll[1, 1](sums)
+    assert sums.tolist() == [table.sum() for table in TABLES]
+
+    report[1, 1](1.5, np.float32(0.25), np.uint64(2**63))
+    cuda.synchronize()
+
+    try:
+        fill[1, 1](np.zeros(1, np.int32), 12.3)
+    except TypeError as error:
+        print(error)
+
+    reversed_ = np.zeros(10, np.float32)
+    with_type[1, 10](reversed_, types.float32)
+    assert reversed_.tolist() == list(range(10))[::-1]
+    assert list(with_type.get_shared_mem_per_block().values()) == [40]
+
+
+if __name__ == "__main__":
+    main()
