@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import LaunchError
 from .arrays import Buffer
+
+if TYPE_CHECKING:
+    from ..sanitizer.races.shadow import OverlappingArrays
 
 ALIGNMENT = 256
 """Bytes: the addresses of a copy and of its original have the same remainder."""
@@ -57,6 +61,21 @@ def ranges_of(arrays: Mapping[str, Buffer]) -> list[MemoryRange]:
         memory: Any = (ctypes.c_ubyte * (end - begin)).from_address(begin)
         ranges.append(MemoryRange(np.frombuffer(memory, np.uint8), offsets))
     return ranges
+
+
+def overlapping_arrays(arrays: Mapping[str, Buffer]) -> list[OverlappingArrays]:
+    """Return the arrays that overlap another one, by memory. arrays: as a request has them, without gaps."""
+    from ..sanitizer.races.shadow import OverlappingArrays  # late: few launches are checked
+
+    result = []
+    for shared in ranges_of(arrays):
+        if len(shared.offsets) > 1:
+            sizes = {name: arrays[name].itemsize * math.prod(arrays[name].shape[1:]) for name in shared.offsets}
+            unit = math.gcd(*sizes.values(), *shared.offsets.values())
+            starts = {name: offset // unit for name, offset in shared.offsets.items()}
+            units = {name: size // unit for name, size in sizes.items()}
+            result.append(OverlappingArrays(-(-shared.memory.size // unit), starts, units))
+    return result
 
 
 def copies_of(arrays: Mapping[str, Buffer], changed: Collection[str]) -> dict[str, Buffer]:

@@ -28,12 +28,13 @@ from ..profiler.trace import Tracer
 from ..span import name_of
 from .array_forms import ArrayForm
 from .arrays import Buffer, DeviceArray, filled_as, is_zero
-from .common_memory import copies_of
+from .common_memory import copies_of, overlapping_arrays
 from .dynamic_shared import PlacedArray, place_arrays
 from .specialisation import Specialisation
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
+    from ..sanitizer.races.shadow import OverlappingArrays
     from ..sanitizer.tracking import AccessedElements
     from .prepared import PreparedProgram
     from .streams import Stream
@@ -209,6 +210,14 @@ class Request:
             for axis, n in zip("xyz", extents, strict=True)
         }
         return place_arrays(summary.name, summary.dynamic, self.dynamic_shared, sizes, self.arguments)
+
+    @property
+    def overlapping_arrays(self) -> list[OverlappingArrays]:
+        """For checkers, the memory of arrays that overlap another one."""
+        if not (self.overlapping and self.checks):
+            return []
+        arrays = {name: value for name, value in self.arguments.items() if isinstance(value, np.ndarray)}
+        return overlapping_arrays(arrays)
 
     @cached_property
     def prepared(self) -> PreparedProgram:

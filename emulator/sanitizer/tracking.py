@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from .elements import Forms
 from .faults import Faults
 from .places import Dim3
 from .races import report, shadow
-from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, RaceState
+from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, OverlappingArrays, RaceState
 
 RELEASES = ("release", "acq_rel")
 """Memory orders that release the earlier accesses of their thread."""
@@ -38,7 +38,8 @@ class TrackedArray:
     """An array with shadow memory.
 
     number: among the tracked arrays. for_races: whether it is checked for races. for_unwritten: whether it is checked for
-    uninitialised reads. atomic: whether the kernel has atomic operations on it.
+    uninitialised reads. atomic: whether the kernel has atomic operations on it. units: shadow elements of an element. common:
+    whether other arrays share its memory; `atomic` then is of all of them.
     """
 
     kernel: ir.Function
@@ -47,6 +48,12 @@ class TrackedArray:
     for_races: bool
     for_unwritten: bool
     atomic: bool
+    units: int = 1
+    common: bool = False
+
+
+Overlap = tuple[tuple[tuple[str, int], ...], ...]
+"""Arrays of a launch with common memory: for each memory, the names of its arrays and the units of their elements."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,8 @@ class AccessedElements:
 class Plan:
     """The tracked arrays of a kernel, and the data that describe its races. It does not depend on the launch.
 
-    sites: the span of each access; last: the largest site. fenced: whether the kernel has fences, or accesses that release.
+    sites: the span of each access; arrays: its array; last: the largest site. fenced: whether the kernel has fences, or accesses that
+    release.
     roles: of its sites, see `shadow.ACQUIRES`.
     """
 
@@ -70,27 +78,33 @@ class Plan:
     tracked: Mapping[str, TrackedArray]
     types: Mapping[str, Array]
     sites: Mapping[int, Span]
+    arrays: Mapping[int, str]
     fenced: bool
     last: int
     roles: Mapping[int, int]
 
     @staticmethod
-    def for_kernel(kernel: ir.Function, checks: Iterable[str], unwritten: Container[str]) -> Plan:
+    def for_kernel(
+        kernel: ir.Function, checks: Iterable[str], unwritten: Container[str], overlap: Overlap = ()
+    ) -> Plan:
         """Return the plan of the requested checkers. unwritten: names of arrays given as `empty`."""
         types = {p.name: p.type for p in kernel.params if isinstance(p.type, Array)}
         types |= {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
         operations = list(accesses(kernel))
         atomic = {access.array for _, access in operations if access.order != "weak"}  # asynchronous copies too
         written = {access.array for _, access in operations if not isinstance(access, ir.Load)}
+        units = {name: own for memory in overlap for name, own in memory}
+        for names in [{name for name, _ in memory} for memory in overlap]:
+            atomic |= names if names & atomic else set()
+            written |= names if names & written else set()
         rules = [row.on_access for row in checkers.requested(frozenset(checks)) if row.on_access is not None]
         tracked: dict[str, TrackedArray] = {}
         for name, type in types.items():
             finds = {rule.finds for rule in rules if rule.tracks(type, name in written, name in unwritten)}
             if finds:
                 number = len(tracked)
-                tracked[name] = TrackedArray(
-                    kernel, name, number, "races" in finds, "unwritten" in finds, name in atomic
-                )
+                facts = "races" in finds, "unwritten" in finds, name in atomic
+                tracked[name] = TrackedArray(kernel, name, number, *facts, units.get(name, 1), name in units)
         sites = {
             s.site: s.value.span if effect(s) else s.span for s in statements(kernel.body) if isinstance(s, ir.Let)
         }
@@ -107,7 +121,8 @@ class Plan:
             for s in statements(kernel.body)
             if isinstance(s, ir.Store) and s.order == "async"
         }
-        return Plan(kernel, tracked, types, sites, fenced, max(sites, default=0), roles)
+        arrays = {stmt.site: access.array for stmt, access in operations}
+        return Plan(kernel, tracked, types, sites, arrays, fenced, max(sites, default=0), roles)
 
     def new_race_state(
         self,
@@ -115,14 +130,15 @@ class Plan:
         arguments: Mapping[str, Any],
         carved: Mapping[str, int],
         device: Device,
-        rows: int | None = None,
         blocks: int = 1,
         written: Mapping[str, Any] | None = None,
+        common: Sequence[OverlappingArrays] = (),
     ) -> RaceState:
         """Return the race state at the start of a launch.
 
         carved: lengths of arrays in dynamic shared memory. A local array has an element for every thread of the block. blocks:
         number of blocks with shared and local arrays at the same time. written: of global arrays, the elements written before.
+        common: the arrays of the plan's overlap.
         """
         warps = -(-block[0] * block[1] * block[2] // WARP_SIZE)
         lengths = {}
@@ -133,12 +149,12 @@ class Plan:
             lengths[name] = length * (WARP_SIZE * warps if type.space == "local" else 1)
         own = [self.types[name].space != "global" for name in self.tracked]
         copies = {name: blocks if mine else 1 for name, mine in zip(self.tracked, own, strict=True)}
-        layout = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies)
+        layout = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies, common)
         if is_cooperative(self.kernel):
             own = [False] * len(own)
         attributes = [(mine, f.atomic) for mine, f in zip(own, self.tracked.values(), strict=True)]
         race = shadow.new(
-            layout, attributes, 1 + self.last, warps, device.warp_synchronous, self.fenced, rows or LOG_ROWS, self.roles
+            layout, attributes, 1 + self.last, warps, device.warp_synchronous, self.fenced, LOG_ROWS, self.roles
         )
         for name, elements in (written or {}).items():
             if name in self.tracked:
@@ -182,6 +198,8 @@ class Plan:
         """Select the planes of shared and local arrays of one block of a cooperative launch."""
         places, start = np.asarray(race.planes).reshape(-1, 4), shadow.PADDING
         for name, tracked in self.tracked.items():
+            if tracked.common:  # behind the others
+                continue
             step = _planes(tracked) * int(places[tracked.number, 1]) + shadow.PADDING
             mine = self.types[name].space != "global"
             places[tracked.number, 0] = start + (block * step if mine else 0)
@@ -189,11 +207,14 @@ class Plan:
 
     def report(self, race: RaceState, faults: Faults, grid: Dim3, block: Dim3, forms: Forms) -> None:
         """Add the races of a launch to its faults."""
-        types = [self.types[name] for name in self.tracked]
+        starts = np.asarray(race.planes).reshape(-1, 4)[:, 0].tolist()
+        arrays = [
+            report.RacingArray(name, self.types[name], tracked.units, start if tracked.common else None)
+            for (name, tracked), start in zip(self.tracked.items(), starts, strict=True)
+        ]
         merged, fenced = bool(race.state[shadow.MERGED]), bool(race.state[shadow.FENCED])
-        launch = report.RacingLaunch(
-            self.kernel, list(self.tracked), types, self.sites, grid, block, forms, merged, fenced
-        )
+        of_sites = {site: self.tracked[name].number for site, name in self.arrays.items() if name in self.tracked}
+        launch = report.RacingLaunch(self.kernel, arrays, of_sites, self.sites, grid, block, forms, merged, fenced)
         races = report.findings(race, launch)
         for number, (order, sites, diagnostic) in enumerate(races):
             for racing in sites:  # an unordered read before a write is one mistake, not two

@@ -157,7 +157,8 @@ class _CompiledKernel:
     def plan(self) -> Plan:
         from ...sanitizer.tracking import Plan
 
-        return Plan.for_kernel(self.prepared.program.kernel, self.options.checks, self.options.unwritten)
+        options = self.options
+        return Plan.for_kernel(self.prepared.program.kernel, options.checks, options.unwritten, options.overlap)
 
     @cached_property
     def module(self) -> Module:
@@ -227,9 +228,10 @@ class LlvmEngine:
 
 
 def _options(request: Request) -> Options:
-    """Return the options of a request's code, once for the launches of a plan."""
+    """Return the options of a request's code, once for the launches of a plan that all have the same."""
     options: Options | None = request.derived.get("code options")
-    if options is not None and not request.specialisation.summary.dynamic:
+    varies = request.specialisation.summary.dynamic or (request.checks and request.overlapping)
+    if options is not None and not varies:
         return options
     ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
     options = request.derived["code options"] = Options(
@@ -237,7 +239,7 @@ def _options(request: Request) -> Options:
         request.decisions, step_limited=False, atomic=not ordered,
         checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
         scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
-        overlapping=request.overlapping,
+        overlapping=request.overlapping, overlap=tuple(memory.overlap for memory in request.overlapping_arrays),
     )  # fmt: skip
     return options
 
@@ -359,7 +361,13 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
     carved = {name: array.length for name, array in request.dynamic_arrays.items()}
     blocks = int(np.prod(request.grid)) if request.specialisation.summary.cooperative else 1
     race_state = plan.new_race_state(
-        request.block, request.arguments, carved, request.device, blocks=blocks, written=request.written
+        request.block,
+        request.arguments,
+        carved,
+        request.device,
+        blocks=blocks,
+        written=request.written,
+        common=request.overlapping_arrays,
     )
     return race_state, table(race_state, plan)
 

@@ -17,6 +17,7 @@ from ...profiler import events
 from ...profiler.events import Counts
 from ...runtime.dynamic_shared import PlacedArray
 from ...runtime.engine import Dim3
+from ...sanitizer.tracking import Overlap
 from .counters.slots import CONTRIBUTION, SampleSlots
 
 ENTRY = "run_blocks"
@@ -78,7 +79,7 @@ class Options:
     step_limited: the step limit may remove lanes from any loop, so that no code may assume full warps. atomic: blocks run in several
     threads, so that global atomics must be atomic. carved: the arrays in dynamic shared memory. checks: enabled checkers. unwritten:
     global arrays that are uninitialised at the start. scheduled: the launch has an order of blocks and warps. traced: memories with
-    traced accesses (`profiler.trace`). overlapping: whether arrays may share memory.
+    traced accesses (`profiler.trace`). overlapping: whether arrays may share memory; overlap: those that do, for checkers.
     """
 
     block: Dim3
@@ -94,6 +95,7 @@ class Options:
     scheduled: bool = False
     traced: tuple[str, ...] = ()
     overlapping: bool = False
+    overlap: Overlap = ()
 
     def __hash__(self) -> int:
         return self._hash

@@ -57,7 +57,7 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
     builder.reserve(*(name + end for name, _, _ in _wide_views(kernel) for end in ("", ".length", ".limit", ".reach")))
     builder.slots.append("  %.alive = alloca i32")
     divergence_of = analyse_divergence(kernel, prepared.private, options.block)
-    plan = Plan.for_kernel(kernel, options.checks, options.unwritten)
+    plan = Plan.for_kernel(kernel, options.checks, options.unwritten, options.overlap)
     depth = SPECIALISE_DEPTH if optimised else 0
     context = CodegenContext(
         prepared, options, divergence_of, builder, Registers.for_kernel(builder, kernel, divergence_of), plan, depth

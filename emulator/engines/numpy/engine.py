@@ -88,13 +88,15 @@ class _Run:
         self.changed = prepared.changed
         seed = request.schedule
         self.schedule = None if seed is None else Schedule.from_seed(seed, request.grid, request.block)
-        self.plan = tracking.Plan.for_kernel(self.kernel, request.checks, request.unwritten)
+        common = request.overlapping_arrays
+        overlap = tuple(memory.overlap for memory in common)
+        self.plan = tracking.Plan.for_kernel(self.kernel, request.checks, request.unwritten, overlap)
         carved = {name: array.length for name, array in request.dynamic_arrays.items()}
         race_arguments = (request.block, request.arguments, carved, request.device)
         blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1
         self.race_state = (
             happens_before.BoundRaceState(
-                self.plan.new_race_state(*race_arguments, blocks=blocks, written=request.written)
+                self.plan.new_race_state(*race_arguments, blocks=blocks, written=request.written, common=common)
             )
             if self.plan.tracked
             else None

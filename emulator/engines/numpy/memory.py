@@ -188,8 +188,9 @@ class Access:
         if self.node.order in RELEASES:
             race_state(happens_before.fence, mask, 1 if self.node.scope == "block" else 2)
         operand_values = [bits for values in (new, old) if values is not None for bits in _bits(values)]
-        for number_in_access in range(self.width):
-            element = index.astype(np.int64) * self.width + number_in_access
+        count = self.width * self.tracked.units
+        for number_in_access in range(count):
+            element = index.astype(np.int64) * count + number_in_access
             at = (self.positions(group, element) if self.space == "local" else element).reshape(WARP_SIZE)
             if self.tracked.for_unwritten and not isinstance(self.node, ir.Store):
                 unwritten = race_state(happens_before.unwritten, number, mask, at)

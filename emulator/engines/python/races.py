@@ -16,7 +16,6 @@ from ...errors import Diagnostic, LaunchError
 from ...ir import nodes as ir
 from ...ir.access import Operation
 from ...language.intrinsics import WARP_SIZE
-from ...language.types import Array
 from ...runtime.engine import Request
 from ...sanitizer.races import detect, report, shadow
 from ...sanitizer.tracking import AccessId, Plan
@@ -75,8 +74,12 @@ class Races:
         self.launch = launch
         self.elements: dict[Any, Element] = {}
         kernel = launch.request.prepared.program.kernel
-        plan = Plan.for_kernel(kernel, {"races"}, ())
+        common = launch.request.overlapping_arrays
+        plan = Plan.for_kernel(kernel, {"races"}, (), tuple(memory.overlap for memory in common))
         self.tracked, self.types, self.kernel = plan.tracked, plan.types, kernel
+        self.places = {
+            name: (number, start) for number, memory in enumerate(common) for name, start in memory.starts.items()
+        }
 
     def load(self, elements: Mapping[Any, Element]) -> None:
         """Copy the shadow memory of another run."""
@@ -86,17 +89,28 @@ class Races:
         """Compare an access with the earlier ones of its element. Return the finding of an unordered one."""
         if access.array not in self.tracked:
             return None
-        element = self.elements.setdefault((access.memory, access.index), Element())
         kind = _kind(access)
-        element.block_scope |= kind == shadow.BLOCK_ATOMICS
         finding: Fault | None = None
-        for earlier in element.earlier(kind):
-            relation = self.relation(earlier, access)
-            if relation != detect.ORDERED and _conflict(_kind(earlier), kind, relation):
-                finding = self.finding(earlier, access, relation)
-                break
-        element.add(access, kind)
+        for key, index in self._shadow_elements(access):
+            element = self.elements.setdefault(key, Element())
+            element.block_scope |= kind == shadow.BLOCK_ATOMICS
+            for earlier in element.earlier(kind):
+                relation = self.relation(earlier, access)
+                if finding is None and relation != detect.ORDERED and _conflict(_kind(earlier), kind, relation):
+                    finding = self.finding(earlier, access, relation, index)
+                    break
+            element.add(access, kind)
         return finding
+
+    def _shadow_elements(self, access: Access) -> Iterator[tuple[Any, int]]:
+        """Yield the key of each shadow element of an access, and its index in the array."""
+        units, place = self.tracked[access.array].units, self.places.get(access.array)
+        for index in range(access.index * units, (access.index + 1) * units):
+            yield (access.memory, index) if place is None else (place[0], place[1] + index), index
+
+    def _racing_array(self, name: str) -> report.RacingArray:
+        start = self.places[name][1] if name in self.places else None
+        return report.RacingArray(name, self.types[name], self.tracked[name].units, start)
 
     def relation(self, earlier: Access, access: Access) -> int:
         """Return the smallest group with the threads of two accesses; ORDERED if a barrier or their order in a thread orders them."""
@@ -116,12 +130,16 @@ class Races:
     def is_same_instruction(self, earlier: Access, access: Access) -> bool:
         return earlier.node is access.node and earlier.executions == access.executions
 
-    def finding(self, earlier: Access, access: Access, relation: int) -> Fault | None:
-        """Return the exception of a race with the text of the compiled detector; None if a comment or its kind allows it."""
+    def finding(self, earlier: Access, access: Access, relation: int, index: int) -> Fault | None:
+        """Return the exception of a race with the text of the compiled detector; None if a comment or its kind allows it.
+
+        index: of the shadow element in the array of `access`.
+        """
         request = self.launch.request
         stores = _kind(earlier) == _kind(access) == shadow.STORES
         row = np.zeros(shadow.PAIR, np.int64)
-        row[detect.USED], row[detect.COUNT], row[detect.RELATION], row[detect.INDEX] = 1, 1, relation, access.index
+        row[detect.USED], row[detect.COUNT], row[detect.RELATION], row[detect.INDEX] = 1, 1, relation, index
+        row[detect.ARRAY] = 1
         row[detect.FIRST], row[detect.SECOND] = _kind(earlier), 4 + _kind(access)
         row[detect.BLOCK_1], row[detect.THREAD_1] = earlier.block, earlier.thread
         row[detect.BLOCK_2], row[detect.THREAD_2] = access.block, access.thread
@@ -130,9 +148,9 @@ class Races:
         overlaps = stores and relation == detect.WITHIN_WARP and self.is_same_instruction(earlier, access)
         row[detect.OVERLAP] = detect.SAME_INSTRUCTION if overlaps else detect.SEPARATE
         sites: dict[int, Span] = {0: earlier.span, 1: access.span}
-        types: list[Array] = [self.types[access.array]]
+        arrays = [self._racing_array(one.array) for one in (earlier, access)]
         racing = report.RacingLaunch(
-            self.kernel, [access.array], types, sites, request.grid, request.block, request.forms, False, False
+            self.kernel, arrays, {0: 0, 1: 1}, sites, request.grid, request.block, request.forms, False, False
         )
         diagnostic: Diagnostic = report.findings(_Findings(row), racing)[0][2]  # type: ignore[arg-type]
         fault = self.launch.finding(diagnostic)

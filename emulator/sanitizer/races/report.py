@@ -6,7 +6,7 @@ same remedy; `suppressions` merges them into one finding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -70,13 +70,24 @@ class Tentative(Diagnostic):
 
 
 @dataclass(frozen=True)
+class RacingArray:
+    """A tracked array. units: shadow elements of an element. start: of its shadow elements among those of all arrays, if other arrays
+    share its memory; else None."""
+
+    name: str
+    type: Array
+    units: int = 1
+    start: int | None = None
+
+
+@dataclass(frozen=True)
 class RacingLaunch:
-    """The launch of a report. names, arrays: by number of the tracked array. sites: span of each. forgotten: whether the blocks of
-    earlier accesses are unknown."""
+    """The launch of a report. arrays: by number of the tracked array. of_sites: the number of each site's array. sites: span of each.
+    forgotten: whether the blocks of earlier accesses are unknown."""
 
     kernel: ir.Function
-    names: Sequence[str]
-    arrays: Sequence[Array]
+    arrays: Sequence[RacingArray]
+    of_sites: Mapping[int, int]
     sites: Mapping[int, Span]
     grid: Dim3
     block: Dim3
@@ -84,10 +95,19 @@ class RacingLaunch:
     forgotten: bool
     fenced: bool
 
-    def writes_of(self, array: int) -> int:
-        """Return the number of places that write to an array."""
-        name = self.names[array]
-        return len({s.span for s in statements(self.kernel.body) if written_array(s) == name})
+    def writes_of(self, numbers: Collection[int]) -> int:
+        """Return the number of places that write to one of several arrays."""
+        names = {self.arrays[number].name for number in numbers}
+        return len({s.span for s in statements(self.kernel.body) if written_array(s) in names})
+
+    def element(self, number: int, row: Any) -> str:
+        """Return the element of a finding, in terms of one of its two arrays."""
+        array, current = self.arrays[number], self.arrays[int(row[ARRAY])]
+        index = int(row[INDEX])
+        if array is not current:
+            assert array.start is not None and current.start is not None
+            index += current.start - array.start
+        return element(array.name, array.type, index // array.units, self.forms)
 
     def placer(self, group: Group) -> Placer:
         """Return the placer of barriers of a group."""
@@ -107,11 +127,11 @@ def _is_full(mask: ir.Expr) -> bool:
 def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, int], set[int], Diagnostic]]:
     """Return (order, its sites, diagnostic) of every pair of sites that race."""
     rows = sorted((row for row in np.asarray(h.findings).reshape(-1, PAIR) if row[USED]), key=_order)
-    harmful = {_places(row, launch.sites) for row in rows if not row[REMARK]}
+    harmful = {_places(row, launch) for row in rows if not row[REMARK]}
     together: dict[Any, list[Any]] = {}  # copies of an unrolled line, and a line that reads and writes, are merged
     for row in rows:
-        if not row[REMARK] or _places(row, launch.sites) not in harmful:
-            together.setdefault(_places(row, launch.sites), []).append(row)
+        if not row[REMARK] or _places(row, launch) not in harmful:
+            together.setdefault(_places(row, launch), []).append(row)
     races = [_Finding(max(same, key=lambda row: row[RELATION]), same, launch) for same in together.values()]
     placers: dict[Group, Placer] = {}
     for finding in races:
@@ -155,8 +175,9 @@ def _order(row: Any) -> tuple[int, int, int]:
     return int(row[BLOCK_2]), int(row[PHASE_2]), int(row[THREAD_2]) // WARP_SIZE
 
 
-def _places(row: Any, sites: Mapping[int, Span]) -> tuple[int, frozenset[Span]]:
-    return int(row[ARRAY]), frozenset(sites[int(row[n]) // 4] for n in (FIRST, SECOND))
+def _places(row: Any, launch: RacingLaunch) -> tuple[frozenset[int], frozenset[Span]]:
+    sites = [int(row[n]) // 4 for n in (FIRST, SECOND)]
+    return frozenset(launch.of_sites[site] for site in sites), frozenset(launch.sites[site] for site in sites)
 
 
 @dataclass
@@ -178,7 +199,13 @@ class _Finding:
 
     @property
     def array(self) -> str:
-        return user_name(self.launch.names[int(self.row[ARRAY])])
+        return user_name(self.launch.arrays[int(self.row[ARRAY])].name)
+
+    @property
+    def arrays(self) -> tuple[int, int]:
+        """The numbers of the arrays of its two accesses."""
+        first, second = (self.launch.of_sites[int(self.row[n]) // 4] for n in (FIRST, SECOND))
+        return first, second
 
     @property
     def gap(self) -> Gap | None:
@@ -224,10 +251,10 @@ class _Finding:
             self.placement = placer.place(*self.spans)
 
     def diagnostic(self) -> Diagnostic:
-        (first, second), number = self.spans, int(self.row[ARRAY])
-        array = self.launch.arrays[number]
+        first, second = self.spans
+        space = self.launch.arrays[int(self.row[ARRAY])].type.space
         benign = _BENIGN[int(self.row[REMARK])]
-        message = f"{benign}race on {array.space} memory: {self._event(number, array)}"
+        message = f"{benign}race on {space} memory: {self._event()}"
         remedy, advice = self._advice()
         notes = [self._thread(1), self._thread(0), advice]
         if self.row[REMARK] == SAME_VALUE:
@@ -242,13 +269,14 @@ class _Finding:
             simpler = replace(final, notes=tuple(notes), remedy=(insertion,))
         if benign:
             return final
-        hides = bool(remedy) and self.launch.writes_of(number) > 1
+        hides = bool(remedy) and self.launch.writes_of(self.arrays) > 1
         return Tentative(**vars(final), simpler=simpler) if simpler is not None or hides else final
 
-    def _event(self, number: int, array: Array) -> str:
+    def _event(self) -> str:
         """Return a text about the two accesses."""
         (first, second), kinds = self.spans, self.kinds
-        name = element(self.launch.names[number], array, int(self.row[INDEX]), self.launch.forms)
+        other, name = (self.launch.element(number, self.row) for number in self.arrays)
+        alias = f" as {other}" if other != name else ""
         if self.row[OVERLAP] == PENDING_COPY:
             return (
                 f"{name} is {_PARTICIPLES[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
@@ -258,10 +286,8 @@ class _Finding:
         if first == second and kinds[0] == kinds[1]:
             return f"two threads {_VERBS[kinds[0]]} {name} here"
         if first == second:
-            return f"one thread {_THIRD[kinds[1]]} {name} here and another one {_THIRD[kinds[0]]} it"
-        return (
-            f"{name} is {_PARTICIPLES[kinds[1]]} here, and {_PARTICIPLES[kinds[0]]} by another thread at {first.place}"
-        )
+            return f"one thread {_THIRD[kinds[1]]} {name} here and another one {_THIRD[kinds[0]]} it{alias}"
+        return f"{name} is {_PARTICIPLES[kinds[1]]} here, and {_PARTICIPLES[kinds[0]]} by another thread{alias} at {first.place}"
 
     @property
     def spans(self) -> tuple[Span, Span]:

@@ -117,31 +117,60 @@ class RaceState(NamedTuple):
     log_groups: Global[i32]
 
 
+@dataclass(frozen=True)
+class OverlappingArrays:
+    """Global arrays with common memory, in units that divide their elements and the distances between them.
+
+    length: units of the memory. starts: units from its begin to each array. units: of an element of each array.
+    """
+
+    length: int
+    starts: Mapping[str, int]
+    units: Mapping[str, int]
+
+    @property
+    def overlap(self) -> tuple[tuple[str, int], ...]:
+        """The names of the arrays, and the units of their elements: everything that compiled code depends on."""
+        return tuple(self.units.items())
+
+
 @dataclass
 class Layout:
     """The offsets of the planes of the tracked arrays.
 
     numbers: of arrays, by name. starts: of the WRITTEN plane, in epochs. lengths: elements of a plane; a local
-    array's are those of all threads of a block, [element][thread]. steps: from the planes of one block to those of the
-    next. size: epochs in all.
+    array's are those of all threads of a block, [element][thread]; those of arrays with common memory are its units. size: epochs
+    in all.
     """
 
     numbers: dict[str, int]
     starts: list[int]
     lengths: list[int]
-    steps: list[int]
     size: int = 0
 
 
-def layout(lengths: dict[str, int], planes: dict[str, int], copies: dict[str, int]) -> Layout:
-    """Return the layout of arrays, given the elements, the number of planes and the number of copies (one per block) of each."""
-    result = Layout({}, [], [], [])
-    for number, (name, length) in enumerate(lengths.items()):
-        result.numbers[name] = number
-        result.starts.append(result.size + PADDING)
-        result.lengths.append(length + PADDING)
-        result.steps.append(planes[name] * (length + PADDING) + PADDING)
-        result.size += copies[name] * result.steps[-1]
+def layout(
+    lengths: dict[str, int], planes: dict[str, int], copies: dict[str, int], common: Sequence[OverlappingArrays] = ()
+) -> Layout:
+    """Return the layout of arrays, given the elements, the number of planes and the number of copies (one per block) of each.
+
+    common: arrays with common memory, all with one number of planes. Their planes are behind the others and overlap as the arrays
+    do.
+    """
+    overlapping = {name for memory in common for name in memory.starts}
+    result = Layout({name: number for number, name in enumerate(lengths)}, [0] * len(lengths), [0] * len(lengths))
+    for name in (name for name in lengths if name not in overlapping):
+        number, length = result.numbers[name], lengths[name] + PADDING
+        result.starts[number], result.lengths[number] = result.size + PADDING, length
+        result.size += copies[name] * (planes[name] * length + PADDING)
+    for memory in common:
+        if not (names := memory.starts.keys() & lengths.keys()):
+            continue
+        length = memory.length + PADDING
+        for name in names:
+            number = result.numbers[name]
+            result.starts[number], result.lengths[number] = result.size + PADDING + memory.starts[name], length
+        result.size += max(planes[name] for name in names) * length + PADDING
     return result
 
 

@@ -19,6 +19,7 @@ from ...runtime.request import prepare_request
 from ...runtime.specialisation import Specialisation
 from ...span import Span
 from . import device_arrays
+from .common_memory import OVERLAPS, OverlapCase
 from .edge_values import comparable, defined
 from .feature import FEATURES, Feature
 from .operations import Group, group_id, groups, request, shifts
@@ -49,6 +50,7 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
     result += [Case(f"wide {e} as {t}", partial(_wide, tested, (e, t), emulates)) for e, t in PAIRS]
     if emulates:
         result += [Case(f"wide {name}", partial(_faulty, tested, name)) for name in FAULTY]
+        result += [Case(f"overlap {one.name}", partial(_overlap, tested, one)) for one in OVERLAPS]
         result += [Case(f"samples {one.name}", partial(_samples, tested, one)) for one in FEATURES]
         result += [Case(f"decisions {one.name}", partial(_decisions, tested, one)) for one in FEATURES]
         result += [Case(f"trace {one.name}", partial(_trace, tested, one)) for one in FEATURES]
@@ -150,6 +152,14 @@ def _domains(engine: Engine, group: Group) -> None:
     for row in group[1]:
         undefined = int((~defined(row, operands)).sum())
         assert counts.get(rows[row.name], 0) == undefined, row.name
+
+
+def _overlap(engine: Engine, case: OverlapCase) -> None:
+    """A race between two arrays with common memory is found, and nothing else."""
+    launch = case.request()
+    actual = engine.run(launch)
+    assert len(actual.faults) == bool(case.message) and case.message in "".join(one.message for one in actual.faults)
+    assert_same(actual, engine_of("numpy").run(launch), launch)
 
 
 def _device_arrays(engine: EngineName | Engine) -> None:

@@ -114,7 +114,7 @@ def state(context: CodegenContext, which: int, hint: str) -> str:
 
 # ------------------------------------------------------------------ one access
 def _element_index(context: CodegenContext, index: Value, ratio: int, element: int) -> Value:
-    """Return the index of one of the `ratio` elements that an access with this index reads or writes."""
+    """Return the index of one of the `ratio` shadow elements that an access with this index reads or writes."""
     if ratio == 1:
         return index
     builder, whole = context.builder, elements.wide(context, index)
@@ -127,7 +127,8 @@ def _element_index(context: CodegenContext, index: Value, ratio: int, element: i
 class TrackedAccess:
     """An access to an element of a tracked array in each lane: generates the check before the access.
 
-    array, index: in units of the access; elements, at: in elements of the array. stored_values: of a store.
+    array, index: in units of the access; element: of its shadow elements. stored_values: of a store. ratio: shadow elements of an
+    access.
     """
 
     def __init__(
@@ -147,7 +148,8 @@ class TrackedAccess:
         self.site, self.access = site, access
         self.tracked: TrackedArray = tracked
         self.array, self.unit = context.arrays[node.array], array
-        self.index = _element_index(context, index, width(node, self.array.type), element)
+        self.ratio = width(node, self.array.type) * tracked.units
+        self.index = _element_index(context, index, self.ratio, element)
         self.stored_values = stored_values if access.effect == shadow.STORES else ()
         self.reads = not isinstance(node, ir.Store)
 
@@ -161,8 +163,8 @@ class TrackedAccess:
         index: Value,
         stored_values: Sequence[Value],
     ) -> list[TrackedAccess]:
-        """Return the accesses to each element of an access."""
-        count = width(node, context.arrays[node.array].type)
+        """Return the accesses to each shadow element of an access."""
+        count = width(node, context.arrays[node.array].type) * context.plan.tracked[node.array].units
         return [TrackedAccess(context, node, site, access, array, index, stored_values, n) for n in range(count)]
 
     def inside(self) -> None:
@@ -348,6 +350,8 @@ class TrackedAccess:
             name += f"_by_{self.unit.type.element}"
         if self.unit.cell > 1:
             name += f"_cells_of_{self.unit.cell}"
+        if self.tracked.units > 1:
+            name += f"_in_{self.tracked.units}"
         self.context.helper(name, lambda: self._slow_path(name))
         at = (W, lanes(builder, elements.wide(self.context, self.index)))
         fixed = (("ptr", "%.shadow"), ("i64", str(tracked.number)), ("i64", str(self.access.number)))
@@ -367,8 +371,8 @@ class TrackedAccess:
         _look_up(builder, ARRAYS, len(FUNCTIONS))
         buffer = builder.slot(f"[{1 + 2 * len(lanes_stored)} x {W}]", "lanes")
         builder.store(W, "%at", buffer)
-        ratio = width(self.node, self.array.type)
-        at = "%at" if ratio == 1 else builder.let(f"lshr {W} %at, {splat('i64', ratio.bit_length() - 1)}", "unit")
+        shift = splat("i64", self.ratio.bit_length() - 1)
+        at = "%at" if self.ratio == 1 else builder.let(f"lshr {W} %at, {shift}", "unit")
         old_values = elements.gather(inner, array, Value(I64, at, None), "%mask") if lanes_stored else []
         for number, value in enumerate((*lanes_stored, *old_values)):
             builder.store(W, _as_bits(inner, value), builder.element(W, buffer, 1 + number))
