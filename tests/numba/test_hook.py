@@ -122,3 +122,30 @@ def test_iterators_reshapes_tuples_prints_and_conversions(reference_counts: str)
         "True x 1.500000 False 9223372036854775808",
         "'float' object cannot be interpreted as an integer",
     ]
+
+
+OVERLAP = """
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def smooth(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = 0.5 * (x[i] + x[i + 1])
+
+
+values = cuda.to_device(np.arange(65, dtype=np.float32))
+smooth[1, 64](values, values[:64])
+"""
+
+
+@pytest.mark.slow
+def test_a_race_between_two_arrays_of_one_memory(tmp_path: Path) -> None:
+    script = tmp_path / "smooth.py"
+    script.write_text(OVERLAP)
+    completed = run("-m", "simtbed", "check", script, code=1)
+    assert (
+        "10:9: race on global memory: out[32] is written here, and read by another thread as x[32]" in completed.stderr
+    )

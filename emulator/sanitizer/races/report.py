@@ -104,7 +104,7 @@ class RacingLaunch:
         """Return the element of a finding, in terms of one of its two arrays."""
         array, current = self.arrays[number], self.arrays[int(row[ARRAY])]
         index = int(row[INDEX])
-        if array is not current:
+        if array != current:
             assert array.start is not None and current.start is not None
             index += current.start - array.start
         return element(array.name, array.type, index // array.units, self.forms)
