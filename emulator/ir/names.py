@@ -1,9 +1,10 @@
 """Names of generated registers and arrays: construction and parsing.
 
 A name is text, because it is a key everywhere and is printed in the IR. Only this module builds and parses names: the user's name,
-then `@3` for the third temporary of an expression, `@other2` for another variable of that name, `@callee2` for the second inlined
-call, `[4]` for an element of a register array, and `@set` for the flag of an assigned element. `@.shape1` and `@.stride1` are an
-extent and a stride of an array, `@.offset` is the first element of a view, `@.address` its address.
+then `@3` for the third temporary of an expression, `@other2` for another variable of that name, `@value4` for a value of the
+variable in a program that assigns each register once, `@callee2` for the second inlined call, `[4]` for an element of a register
+array, and `@set` for the flag of an assigned element. `@.shape1` and `@.stride1` are an extent and a stride of an array, `@.offset`
+is the first element of a view, `@.address` its address.
 """
 
 from __future__ import annotations
@@ -48,6 +49,17 @@ def temporary(stem: str, number: int) -> str:
 def renamed(name: str, number: int) -> str:
     """The register of another variable that the user calls by the same name."""
     return f"{name}@other{number}"
+
+
+def value(variable: str, number: int) -> str:
+    """The register of one value of a variable, distinct from those of its other values."""
+    return f"{variable}@value{number}"
+
+
+def variable_of_value(register: str) -> str | None:
+    """Return the variable of which a register is one value; None for other registers."""
+    variable, found, number = register.partition("@value")
+    return variable if found and number.isdigit() else None
 
 
 def in_call(name: str, callee: str, number: int) -> str:

@@ -6,9 +6,12 @@ import re
 
 from ..ir import nodes as ir
 from ..ir.building import BodyBuilder
-from ..ir.names import temporary
+from ..ir.names import temporary, value
 from ..language.types import Scalar
 from ..span import Span
+
+VARIABLE = "variable."
+"""The beginning of the name of a value that is assigned to a variable of the source."""
 
 
 class Emitter(BodyBuilder):
@@ -20,10 +23,12 @@ class Emitter(BodyBuilder):
         self._registers = 0
 
     def register(self, stem: str, type: Scalar) -> ir.Reg:
-        """Return a new register. stem: the name of a value; a dot ends it."""
+        """Return a new register. stem: the name of a value; a dot ends it. After VARIABLE it is the name of the user's variable."""
         self._registers += 1
-        words = re.sub(r"\W", "_", stem.split(".")[0])
-        return ir.Reg(temporary(words if words[:1].isalpha() else f"v{words}", self._registers), type, self.span)
+        named = stem.startswith(VARIABLE)
+        words = re.sub(r"\W", "_", stem.removeprefix(VARIABLE).split(".")[0])
+        name = value if named and words else temporary
+        return ir.Reg(name(words if words[:1].isalpha() or named else f"v{words}", self._registers), type, self.span)
 
     def let(self, value: ir.Expr, stem: str = "") -> ir.Expr:
         """Assign an expression to a register, unless it is one or a constant."""

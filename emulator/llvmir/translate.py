@@ -14,7 +14,7 @@ from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
 from .assembly import cached_type, translate_assembly
 from .emit import TreeEmitter
-from .emitting import Emitter
+from .emitting import VARIABLE, Emitter
 from .graph import graph_of
 from .halves import half_function
 from .instructions import ATOMICS, EXACT_ATOMICS, Scope, atomic_type, translate_instruction
@@ -286,7 +286,7 @@ class _Translator:
 
     # -------------------------------------------------------------- instructions
     def _run(self, instruction: Instruction, block: str) -> None:
-        """Translate an instruction; its value is an expression where it is read once, else a register."""
+        """Translate an instruction; its value is an expression where it is read once and has no variable, else a register."""
         self.emitter.span = self.positions.span_of(instruction)
         value = self._value(instruction)
         if not instruction.name or value is None:
@@ -294,7 +294,7 @@ class _Translator:
         if not isinstance(value, Pointer | list):
             depth = 1 + max((self.depths.get(local.name, 0) for local in used_values(instruction)), default=0)
             once = self.values.is_used_once(instruction.name, block) and depth < MAX_DEPTH
-            if self.values.uses[instruction.name] and not once:
+            if self.values.uses[instruction.name] and (not once or instruction.name.startswith(VARIABLE)):
                 value = self.emitter.let(value, instruction.name)
             self.depths[instruction.name] = depth if isinstance(value, ir.Op) else 0
         self.values.by_name[instruction.name] = value

@@ -14,8 +14,9 @@ from llvmlite import ir as llvm
 from numba.cuda import cgutils, cudaimpl, debuginfo, lowering, types
 from numba.cuda.np import arrayobj
 
+from ..llvmir.emitting import VARIABLE
 from ..span import Span
-from .marks import MARKS, POSITIONS, preserve_columns, variable_name
+from .marks import MARKS, POSITIONS, identifier, preserve_columns, variable_name
 from .packages import NUMBA_CUDA
 from .positions import PositionLine
 
@@ -32,6 +33,7 @@ def install_hooks() -> None:
     _preserve_pointers()
     _preserve_array_names()
     _reshape_without_library()
+    _preserve_variable_names()
 
 
 # ------------------------------------------------------------------ columns
@@ -201,3 +203,24 @@ def _reshape_without_library() -> None:
         return builder.zext(builder.icmp_signed("==", count, ary.nitems), llvm.IntType(32))
 
     arrayobj._attempt_nocopy_reshape = reshape
+
+
+# ------------------------------------------------------------------ variable names
+def _preserve_variable_names() -> None:
+    """Name the values of variables after them."""
+    store, allocate = lowering.Lower.storevar, lowering.Lower._alloca_var
+
+    def store_named(self: Any, value: Any, name: str, argidx: Any = None) -> Any:
+        is_number = isinstance(value.type, llvm.IntType | llvm.FloatType | llvm.DoubleType)
+        if MARKS.active and MARKS.target and argidx is None and is_number and isinstance(value, llvm.Instruction):
+            value.name = VARIABLE + MARKS.target
+        return store(self, value, name, argidx)
+
+    def allocate_named(self: Any, name: str, type: Any) -> Any:
+        result = allocate(self, name, type)
+        if MARKS.active and not name.startswith("$") and name in self.varmap:
+            self.varmap[name].name = VARIABLE + identifier(name.split(".")[0])
+        return result
+
+    lowering.Lower.storevar = store_named
+    lowering.Lower._alloca_var = allocate_named

@@ -59,14 +59,14 @@ def variable_name(package: Package, blocks: Any, target: Any) -> str:
     """Return the name of a variable; for a temporary value that of the variable to which it is assigned, or nothing."""
     numba_ir = package.submodule("core.ir")
     if not target.name.startswith("$"):
-        return _identifier(target)
+        return identifier(target.unversioned_name)
     for block in blocks.values():
         for statement in block.find_insts(numba_ir.Assign):
             if isinstance(statement.value, numba_ir.Var) and statement.value.name == target.name:
-                return "" if statement.target.name.startswith("$") else _identifier(statement.target)
+                return "" if statement.target.name.startswith("$") else identifier(statement.target.unversioned_name)
     return ""
 
 
-def _identifier(variable: Any) -> str:
-    name: str = variable.unversioned_name
+def identifier(name: str) -> str:
+    """Return a variable's name with letters, digits and underscores."""
     return "".join(character if character.isalnum() else "_" for character in name)

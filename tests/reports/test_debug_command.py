@@ -104,3 +104,29 @@ def test_a_kernel_in_cuda_stops_at_its_line(tmp_path: Path) -> None:
     assert code == 1 and "reverse.cu(7)reverse()\n-> out[t] = tile[source];" in text
     assert "(np.int32(64), np.int32(0))" in text and "lane  0:   4   3   2" in text
     assert "-> int source = n - t;" in text
+
+
+NUMBA = """import numpy as np
+from numba import cuda
+
+@cuda.jit
+def powers(x, out, n):
+    i = cuda.grid(1)
+    total = 0.0
+    for k in range(n):
+        total += x[i] * k
+    n = 2 * i + n
+    out[i] = total + n
+
+powers[1, 8](np.ones(8), np.zeros(8), 4)
+"""
+
+
+def test_variables_of_a_kernel_of_numba(tmp_path: Path) -> None:
+    """LLVM's values have the names of the variables, also of an argument with another value later."""
+    pytest.importorskip("numba.cuda")
+    (tmp_path / "powers.py").write_text(NUMBA, encoding="utf-8")
+    commands = "p i, n\nnext\nnext\nbreak 11\ncontinue\np i, total, n\nlanes n\nquit\n"
+    code, text = debug(tmp_path, commands, "--emulate", "numba", "--thread", "3", "--line", "8", "powers.py")
+    assert code == 0 and "(np.int64(3), np.int64(4))" in text
+    assert "(np.int64(3), np.float64(6.0), np.int64(10))" in text and "lane  0:  4  6  8 10" in text, text

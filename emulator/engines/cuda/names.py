@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ...ir.names import variable_of_value
 from ...ir.ops import TABLE
 
 KEYWORDS = """
@@ -66,6 +67,8 @@ class Names:
         stem, generated, of_layout = name.partition("@")
         if of_layout.startswith((".", ":")):
             stem, generated = "_".join((stem, *re.split("@?[.:]", of_layout)[1:])), ""
+        elif variable_of_value(name) is not None:
+            generated = ""
         stem = "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}" for c in stem)
         stem = RESERVED_FORM.sub(lambda found: "_" if found[0].startswith("__") else "", stem) or "_"
         if MACROS.fullmatch(stem):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
@@ -58,12 +58,6 @@ def item(owner: ast.expr, index: ast.expr) -> ast.Subscript:
 
 def packed(*items: ast.expr) -> ast.Tuple:
     return ast.Tuple(list(items), ast.Load())
-
-
-def local(register: str) -> str:
-    """Return the local variable of a register: the user's name, also where the front end renamed its variable."""
-    renamed = re.fullmatch(r"([^@]+)@other\d+", register)
-    return renamed[1] if renamed else register
 
 
 class Record(SimpleNamespace):
@@ -125,10 +119,18 @@ def in_domain(operation: str) -> Callable[..., Any]:
 
 
 class Expressions:
-    """Translator of the expressions of one function."""
+    """Translator of the expressions of one function. overwritten: parameters whose variables have other values later."""
 
     def __init__(self) -> None:
         self.constants = Constants()
+        self.overwritten: Collection[str] = frozenset()
+
+    def local(self, register: str) -> str:
+        """Return the local variable of a register: the user's name, also where the front end renamed its variable."""
+        if register in self.overwritten:
+            return f"{register}@argument"
+        renamed = re.fullmatch(r"([^@]+)@other\d+", register)
+        return renamed[1] if renamed else register
 
     def value(self, expr: ir.Expr) -> ast.expr:
         """Return the Python expression of a value."""
@@ -136,7 +138,7 @@ class Expressions:
             case ir.Const():
                 return self.constants.scalar(number(expr.value, expr.type))
             case ir.Reg():
-                return name(local(expr.name))
+                return name(self.local(expr.name))
             case ir.Item():
                 return item(name(expr.array), self.value(expr.index))
             case ir.Special():

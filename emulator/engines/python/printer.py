@@ -17,6 +17,7 @@ from ...ir import counting
 from ...ir import nodes as ir
 from ...ir.access import open_dimensions, shown_dimensions
 from ...ir.effects import PLAIN_ORDERS, performed
+from ...ir.names import variable_of_value
 from ...ir.walk import bodies, expressions, map_bodies, statements
 from ...ir.wide import access_type, width
 from ...language.types import Array, Vector
@@ -32,13 +33,13 @@ from .expressions import (
     field_of,
     flat,
     item,
-    local,
     name,
     pack,
     packed,
     target,
 )
 from .operations import OPERATIONS, Iteration, WarpOperation
+from .trees import assigned_register, attribute_target, attributes_of, counter_of, loop_numbers, unplaced
 
 POSITION, FINDING = "@position", "@finding"
 
@@ -76,6 +77,9 @@ class FunctionPrinter(Expressions):
         self.function, self.rules, self.functions = _numbered(function), rules, functions
         self.spaces = {p.name: p.type for p in function.params if isinstance(p.type, Array)}
         self.spaces |= {s.array: s.type for s in statements(function.body) if isinstance(s, ir.Alloc)}
+        parameters = {p.name for p in self.function.params if not isinstance(p.type, Array)}
+        registers = map(assigned_register, statements(self.function.body))
+        self.overwritten = parameters & {variable_of_value(one.name) for one in registers if one is not None}
         self.prefix: list[ast.expr] = []
         self.is_kernel = True
         self.waits = any(map(self.holds_wait, self.function.body))
@@ -91,8 +95,9 @@ class FunctionPrinter(Expressions):
                 shown = [] if not kernel or "@" in param.name else [param.name]
                 parameters += [flat(param.name), written_flags(param.name), *shown]
             else:
-                parameters.append(local(param.name))
-        body = self.constant_variables(parameters) + ([] if kernel else self.shown_arrays()) + self.records()
+                parameters.append(self.local(param.name))
+        body = self.overwritten_parameters() + self.constant_variables(parameters)
+        body += ([] if kernel else self.shown_arrays()) + self.records()
         body += self.body(self.function.body)
         args = ast.arguments([], [ast.arg(p) for p in parameters], None, [], [], None, [])
         tree = ast.FunctionDef(self.function.name, args, body or [ast.Pass()], [], None, None)
@@ -124,24 +129,34 @@ class FunctionPrinter(Expressions):
         paths = dict.fromkeys((base, *path[:n]) for base, path in fields for n in range(len(path)))
         new: list[ast.stmt] = []
         for base, *path in sorted(paths, key=len):
-            owner: ast.expr = target(base) if not path else _attribute_target(base, path)
+            owner: ast.expr = target(base) if not path else attribute_target(base, path)
             new.append(ast.Assign([owner], call(self.constants.node(Record))))
         new += [field for register in registers for field in self.field(register)]
         return [self.at(s, self.function.span) for s in new]
+
+    def variable(self, register: str) -> list[ast.stmt]:
+        """Return the assignment of the variable of which a register is one value, for debuggers."""
+        variable = variable_of_value(register)
+        return [] if variable is None else [ast.Assign([target(variable)], name(self.local(register)))]
+
+    def overwritten_parameters(self) -> list[ast.stmt]:
+        """Return the assignments of the parameters whose variables have other values later, for debuggers."""
+        variables = [ast.Assign([target(one)], name(self.local(one))) for one in sorted(self.overwritten)]
+        return [self.at(s, self.function.span) for s in variables]
 
     def field(self, register: str) -> list[ast.stmt]:
         """Return the assignment of a field of a tuple or a struct, after that of its register."""
         record = field_of(register)
         if record is None:
             return []
-        return [ast.Assign([_attribute_target(*record)], name(local(register)))]
+        return [ast.Assign([attribute_target(*record)], name(self.local(register)))]
 
     def at(self, tree: Any, span: Span) -> Any:
         """Return the tree with its nodes at a span, those of statements in it at their own. A span of another file is the function's."""
         file = self.function.span
         place = span if span.file == file.file else file
         source, end_source = place.source, place.source if place.end_line == place.line else ""
-        for node in map(_attributes_of, ast.walk(tree)):
+        for node in map(attributes_of, ast.walk(tree)):
             if "lineno" in node._attributes and getattr(node, "end_lineno", None) is None:
                 node.lineno, node.end_lineno = place.line, place.end_line
                 node.col_offset = len(source[: place.column - 1].encode())
@@ -218,7 +233,7 @@ class FunctionPrinter(Expressions):
                 items = [ast.Constant(i) if isinstance(i, str) else self.value(i) for i in stmt.items]
                 return [ast.Expr(self.wait(stmt, OPERATIONS[ir.Print](stmt), *items))]
             case ir.HostCall():
-                return [ast.Expr(_unplaced(ast.parse(stmt.source, mode="eval").body))]
+                return [ast.Expr(unplaced(ast.parse(stmt.source, mode="eval").body))]
             case ir.Assert():
                 shown = barriers.asserted_values(stmt)
                 return [self.check(self.truth(stmt.cond), access.assertion_failed, stmt, *map(self.value, shown))]
@@ -286,8 +301,9 @@ class FunctionPrinter(Expressions):
             case None:
                 return [ast.Expr(value)]
             case ir.Reg():
-                assign = ast.Assign([target(local(stmt.target.name))], value)
-                return [assign, *self.field(stmt.target.name), *self.traced(stmt, stmt.target)]
+                register = stmt.target.name
+                assign = ast.Assign([target(self.local(register))], value)
+                return [assign, *self.variable(register), *self.field(register), *self.traced(stmt, stmt.target)]
         element = ast.Subscript(name(stmt.target.array), self.value(stmt.target.index), ast.Store())
         flag = ast.Subscript(name(written_flags(stmt.target.array)), self.value(stmt.target.index), ast.Store())
         flags = [ast.Assign([flag], ast.Constant(True))] if self.rules.initialised else []
@@ -295,11 +311,14 @@ class FunctionPrinter(Expressions):
 
     def traced(self, stmt: ir.Let | ir.For, register: ir.Reg) -> list[ast.stmt]:
         """Return the statement that passes the value of a user's variable to the launch."""
-        if not self.rules.traced or ("@" in local(register.name) and field_of(register.name) is None):
+        shown = field_of(register.name) or variable_of_value(register.name)
+        if not self.rules.traced or ("@" in self.local(register.name) and not shown):
             return []
         function = self.constants.node(access.assigned)
         return [
-            ast.Expr(call(function, name(THREAD), self.constants.node((stmt, register)), name(local(register.name))))
+            ast.Expr(
+                call(function, name(THREAD), self.constants.node((stmt, register)), name(self.local(register.name)))
+            )
         ]
 
     def call(self, stmt: ir.Let, node: ir.Call) -> list[ast.stmt]:
@@ -341,7 +360,7 @@ class FunctionPrinter(Expressions):
             limits = [self.value(index), self.value(extent)]
             inside.append(ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], limits))
         shown = packed(*map(self.value, shown_dimensions(node.index)))
-        values = packed(*(name(local(register)) for register in faults.registers))
+        values = packed(*(name(self.local(register)) for register in faults.registers))
         error = call(
             self.constants.node(faults.out_of_bounds), name(THREAD), memory, self.value(node.index), shown, values
         )
@@ -406,7 +425,7 @@ class FunctionPrinter(Expressions):
     def inside_loop(self, loop: ir.While | ir.For, body: ir.Body) -> list[ast.stmt]:
         """Return statements of a loop; the positions inside have its iteration if threads wait in it."""
         before = len(self.prefix)
-        self.prefix += [ast.Constant(loop.site), *([name(_counter(loop))] if self.holds_wait(loop) else [])]
+        self.prefix += [ast.Constant(loop.site), *([name(counter_of(loop))] if self.holds_wait(loop) else [])]
         result = self.body(body)
         del self.prefix[before:]
         return result
@@ -418,11 +437,11 @@ class FunctionPrinter(Expressions):
         leave = ast.If(ast.UnaryOp(ast.Not(), self.truth(loop.cond)), [ast.Break()], [])
         start, iteration = [*setup, leave], self.counting(loop, counted)
         if waiting:
-            self.prefix += [ast.Constant(loop.site), name(_counter(loop))]
+            self.prefix += [ast.Constant(loop.site), name(counter_of(loop))]
             operation = Iteration(loop, self.rules.waiting[loop.span], self.rules.limits[0])
             start.append(ast.Expr(self.wait(loop, operation)))
             del self.prefix[-2:]
-        first: list[ast.stmt] = [ast.Assign([target(_counter(loop))], ast.Constant(-1))] if counted else []
+        first: list[ast.stmt] = [ast.Assign([target(counter_of(loop))], ast.Constant(-1))] if counted else []
         if waiting:
             idle = ast.Attribute(attribute(name(THREAD), "team"), "idle", ast.Store())
             first.append(ast.Assign([idle], ast.Constant(0)))
@@ -434,7 +453,7 @@ class FunctionPrinter(Expressions):
         """Return the statements that count an iteration and check its limit."""
         if not counted:
             return []
-        counter, limit = _counter(loop), self.rules.limits[1]
+        counter, limit = counter_of(loop), self.rules.limits[1]
         statements: list[ast.stmt] = [ast.AugAssign(target(counter), ast.Add(), ast.Constant(1))]
         if limit is not None and not self.loop_waits(loop):
             below = ast.Compare(name(counter), [ast.Lt()], [ast.Constant(limit)])
@@ -443,8 +462,9 @@ class FunctionPrinter(Expressions):
 
     def for_loop(self, loop: ir.For) -> list[ast.stmt]:
         counted = self.holds_wait(loop) or self.rules.limits[1] is not None
+        shown = [self.at(s, loop.span) for s in self.variable(loop.var.name)]
         traced = [self.at(s, loop.span) for s in self.traced(loop, loop.var)]
-        body = [*self.counting(loop, counted), *traced, *self.inside_loop(loop, loop.body)]
+        body = [*self.counting(loop, counted), *shown, *traced, *self.inside_loop(loop, loop.body)]
         dtype = loop.var.type.dtype.type  # type: ignore[union-attr]
         step = ast.Constant(loop.step) if isinstance(loop.step, int) else self.value(loop.step)
         bounds = [self.value(loop.start), self.value(loop.stop), step]
@@ -453,35 +473,9 @@ class FunctionPrinter(Expressions):
                 self.constants.node(map), self.constants.node(dtype), call(self.constants.node(range), *bounds)
             )
         else:
-            numbers = call(self.constants.node(_numbers), self.constants.node(dtype), *bounds)
-        first: list[ast.stmt] = [ast.Assign([target(_counter(loop))], ast.Constant(-1))] if counted else []
-        return [*first, ast.For(target(local(loop.var.name)), numbers, body or [ast.Pass()], [])]
-
-
-def _numbers(dtype: Any, start: Any, stop: Any, step: Any) -> Any:
-    """Return the numbers of a loop whose step may be 0: then there are none."""
-    return map(dtype, range(start, stop, step)) if step else ()
-
-
-def _attributes_of(node: ast.AST) -> Any:
-    """Return a node; mypy knows the attributes of its position only by its class."""
-    return node
-
-
-def _unplaced(tree: ast.expr) -> ast.expr:
-    """Return the tree without places, for `FunctionPrinter.at`."""
-    for node in ast.walk(tree):
-        for key in {"lineno", "end_lineno"} & vars(node).keys():
-            delattr(node, key)
-    return tree
-
-
-def _attribute_target(base: str, path: list[str]) -> ast.Attribute:
-    return ast.Attribute(attribute(name(base), *path[:-1]), path[-1], ast.Store())
-
-
-def _counter(loop: ir.While | ir.For) -> str:
-    return f"@iteration{loop.site}"
+            numbers = call(self.constants.node(loop_numbers), self.constants.node(dtype), *bounds)
+        first: list[ast.stmt] = [ast.Assign([target(counter_of(loop))], ast.Constant(-1))] if counted else []
+        return [*first, ast.For(target(self.local(loop.var.name)), numbers, body or [ast.Pass()], [])]
 
 
 def _numbered(function: ir.Function) -> ir.Function:

@@ -55,7 +55,6 @@ shift[1, 64](x, x)
 assert x.copy_to_host().tolist() == list(range(1, 65))
 shift[1, 32](x[::2], x[1::2])
 assert x.copy_to_host()[:4].tolist() == [1, 2, 3, 4]
-shift[1, 64](x, x[::-1]) if False else None
 y, z = (cuda.to_device(np.ones(32, np.int32)) for _ in range(2))
 swap[1, 32](y, z, 3)
 assert y.copy_to_host()[0] == 4 and z.copy_to_host()[0] == 8

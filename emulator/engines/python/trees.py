@@ -1,0 +1,41 @@
+"""Parts of Python functions of the IR: nodes without places, attributes, counters of loops."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from ...ir import nodes as ir
+from .expressions import attribute, name
+
+
+def assigned_register(stmt: ir.Stmt) -> ir.Reg | None:
+    """Return the register that a statement assigns; None if there is none."""
+    target = stmt.target if isinstance(stmt, ir.Let) else stmt.var if isinstance(stmt, ir.For) else None
+    return target if isinstance(target, ir.Reg) else None
+
+
+def loop_numbers(dtype: Any, start: Any, stop: Any, step: Any) -> Any:
+    """Return the numbers of a loop whose step may be 0: then there are none."""
+    return map(dtype, range(start, stop, step)) if step else ()
+
+
+def attributes_of(node: ast.AST) -> Any:
+    """Return a node; mypy knows the attributes of its position only by its class."""
+    return node
+
+
+def unplaced(tree: ast.expr) -> ast.expr:
+    """Return the tree without places, for `FunctionPrinter.at`."""
+    for node in ast.walk(tree):
+        for key in {"lineno", "end_lineno"} & vars(node).keys():
+            delattr(node, key)
+    return tree
+
+
+def attribute_target(base: str, path: list[str]) -> ast.Attribute:
+    return ast.Attribute(attribute(name(base), *path[:-1]), path[-1], ast.Store())
+
+
+def counter_of(loop: ir.While | ir.For) -> str:
+    return f"@iteration{loop.site}"
