@@ -20,6 +20,7 @@ from .arguments import ValueReader
 from .compiling import recording, requested_dumps
 from .launching import Launcher
 from .packages import NUMBA_CUDA
+from .plain import MODE, plain_compilation, separate_overloads
 from .translating import UNNAMED_FUNCTIONS, compiled_kernel
 
 _INDICES = re.compile(r"\((\d+), (\d+), (\d+)\)")
@@ -55,6 +56,7 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
         self.lifted: list[Any] = []
         self.signature = typing.signature(types.void, *self.argtypes)
         self._options = {name: options.get(name) or False for name in _COMPILER_OPTIONS}
+        self._link_options = {name: options[name] for name in ("max_registers", "lto") if name in options}
         self._optimise = bool(options.get("opt", True))
         self._options["cc"] = tuple(self.driver.device.compute_capability)
         self.compiled, self.kernel = compiled_kernel(py_func, self.argtypes, self._options)
@@ -105,14 +107,16 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     def _result(self) -> Any:
         """Numba's own compile result, with the attributes and metadata of a kernel."""
         nvvm_options = {"fastmath": self._options["fastmath"], "opt": 3 if self._optimise else 0}
-        result = compiler.compile_cuda(
-            self.py_func,
-            types.void,
-            self.argtypes,
-            lineinfo=self.lineinfo,
-            nvvm_options=nvvm_options | ({"g": None} if self.debug else {}),
-            **self._options,
-        )
+        with plain_compilation():
+            result = compiler.compile_cuda(
+                self.py_func,
+                types.void,
+                self.argtypes,
+                lineinfo=self.lineinfo,
+                nvvm_options=nvvm_options | ({"g": None} if self.debug else {}),
+                **self._options,
+                **self._link_options,
+            )
         library = result.library
         function = library.get_function(result.fndesc.llvm_func_name)
         library._entry_name = function.name
@@ -136,7 +140,10 @@ def replace_kernels(driver: Driver) -> None:
     compile_cuda = dispatcher.compile_cuda
 
     def marked(function: Any, *args: Any, **options: Any) -> Any:
+        if MODE.plain:
+            return compile_cuda(function, *args, **options)
         with recording(bool(options.get("debug"))), UNNAMED_FUNCTIONS.recorded(function):
             return compile_cuda(function, *args, **{**options, "lineinfo": True})
 
     dispatcher.compile_cuda = marked
+    separate_overloads()
