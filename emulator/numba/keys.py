@@ -23,6 +23,8 @@ from .packages import Package
 
 _TESTS = os.path.join("cuda", "tests", "")
 """The folder of Numba's own tests: their functions are programs, not a library."""
+_PRINTING = ("DUMP_", "ALWAYS_WARN_")
+"""Beginnings of Numba's settings that print during a compilation."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -33,9 +35,9 @@ class UnknownValueError(Exception):
 def kernel_key(
     package: Package, function: Any, argument_types: Sequence[Any], options: Mapping[str, Any]
 ) -> str | None:
-    """Return the key of a kernel, 64 hexadecimal digits; None for no key, or if Numba shall print its intermediate results."""
+    """Return the key of a kernel, 64 hexadecimal digits; None for no key, or if Numba shall print intermediate results or warnings."""
     writer, config = _KeyWriter(package), package.submodule("core.config")
-    if any(getattr(config, name) for name in dir(config) if name.startswith("DUMP_")):
+    if any(getattr(config, name) for name in dir(config) if name.startswith(_PRINTING)):
         return None
     try:
         writer.add([disk_cache.edition(), *package.installed_versions().values(), np.__version__])

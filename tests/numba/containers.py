@@ -8,6 +8,16 @@ TABLES = (np.float64([1, 2]), np.float64([3, 4, 5]), np.float64([[1, 2], [3, 4]]
 
 
 @cuda.jit
+def double(x, i):
+    return 2 * x[i]
+
+
+@cuda.jit
+def twice(x):
+    x[0] = double(x, 0)
+
+
+@cuda.jit
 def iterate(x, y, out):
     for i, (a, b) in enumerate(zip(x, y)):  # noqa: B905 - Numba has no strict
         out[i] = i + a * b
@@ -47,6 +57,11 @@ def main() -> None:
     out = np.zeros(8, np.int64)
     iterate[1, 1](x, y, out)
     assert out.tolist() == [*(i + a * b for i, (a, b) in enumerate(zip(x, y, strict=True))), 6, 15]
+
+    x = np.ones(1)
+    twice[1, 1](x)
+    assert x[0] == 2
+    assert not any("simtbed" in text for text in twice.inspect_llvm().values())
 
     sums = np.zeros(3)
     unroll[1, 1](sums)

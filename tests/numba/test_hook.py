@@ -149,3 +149,40 @@ def test_a_race_between_two_arrays_of_one_memory(tmp_path: Path) -> None:
     assert (
         "10:9: race on global memory: out[32] is written here, and read by another thread as x[32]" in completed.stderr
     )
+
+
+OVERLOAD = """
+import sys
+
+import numpy as np
+from numba import cuda
+from numba.cuda.extending import overload
+
+
+def scaled(x):
+    raise NotImplementedError
+
+
+@overload(scaled)
+def scaled_overload(x):
+    return (lambda x: 2 * x) if sys.argv[1] == "2" else (lambda x: 3 * x)
+
+
+@cuda.jit
+def kernel(x):
+    x[0] = scaled(x[0])
+
+
+x = np.ones(1)
+kernel[1, 1](x)
+print(x[0])
+"""
+
+
+@pytest.mark.slow
+def test_a_changed_overload_is_compiled_again(tmp_path: Path) -> None:
+    script = tmp_path / "overload.py"
+    script.write_text(OVERLOAD)
+    for factor in ("2", "3"):
+        completed = run("-m", "simtbed.numba", script, factor, environment={"SIMTBED_CACHE": str(tmp_path / "cache")})
+        assert completed.stdout == f"{factor}.0\n"
