@@ -33,6 +33,9 @@ ERROR_CODE = ArrayParameter("error_code", I32, 4)
 _FLAGS = re.compile(r"(?<= = )(add|sub|mul|shl|getelementptr)( nuw| nsw| nusw| inbounds)+\b")
 _BUFFERS = "one-shot-bufferize"
 """The package's pass that creates temporary buffers on the device's heap."""
+_FUNCTION = re.compile(r"^(define .*\{\n)(.*?^\}$)", re.MULTILINE | re.DOTALL)
+_LOCAL = re.compile(r"^  %(\d+) = (alloca [^%\n]*)$", re.MULTILINE)
+_RENAMED = re.compile(r"^  %local\.\d+ = alloca [^%\n]*\n", re.MULTILINE)
 _NAN_EXTREMES = re.compile(r"(?<= = )(atomicrmw f)(max|min)imum\b")
 """Atomic operations for which the package generates `fmax` and `fmin` on a GPU."""
 _ELEMENTS = re.compile(rf"^declare ptr.* @{re.escape(ELEMENT)}\..*\)", re.MULTILINE)
@@ -110,9 +113,21 @@ def _specialised(text: str, entry: str, parameters: Sequence[Parameter]) -> str:
     end = text.index("\n}", start)
     values = {str(n): str(own.value) for n, own in enumerate(parameters) if isinstance(own, ConstantParameter)}
     body = re.sub(r"%(\d+)\b", lambda match: values.get(match[1], match[0]), text[start:end])
-    text = _FLAGS.sub(r"\1", text[:start] + body + text[end:])
+    text = _FUNCTION.sub(_with_locals_first, text[:start] + body + text[end:])
+    text = _FLAGS.sub(r"\1", text)
     text = _NAN_EXTREMES.sub(r"\1\2", text)
     return _ELEMENTS.sub(r"\g<0> nounwind willreturn speculatable memory(none)", text)
+
+
+def _with_locals_first(function: re.Match[str]) -> str:
+    """Return a function with its local memory in the first block, where LLVM makes registers of it."""
+    head, body = function[1], function[2]
+    numbers = {number for number, _ in _LOCAL.findall(body)}
+    if not numbers:
+        return function[0]
+    body = re.sub(r"%(\d+)\b", lambda match: f"%local.{match[1]}" if match[1] in numbers else match[0], body)
+    lines = "".join(match[0] for match in _RENAMED.finditer(body))
+    return f"{head}{lines}{_RENAMED.sub('', body)}"
 
 
 def _with_error_code(text: str, entry: str) -> str:

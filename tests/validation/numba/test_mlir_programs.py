@@ -128,6 +128,34 @@ def test_host_programs(tmp_path: Path, text: str, output: str, message: str) -> 
     assert completed.stdout == output and message in completed.stderr
 
 
+NESTED_LOOPS = """
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit
+def totals(x, out):
+    total = 0.0
+    for i in range(x.shape[0]):
+        for j in range(i, x.shape[1]):
+            total += x[i, j]
+    out[cuda.grid(1)] = total
+
+x, out = np.ones((5, 6)), np.zeros(32)
+totals[1, 32](x, out)
+print(out[0])
+"""
+
+
+def test_counters_of_loops_have_no_local_memory(tmp_path: Path) -> None:
+    """The package has its counters of loops in local memory; LLVM makes registers of them."""
+    script = tmp_path / "script.py"
+    script.write_text(NESTED_LOOPS)
+    completed = run("-m", "simtbed", "profile", "--json", script)
+    totals = json.loads(completed.stderr[completed.stderr.index("\n{") :])["totals"]
+    assert completed.stdout == "20.0\n"
+    assert (totals["global_load_requests"], totals["local_loads"], totals["local_stores"]) == (20, 0, 0)
+
+
 KEYS = """
 import numpy as np
 import values
