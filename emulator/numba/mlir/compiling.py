@@ -11,7 +11,7 @@ from numba_cuda_mlir._mlir import ir as mlir
 from numba_cuda_mlir._mlir.dialects import memref
 from numba_cuda_mlir._mlir.passmanager import PassManager
 from numba_cuda_mlir.lowering_utilities import constant, context
-from numba_cuda_mlir.mlir_lowering import ERROR_CODE_GLOBAL_NAME, get_mlir_module_str
+from numba_cuda_mlir.mlir_lowering import ERROR_CODE_GLOBAL_NAME
 
 from ...errors import LaunchError
 from ...language.types import I32
@@ -74,7 +74,6 @@ def _llvm_text(result: Any) -> str:
     """Return the LLVM IR of a compile result after the package's own passes."""
     with context.get_context():
         module = result.metadata["mlir_module"]
-        get_mlir_module_str(result.metadata)  # for `inspect_mlir`
         first, last = optimization.get_base_pipeline().split(_BUFFERS)
         PassManager.parse(f"{first}{_BUFFERS})").run(module.operation)
         _move_buffers(module)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from numba_cuda_mlir import _cext, compiler, descriptor, mlir_compiler, tools
+from numba_cuda_mlir import _cext, compiler, descriptor, mlir_compiler, mlir_lowering, tools
 from numba_cuda_mlir import mlir_optimization as optimization
 from numba_cuda_mlir.caching import CachedCompileResult
 from numba_cuda_mlir.numba_cuda import types as numba_types
@@ -39,8 +39,8 @@ EXCEPTIONS: dict[int, tuple[type[Exception], str]] = {
     5: (ZeroDivisionError, "Division by zero in kernel"),
 }
 """Exceptions of kernels with debug=True by their code, with the texts of the package."""
-_FUNCTION = "simtbed_function"
-"""The key of the Python function in the metadata of a compile result."""
+_FUNCTION, _UNMARKED = "simtbed_function", "simtbed_unmarked"
+"""Keys in the metadata of a compile result: the Python function, and a function that compiles it without marks."""
 
 
 def _no_own_code(facts: KernelFacts) -> None:
@@ -182,7 +182,11 @@ class KernelCache:
             return None
         options = self.dispatcher.targetoptions
         kernel = EmulatedKernel(*stored, argument_types, options)
-        metadata = {"cubin": kernel, "func_name": kernel.compiled.entry, "targetoptions": options}
+
+        def unmarked() -> Any:
+            return self._compiled(argument_types).metadata[_UNMARKED]()
+
+        metadata = {"cubin": kernel, "func_name": kernel.compiled.entry, "targetoptions": options, _UNMARKED: unmarked}
         return CachedCompileResult(typing.signature(numba_types.none, *argument_types), metadata)
 
     def save_overload(self, signature: Any, result: Any) -> None:
@@ -192,14 +196,16 @@ class KernelCache:
             kernel.kernel = new_kernel(kernel.compiled, kernel.kernel.program, self._key(argument_types), _no_own_code)
 
     def _program(self, argument_types: Sequence[Any]) -> ir.Program:
-        """Compile a kernel whose program was removed from the cache."""
-        own = self.dispatcher
-        result = mlir_compiler.compile_mlir(
-            own.py_func, numba_types.none, tuple(argument_types), dict(own.targetoptions)
-        )
+        """Return the program of a kernel, if it was removed from the cache."""
+        result = self._compiled(argument_types)
         optimization.optimize(result)
         kernel: EmulatedKernel = result.metadata["cubin"]
         return kernel.kernel.program
+
+    def _compiled(self, argument_types: Sequence[Any]) -> Any:
+        own = self.dispatcher
+        options = dict(own.targetoptions)
+        return mlir_compiler.compile_mlir(own.py_func, numba_types.none, tuple(argument_types), options)
 
 
 def replace_dispatcher(driver: Driver) -> None:
@@ -209,6 +215,7 @@ def replace_dispatcher(driver: Driver) -> None:
     compiler.CodeLibrary = lambda kernel, name: kernel
     tools.get_cuda_runtime_version = lambda: (13, 0)
     compile_mlir, initialise = mlir_compiler.compile_mlir, descriptor.MLIRDispatcher.__init__
+    text_of = mlir_lowering.get_mlir_module_str
 
     def marked(pyfunc: Any, return_type: Any, args: Any, targetoptions: dict[str, Any]) -> Any:
         if targetoptions.get("link"):
@@ -218,6 +225,7 @@ def replace_dispatcher(driver: Driver) -> None:
             result = compile_mlir(pyfunc, return_type, args, {**targetoptions, "lineinfo": True, "debug": False})
         result.metadata[_FUNCTION] = pyfunc
         result.metadata["targetoptions"] = targetoptions
+        result.metadata[_UNMARKED] = partial(compile_mlir, pyfunc, return_type, args, dict(targetoptions))
         return result
 
     def emulated(result: Any) -> None:
@@ -233,10 +241,16 @@ def replace_dispatcher(driver: Driver) -> None:
             result.metadata["cubin"] = EmulatedKernel(compiled, kernel, result.signature.args, options)
             result.metadata["func_name"] = entry
 
+    def unmarked_text(metadata: dict[str, Any]) -> Any:
+        if "mlir_module_str" not in metadata:
+            metadata["mlir_module_str"] = text_of(metadata[_UNMARKED]().metadata)
+        return metadata["mlir_module_str"]
+
     def initialised(self: Any, *args: Any, **options: Any) -> None:
         initialise(self, *args, **options)
         self._cache = KernelCache(self)
 
     mlir_compiler.compile_mlir, optimization.optimize = marked, emulated
+    mlir_lowering.get_mlir_module_str = unmarked_text
     descriptor.MLIRDispatcher.__init__ = initialised
     descriptor.MLIRDispatcher.enable_caching = lambda self: None  # kernels have entries in the cache of simtbed

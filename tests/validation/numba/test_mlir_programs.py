@@ -174,6 +174,7 @@ compile_mlir = mlir_compiler.compile_mlir
 mlir_compiler.compile_mlir = lambda *args, **options: compiled.append(args) or compile_mlir(*args, **options)
 kernel[1, 1](x)
 print(x[0], bool(compiled))
+assert all("gpu.func" in text and "simtbed" not in text for text in kernel.inspect_mlir().values())
 """
 
 
