@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from ..errors import LaunchError
 from ..language.types import Array, Scalar
-from ..llvmir.parameters import ArrayParameter, ArrayView
+from ..llvmir.parameters import ArrayParameter
 from ..machine.device import Device
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Dim3, Request
@@ -22,9 +24,10 @@ from ..runtime.request import LaunchOptions, unlimited_request
 from ..runtime.result import FaultError, Result
 from ..runtime.specialisation import specialisation_of
 from .kernel import NumbaKernel
-from .memory import Pointer
 from .packages import Package
 
+MAX_VIEWS = 1 << 12
+"""Arrays of NumPy kept for places of the device's memory."""
 MAX_PLANS = 64
 """Requests kept for a kernel: of so many combinations of grid, block and sizes."""
 
@@ -33,15 +36,8 @@ Available = Callable[[int], int]
 _Sizes = tuple[Dim3, Dim3, int, tuple[int, ...]]
 
 
-@dataclass(frozen=True)
-class _ScalarArgument:
-    """A scalar parameter of the program: its source in the values of a launch, and its type."""
-
-    name: str
-    parameter: int
-    divisor: int
-    kind: str
-    type: Any
+_Values = Sequence[Any]
+"""The values of the parameters of the LLVM function in one launch."""
 
 
 class Launcher:
@@ -50,28 +46,22 @@ class Launcher:
     def __init__(self, kernel: NumbaKernel, device: Device, available: Available) -> None:
         self.kernel, self.device, self.available = kernel, device, available
         self.specialisation = specialisation_of(kernel, {}, None, {})
-        facts, types = kernel.facts, self.specialisation.summary.parameters
-        self._arrays = [(name, facts.arrays[name]) for name, type in types.items() if isinstance(type, Array)]
-        self._scalars = [
-            _ScalarArgument(name, source.parameter, source.divisor, source.kind, type.dtype.type)
+        types = self.specialisation.summary.parameters
+        self._arrays = [name for name, type in types.items() if isinstance(type, Array)]
+        self._readers = {
+            name: self._number_reader(name, type.dtype.type) if isinstance(type, Scalar) else self._memory_reader(name)
             for name, type in types.items()
-            if isinstance(type, Scalar)
-            for source in [facts.scalars[name]]
-        ]
-        self._order = list(types)
+        }
         self._plans: dict[_Sizes, Request] = {}
 
-    def launch(self, values: Sequence[Any], grid: Dim3, block: Dim3, shared: int) -> Result:
+    def launch(self, values: _Values, grid: Dim3, block: Dim3, shared: int) -> Result:
         """Launch the kernel. values: one for each parameter of the LLVM function, a Pointer for an array and a number for a scalar;
         then those of the items of structures.
 
         Raises LaunchError, and FaultError for a finding that a GPU does not tolerate.
         """
-        arguments: dict[str, Any] = {name: self._memory(name, view, values) for name, view in self._arrays}
-        counts = tuple(map(len, arguments.values()))
-        for scalar in self._scalars:
-            arguments[scalar.name] = self._number(scalar, values)
-        arguments = {name: arguments[name] for name in self._order}
+        arguments: dict[str, Any] = {name: read(values) for name, read in self._readers.items()}
+        counts = tuple([len(arguments[name]) for name in self._arrays])
         engine, device = overrides("jit", self.device)
         if engine == "cuda" and self.kernel.own_code({}) is None:
             raise LaunchError(
@@ -121,38 +111,62 @@ class Launcher:
         self._plans[sizes] = request
         return request
 
-    def _memory(self, name: str, view: ArrayView, values: Sequence[Any]) -> Buffer:
-        """Return the memory of an array as elements of the program's type."""
+    def _memory_reader(self, name: str) -> Callable[[_Values], Buffer]:
+        """Return a function from values to the memory of an array, as elements of the program's type."""
+        view, facts = self.kernel.facts.arrays[name], self.kernel.facts
+        dtype, phase = view.element.dtype, view.phase
         if view.parameter is None:
-            start, size = view.address, self.available(view.address)
-            if not size:
-                raise LaunchError(f"{name}: the kernel contains the address of an array whose memory was freed")
-        else:
-            pointer, parameter = values[view.parameter], self.kernel.facts.parameters[view.parameter]
-            assert isinstance(pointer, Pointer) and isinstance(parameter, ArrayParameter)
-            start = pointer.low if parameter.offset else pointer.address
-            size = pointer.low + pointer.size - start
-        element = view.element
-        count = (size - view.phase) // element.size
-        if count <= 0:
-            return np.empty(0, element.dtype)
-        memory: Any = (ctypes.c_char * size).from_address(start)
-        return np.frombuffer(memory, element.dtype, count, view.phase)
+            return lambda values: _elements(view.address + phase, self._captured(name, view.address) - phase, dtype)
+        position, parameter = view.parameter, facts.parameters[view.parameter]
+        assert isinstance(parameter, ArrayParameter)
+        first = operator.attrgetter("low" if parameter.offset else "address")
 
-    def _number(self, scalar: _ScalarArgument, values: Sequence[Any]) -> np.generic:
-        value = values[scalar.parameter]
-        if scalar.kind != "value":
-            value = value.address - (value.low if scalar.kind == "offset" else 0)
-        if scalar.divisor != 1:
-            value, rest = divmod(value, scalar.divisor)
+        def read(values: _Values) -> Buffer:
+            pointer, start = values[position], first(values[position])
+            return _elements(start + phase, pointer.low + pointer.size - start - phase, dtype)
+
+        return read
+
+    def _captured(self, name: str, address: int) -> int:
+        """Return the bytes from the address of an array that the kernel contains."""
+        size = self.available(address)
+        if not size:
+            raise LaunchError(f"{name}: the kernel contains the address of an array whose memory was freed")
+        return size
+
+    def _number_reader(self, name: str, type: Callable[[Any], np.generic]) -> Callable[[_Values], np.generic]:
+        """Return a function from values to a scalar argument."""
+        source = self.kernel.facts.scalars[name]
+        position, divisor, kind = source.parameter, source.divisor, source.kind
+        if kind == "value" and divisor == 1:
+            return lambda values: _number(type, values[position])
+
+        def read(values: _Values) -> np.generic:
+            value = values[position]
+            if kind != "value":
+                value = value.address - (value.low if kind == "offset" else 0)
+            value, rest = divmod(value, divisor)
             if rest:
                 raise LaunchError(
-                    f"{self.kernel.__name__}: {scalar.name} is not a multiple of the element's {scalar.divisor} bytes; "
-                    "give a copy of the array"
+                    f"{self.kernel.__name__}: {name} is not a multiple of the element's {divisor} bytes; give a copy of the array"
                 )
-        number: Any
-        try:
-            number = scalar.type(value)
-        except OverflowError:  # a driver copies the low bytes
-            number = np.asarray(value).astype(scalar.type)[()]
-        return cast("np.generic", number)
+            return _number(type, value)
+
+        return read
+
+
+def _number(type: Callable[[Any], np.generic], value: Any) -> np.generic:
+    try:
+        return type(value)
+    except OverflowError:  # a driver copies the low bytes
+        return np.asarray(value).astype(type)[()]  # type: ignore[no-any-return, call-overload]
+
+
+@lru_cache(MAX_VIEWS)
+def _elements(start: int, size: int, dtype: np.dtype[Any]) -> Buffer:
+    """Return memory as an array. size: in bytes; a rest is not part of the array."""
+    count = size // dtype.itemsize
+    if count <= 0:
+        return np.empty(0, dtype)
+    memory: Any = (ctypes.c_char * size).from_address(start)
+    return np.frombuffer(memory, dtype, count)

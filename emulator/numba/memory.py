@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +11,7 @@ from ..errors import LaunchError
 from ..language.types import BOOL, COMPLEX, I64, U8, Scalar, from_dtype
 
 
-@dataclass(frozen=True)
-class Pointer:
+class Pointer(NamedTuple):
     """The memory of an array argument. low: the lowest address of its elements; size: bytes from there to the end of the last."""
 
     address: int
@@ -25,8 +23,12 @@ def pointer_to(address: int, shape: Sequence[int], strides: Sequence[int], items
     """Return the memory of an array with strides in bytes."""
     if 0 in shape:
         return Pointer(address, address, 0)
-    low = sum(min(0, (n - 1) * step) for n, step in zip(shape, strides, strict=True))
-    high = sum(max(0, (n - 1) * step) for n, step in zip(shape, strides, strict=True))
+    low = high = 0
+    for n, step in zip(shape, strides, strict=True):
+        if step > 0:
+            high += (n - 1) * step
+        else:
+            low += (n - 1) * step
     return Pointer(address, address + low, high - low + itemsize)
 
 

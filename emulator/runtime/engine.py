@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from ..errors import Diagnostic
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import Array
 from ..machine.device import Device
 from ..profiler.decisions import Decisions
 from ..profiler.samples import Samples
@@ -175,8 +174,7 @@ class Request:
         """Return the global arrays for an emulator, in host memory; the changed ones are copies, unless they are changed in place."""
         if self.overlapping and not self.in_place.issuperset(changed):
             return copies_of(self.arrays, changed)
-        arrays = [name for name, type in self.specialisation.summary.parameters.items() if isinstance(type, Array)]
-        return {name: self._memory(name, name in changed) for name in arrays}
+        return {name: self._memory(name, name in changed) for name in self.specialisation.summary.arrays}
 
     def _memory(self, name: str, changes: bool) -> Buffer:
         argument, element = np.asarray(self.arguments[name]), self.filled.get(name)
@@ -214,10 +212,7 @@ class Request:
     @property
     def overlapping_arrays(self) -> list[OverlappingArrays]:
         """For checkers, the memory of arrays that overlap another one."""
-        if not (self.overlapping and self.checks):
-            return []
-        arrays = {name: value for name, value in self.arguments.items() if isinstance(value, np.ndarray)}
-        return overlapping_arrays(arrays)
+        return overlapping_arrays(self.arrays) if self.overlapping and self.checks else []
 
     @cached_property
     def prepared(self) -> PreparedProgram:

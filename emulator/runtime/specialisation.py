@@ -57,6 +57,11 @@ class ProgramSummary:
     waits: bool
     counters: Counters
 
+    @cached_property
+    def arrays(self) -> tuple[str, ...]:
+        """Names of the global arrays."""
+        return tuple(name for name, type in self.parameters.items() if isinstance(type, Array))
+
     @staticmethod
     def from_program(program: ir.Program) -> ProgramSummary:
         from ..ir.nodes import While

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ... import disk_cache
 from ...errors import Diagnostic, LaunchError
 from ...language.intrinsics import WARP_SIZE
-from ...language.types import BOOL, HALVES, Array, Scalar
+from ...language.types import BOOL, HALVES, Array, Scalar, Value
 from ...llvm.c_types import C_TYPES
 from ...llvm.compiler import OPTIMISED, QUICK, Library, Target, compiled, load_compiled
 from ...runtime.arrays import Buffer
@@ -139,10 +139,9 @@ class _CompiledKernel:
         return prepare(self.specialisation.program, frozenset(self.options.checks), self.options.decisions)
 
     @cached_property
-    def arrays(self) -> tuple[str, ...]:
-        """Names of the global arrays."""
-        parameters = self.specialisation.summary.parameters
-        return tuple(name for name, type in parameters.items() if isinstance(type, Array))
+    def converters(self) -> list[tuple[str, Callable[[Any], Any] | None]]:
+        """The parameters by name: a function from a number to a value for ctypes, or None for an array."""
+        return [(name, _converter(type)) for name, type in self.specialisation.summary.parameters.items()]
 
     @cached_property
     def function(self) -> Callable[..., int]:
@@ -268,7 +267,7 @@ def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Pr
 def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel, prints: Prints) -> Outcome | None:
     summary = request.specialisation.summary
     buffers = request.memory(summary.changed)
-    launch_values = _arguments(summary, request, buffers)
+    launch_values = _arguments(program, request, buffers)
     blocks, function = prod(request.grid), program.function
     traced = TraceBuffers(request.trace)
     recorder = None
@@ -390,19 +389,25 @@ def _argument_types(summary: ProgramSummary) -> list[Any]:
     return types
 
 
-def _arguments(summary: ProgramSummary, request: Request, buffers: dict[str, Buffer]) -> list[Any]:
+def _converter(type: Value | Array) -> Callable[[Any], Any] | None:
+    """Return a function from a number of a parameter's type to a value for ctypes; None for an array."""
+    if isinstance(type, Array):
+        return None
+    assert isinstance(type, Scalar)
+    if type in HALVES:
+        return lambda number: int(number.view(np.uint16))
+    return int if type is BOOL else np.generic.item
+
+
+def _arguments(program: _CompiledKernel, request: Request, buffers: dict[str, Buffer]) -> list[Any]:
     """Return the values of the kernel's parameters."""
     values: list[Any] = []
-    for name, type in summary.parameters.items():
-        if isinstance(type, Array):
-            values += [buffers[name].ctypes.data, len(buffers[name])]
+    for name, convert in program.converters:
+        if convert is None:
+            buffer = buffers[name]
+            values += (buffer.ctypes.data, len(buffer))
         else:
-            assert isinstance(type, Scalar)
-            number = request.arguments[name]
-            assert isinstance(number, np.generic)
-            values.append(
-                int(number.view(np.uint16)) if type in HALVES else int(number) if type is BOOL else number.item()
-            )
+            values.append(convert(request.arguments[name]))
     return values
 
 
