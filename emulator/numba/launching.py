@@ -164,7 +164,7 @@ def _number(type: Callable[[Any], np.generic], value: Any) -> np.generic:
 
 @lru_cache(MAX_VIEWS)
 def _elements(start: int, size: int, dtype: np.dtype[Any]) -> Buffer:
-    """Return memory as an array. size: in bytes; a rest is not part of the array."""
+    """Return memory as an array. size: in bytes, of which a rest is unused."""
     count = size // dtype.itemsize
     if count <= 0:
         return np.empty(0, dtype)
