@@ -30,6 +30,19 @@ _RESULTS = ("target_context", "fndesc", "environment", "call_helper", "library",
 """Attributes of a kernel that are those of Numba's compile result."""
 
 
+class _KernelLibrary:
+    """Numba's library of a kernel. Attributes other than the function on the device compile it."""
+
+    def __init__(self, kernel: EmulatedKernel) -> None:
+        self._kernel = kernel
+
+    def get_cufunc(self) -> Any:
+        return self._kernel.launcher.function(NUMBA_CUDA, self._kernel.entry_name)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._kernel._result.library, name)
+
+
 class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     """A kernel for its argument types, under Numba's dispatcher."""
 
@@ -65,7 +78,7 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
         if "DUMP_ASSEMBLY" in (dumps := requested_dumps()):
             self.library.get_asm_str()
         elif dumps:
-            assert self.library  # compiles and prints
+            assert self._result  # compiles and prints
 
     @cached_property
     def launcher(self) -> Launcher:
@@ -122,14 +135,13 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
         library._entry_name = function.name
         dispatcher.kernel_fixup(function, self.debug)
         nvvm.set_launch_bounds(function, self.launch_bounds)
-        library.get_cufunc = lambda: self.launcher.function(NUMBA_CUDA, self.entry_name)
         return result
 
     def __getattr__(self, name: str) -> Any:
         own = name.removeprefix("_").replace("codelibrary", "library")
         if own not in _RESULTS:
             raise AttributeError(f"a kernel of the emulator has no {name}", name=name, obj=self)
-        return getattr(self._result, own)
+        return _KernelLibrary(self) if own == "library" else getattr(self._result, own)
 
 
 def replace_kernels(driver: Driver) -> None:

@@ -49,3 +49,12 @@ def separate_overloads() -> None:
         self.__dict__["overloads"] = value
 
     CUDADispatcher.overloads = property(overloads, set_overloads)
+    call_template = CUDADispatcher.get_call_template
+
+    def get_call_template(self: Any, args: Any, kws: Any) -> Any:
+        if MODE.plain and not self._can_compile:  # its signatures are given
+            for types, result in self.__dict__["overloads"].items():
+                self.compile_device(types, result.signature.return_type)
+        return call_template(self, args, kws)
+
+    CUDADispatcher.get_call_template = get_call_template

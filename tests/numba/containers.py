@@ -12,9 +12,14 @@ def double(x, i):
     return 2 * x[i]
 
 
+@cuda.jit("f8(f8)", device=True)
+def half(x):
+    return x / 2
+
+
 @cuda.jit
 def twice(x):
-    x[0] = double(x, 0)
+    x[0] = half(double(x, 0)) * 2
 
 
 @cuda.jit
