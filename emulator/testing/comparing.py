@@ -74,10 +74,8 @@ def order_remarks(
 ) -> list[Diagnostic]:
     """Return a remark for each array that depends on the order of threads and differs, at the cause of the dependence.
 
-    An array of `any_order` has none, and there is none with a tolerance: they state the comparison.
+    An array of `any_order` has none: it states the comparison.
     """
-    if comparison.tolerance != Tolerance():
-        return []
     remarks = []
     for array, span in request.prepared.order_dependent.items():
         if array not in actual or array in comparison.any_order:

@@ -22,12 +22,30 @@ def native_findings(request: Request, portable: Answer, engine: EngineName) -> l
     portable: the arrays of the launch with portable mathematics. A finding is at the first statement that writes the array.
     Arrays that depend on the order of threads are not compared.
     """
-    rounded = request.prepared.rounded
-    names = [name for name in portable if name in rounded and name not in request.prepared.order_dependent]
-    if request.maths == "native" or request.specialisation.own_code is not None or not names:
+    if request.maths == "native" or request.specialisation.own_code is not None or not _rounded(request, portable):
         return []
-    native = request.shaped(engine_named(engine).run(replace(request, maths="native")).buffers)
-    findings = (_finding(request, name, native[name], portable[name], rounded[name].bound) for name in names)
+    return _findings(
+        request, request.shaped(engine_named(engine).run(replace(request, maths="native")).buffers), portable
+    )
+
+
+def own_code_findings(request: Request, actual: Answer, expected: Answer) -> list[Diagnostic]:
+    """Return such findings for the answer of a kernel's own code, which calls CUDA's functions; none for a printed kernel."""
+    return [] if request.specialisation.own_code is None else _findings(request, actual, expected)
+
+
+def _rounded(request: Request, answer: Answer) -> list[str]:
+    """Return the arrays that contain results of functions and do not depend on the order of threads."""
+    prepared = request.prepared
+    return [name for name in answer if name in prepared.rounded and name not in prepared.order_dependent]
+
+
+def _findings(request: Request, native: Answer, portable: Answer) -> list[Diagnostic]:
+    rounded = request.prepared.rounded
+    findings = (
+        _finding(request, name, native[name], portable[name], rounded[name].bound)
+        for name in _rounded(request, portable)
+    )
     return [finding for finding in findings if finding is not None]
 
 
@@ -52,7 +70,8 @@ def _finding(request: Request, array: str, native: Values, portable: Values, bou
     beyond = int((~bound.agree(native, portable)).sum())
     stated = f"the bound is {_text(bound)}"
     if beyond:
-        return Diagnostic("disagreement", message, span, (f"{stated}; elements beyond it: {beyond:,}",), count)
+        advice = f"{stated}; elements beyond it: {beyond:,}"
+        return Diagnostic("disagreement", message, span, (advice,), count, array=array)
     return Diagnostic("native", message, span, (stated,), count, array=array)
 
 

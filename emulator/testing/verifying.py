@@ -22,7 +22,7 @@ from ..runtime.tolerance import Tolerance
 from ..tracebacks import without_own_frames
 from .comparing import Answer, Comparison, disagreement, order_remarks
 from .filling import find_unwritten, quiet
-from .native_maths import native_findings
+from .native_maths import native_findings, own_code_findings
 
 ORDERS = 2
 """Further orders of blocks and warps of a checked launch."""
@@ -99,7 +99,8 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
         actual, names = results[engine].buffers, (engine, first)
         remarks: list[Diagnostic] = []
         if not (row_of(engine).emulates and row_of(first).emulates):
-            remarks = order_remarks(result.request, actual, result.buffers, names, comparison)
+            remarks = _gpu_findings(result.request, actual, result.buffers, names, comparison)
+            _raise_disagreement(remarks)
         compared = {name: values for name, values in result.buffers.items() if name not in _arrays(remarks)}
         _agree(result.request, actual, compared, names, comparison)
         result.remarks += remarks
@@ -111,10 +112,26 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
 
 def _add_native_findings(result: Result, actual: Answer, engine: EngineName) -> None:
     __tracebackhide__ = True
-    for finding in native_findings(quiet(result.request), actual, engine):
+    findings = native_findings(quiet(result.request), actual, engine)
+    _raise_disagreement(findings)
+    result.remarks += findings
+
+
+def _raise_disagreement(findings: Sequence[Diagnostic]) -> None:
+    __tracebackhide__ = True
+    for finding in findings:
         if finding.kind == "disagreement":
             raise Disagreement(render(finding))
-        result.remarks.append(finding)
+
+
+def _gpu_findings(
+    request: Request, actual: Answer, expected: Answer, names: tuple[str, str], comparison: Comparison
+) -> list[Diagnostic]:
+    """Return a finding for each array that differs and is not compared to the bit: it depends on the order of threads, or a
+    kernel's own code computed it with CUDA's functions. With a tolerance there is none: it states the comparison."""
+    if comparison.tolerance != Tolerance():
+        return []
+    return order_remarks(request, actual, expected, names, comparison) + own_code_findings(request, actual, expected)
 
 
 def _launched(kernel: AnyKernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
@@ -171,7 +188,7 @@ def compare_engines(
     for engine in engines:
         answer = request.shaped(engine_named(engine).run(request).buffers)
         names = (engine, "jit")
-        remarks = [] if row_of(engine).emulates else order_remarks(request, answer, actual, names, comparison)
+        remarks = [] if row_of(engine).emulates else _gpu_findings(request, answer, actual, names, comparison)
         compared = {name: values for name, values in answer.items() if name not in _arrays(remarks)}
         wrong = disagreement(request, compared, actual, names, comparison)
         findings += remarks if wrong is None else [wrong, *remarks]

@@ -14,7 +14,9 @@ from simtbed.profiler.run import merge_findings
 from simtbed.runtime.engine import Outcome, Request
 from simtbed.runtime.registry import engine_named
 from simtbed.runtime.request import prepare_request
+from simtbed.runtime.tolerance import Tolerance
 from simtbed.testing import Disagreement, native_maths, verify, verifying
+from simtbed.testing.comparing import Comparison
 
 
 @st.kernel
@@ -160,3 +162,45 @@ def test_verify(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu.units = 3
     with pytest.raises(Disagreement, match="the bound is 2 ulp"):
         verify(exponential, grid=1, block=32, args=args, engines=("jit", "cuda"))
+
+
+OWN = """
+__global__ void own(const float *x, float *direct, float *later, int *exact) {
+    int i = threadIdx.x;
+    direct[i] = expf(x[i]);
+    later[i] = expf(x[i]) - 1.0f;
+    exact[i] = i;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("array", "units", "kinds"),
+    [
+        ("direct", 2, ["native"]),
+        ("direct", 3, ["disagreement"]),
+        ("later", 1000, ["native"]),
+        ("exact", 1, ["disagreement"]),
+    ],
+)
+def test_own_code_calls_cudas_functions(
+    array: str, units: int, kinds: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("clang")
+
+    class OwnCode:
+        name = "cuda"
+
+        def run(self, request: Request) -> Outcome:
+            outcome = engine_named("jit").run(request)
+            outcome.buffers[array].view(np.int32)[5] += units
+            return outcome
+
+    monkeypatch.setattr(verifying, "engine_named", lambda name: OwnCode())
+    args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), **zeros("direct", "later"), "exact": st.zeros(32, i32)}
+    request = prepare_request(st.cuda_source(OWN)["own"], grid=1, block=32, args=args, counters=False)
+    expected = request.shaped(engine_named("jit").run(request).buffers)
+    found = verifying.compare_engines(request, expected, ["cuda"], Comparison())
+    assert [finding.kind for finding in found] == kinds
+    tolerant = Comparison(Tolerance(ulp=units))
+    assert not verifying.compare_engines(request, expected, ["cuda"], tolerant) or array == "exact"
