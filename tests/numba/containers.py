@@ -1,5 +1,7 @@
 """Kernels of Numba-CUDA with iterators, reshaped arrays, tuples of arrays, prints and conversions, compared with Python."""
 
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 import numpy as np
 from numba import cuda, types
 from numba.cuda.misc.special import literal_unroll
