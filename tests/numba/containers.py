@@ -6,7 +6,7 @@ import numpy as np
 from numba import cuda, types
 from numba.cuda.misc.special import literal_unroll
 
-TABLES = (np.float64([1, 2]), np.float64([3, 4, 5]), np.float64([[1, 2], [3, 4]]))
+TABLES = (np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0]), np.array([[1.0, 2.0], [3.0, 4.0]]))
 
 
 @cuda.jit
@@ -65,9 +65,9 @@ def main() -> None:
     iterate[1, 1](x, y, out)
     assert out.tolist() == [*(i + a * b for i, (a, b) in enumerate(zip(x, y, strict=True))), 6, 15]
 
-    x = np.ones(1)
-    twice[1, 1](x)
-    assert x[0] == 2
+    number = np.ones(1)
+    twice[1, 1](number)
+    assert number[0] == 2
     assert not any("simtbed" in text for text in twice.inspect_llvm().values())
 
     sums = np.zeros(3)
