@@ -53,7 +53,7 @@ def translated(result: Any, function: Any, entry: str) -> tuple[CompiledKernel, 
     for name, type in zip(code.co_varnames, result.signature.args, strict=False):
         for own, flat in flat_types(name, type):
             parameters += parameters_of(own, flat)
-    text = optimised([_specialised(_llvm_text(result), entry, parameters)], entry)
+    text = optimised([_specialised(_llvm_text(result, function.__name__), entry, parameters)], entry)
     if text.count(f"@{ERROR_CODE_GLOBAL_NAME}") > 1:
         text = _with_error_code(text, entry)
         parameters.append(ERROR_CODE)
@@ -70,13 +70,13 @@ def translated(result: Any, function: Any, entry: str) -> tuple[CompiledKernel, 
     return CompiledKernel(facts, entry, {}, False), translation.program
 
 
-def _llvm_text(result: Any) -> str:
+def _llvm_text(result: Any, name: str) -> str:
     """Return the LLVM IR of a compile result after the package's own passes."""
     with context.get_context():
         module = result.metadata["mlir_module"]
         first, last = optimization.get_base_pipeline().split(_BUFFERS)
         PassManager.parse(f"{first}{_BUFFERS})").run(module.operation)
-        _move_buffers(module)
+        _move_buffers(module, name)
         PassManager.parse(f"builtin.module({last.lstrip(', ')}").run(module.operation)
         result.metadata["mlir_module_optimized"] = str(module)
         optimization.run_pre_codegen_patterns(module)
@@ -87,7 +87,7 @@ def _llvm_text(result: Any) -> str:
         return text
 
 
-def _move_buffers(module: Any) -> None:
+def _move_buffers(module: Any, name: str) -> None:
     """Move temporary numbers from the heap into local memory. They are 0: reductions start from a new buffer of the heap.
 
     Raises LaunchError for temporary arrays.
@@ -95,7 +95,7 @@ def _move_buffers(module: Any) -> None:
     for buffer in optimization.find_ops(module, lambda operation: operation.name == "memref.alloc"):
         type = mlir.MemRefType(buffer.results[0].type)
         if type.rank or not isinstance(type.element_type, mlir.IntegerType | mlir.FloatType):
-            raise LaunchError(f"temporary arrays on the heap of the device are not supported: {type}")
+            raise LaunchError(f"{name}: temporary arrays on the heap of the device are not supported: {type}")
         with mlir.InsertionPoint(buffer), buffer.location:
             local = memref.alloca(type, [], [])
             memref.store(constant(0, type.element_type), local, [])

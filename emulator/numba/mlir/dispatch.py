@@ -195,6 +195,9 @@ class KernelCache:
         if isinstance(kernel, EmulatedKernel) and tuple(result.signature.args) == tuple(argument_types):
             kernel.kernel = new_kernel(kernel.compiled, kernel.kernel.program, self._key(argument_types), _no_own_code)
 
+    def flush(self) -> None:
+        """Keep all entries: the key of a changed function is another one."""
+
     def _program(self, argument_types: Sequence[Any]) -> ir.Program:
         """Return the program of a kernel, if it was removed from the cache."""
         result = self._compiled(argument_types)
@@ -215,11 +218,12 @@ def replace_dispatcher(driver: Driver) -> None:
     compiler.CodeLibrary = lambda kernel, name: kernel
     tools.get_cuda_runtime_version = lambda: (13, 0)
     compile_mlir, initialise = mlir_compiler.compile_mlir, descriptor.MLIRDispatcher.__init__
-    text_of = mlir_lowering.get_mlir_module_str
+    text_of, initialise_target = mlir_lowering.get_mlir_module_str, descriptor.mlir_target.ensure_initialized
 
     def marked(pyfunc: Any, return_type: Any, args: Any, targetoptions: dict[str, Any]) -> Any:
         if targetoptions.get("link"):
             raise LaunchError(f"{pyfunc.__name__}: link=: sources and objects of CUDA C++ need NVIDIA's linker")
+        initialise_target()
         with active_marks(NUMBA_CUDA_MLIR, bool(targetoptions.get("debug"))), UNNAMED_FUNCTIONS.recorded(pyfunc):
             # Debugging information of variables stores pointers.
             result = compile_mlir(pyfunc, return_type, args, {**targetoptions, "lineinfo": True, "debug": False})
@@ -235,7 +239,8 @@ def replace_dispatcher(driver: Driver) -> None:
                 f"{function.__name__}: PTX and LTO-IR need NVIDIA's compiler, which the emulator does not have"
             )
         if not options.get("device"):
-            entry = tools.generate_mangled_name(result.fndesc.qualname, result.fndesc.argtypes)
+            present = [type for type in result.fndesc.argtypes if not mlir_lowering._is_omitted_arg(type)]
+            entry = tools.generate_mangled_name(result.fndesc.qualname, present)
             compiled, program = translated(result, function, entry)
             kernel = new_kernel(compiled, program, None, _no_own_code)
             result.metadata["cubin"] = EmulatedKernel(compiled, kernel, result.signature.args, options)
@@ -252,5 +257,6 @@ def replace_dispatcher(driver: Driver) -> None:
 
     mlir_compiler.compile_mlir, optimization.optimize = marked, emulated
     mlir_lowering.get_mlir_module_str = unmarked_text
+    descriptor.mlir_target.ensure_initialized = lambda: None  # a kernel on disk needs no functions of the compiler
     descriptor.MLIRDispatcher.__init__ = initialised
     descriptor.MLIRDispatcher.enable_caching = lambda self: None  # kernels have entries in the cache of simtbed
