@@ -16,6 +16,7 @@ from ..driver.core import require_threads
 from ..driver.functions import Driver
 from ..errors import LaunchError
 from ..runtime.result import FaultError
+from ..tracebacks import without_own_frames
 from .arguments import ValueReader
 from .compiling import recording, requested_dumps
 from .launching import Launcher
@@ -149,6 +150,8 @@ def replace_kernels(driver: Driver) -> None:
     EmulatedKernel.driver = driver
     dispatcher._Kernel = EmulatedKernel
     dispatcher.CUDADispatcher.enable_caching = lambda self: None  # kernels have entries in the cache of simtbed
+    configured = dispatcher._LaunchConfiguration
+    configured.__call__ = without_own_frames(configured.__call__)
     compile_cuda = dispatcher.compile_cuda
 
     def marked(function: Any, *args: Any, **options: Any) -> Any:

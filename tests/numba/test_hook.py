@@ -56,6 +56,7 @@ def test_a_program_its_child_process_and_its_mistake(tmp_path: Path) -> None:
     start = next(n for n, line in enumerate(finding) if "out of bounds" in line)
     assert "program.py:12:5: global read out of bounds: x[8], but x has 8 elements" in finding[start]
     assert finding[start + 2].strip(" |") == "^^^^"
+    assert "dispatcher.py" not in completed.stderr  # the traceback ends at the launch
 
 
 LIBRARY = """
