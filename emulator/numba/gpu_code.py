@@ -6,14 +6,12 @@ Products and sums are not contracted, as on the emulators: the results have the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cuda.pathfinder import load_nvidia_dynamic_lib
-from llvmlite import ir as llvm
 from numba.cuda import types
 from numba.cuda.compiler import compile_cuda, kernel_fixup
 from numba.cuda.cudadrv import nvvm
@@ -22,15 +20,13 @@ from ..errors import LaunchError, UnavailableError
 from ..llvmir.parameters import ArrayParameter, ConstantParameter, ScalarParameter
 from ..own_code import OwnArgument, PtxText
 from .kernel import KernelFacts
+from .plain import plain_compilation
 
 SYMBOL = "numba_kernel"
 """The symbol of every kernel in its PTX. Numba's contains the number of compilations of the process."""
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 """CUDA's mathematical functions in the folder of a toolkit."""
 _POINTER = 8
-_ELEMENT = "simtbed.element."
-_MARKED = re.compile(r'@"[^"]*simtbed[^"]*"')
-"""A symbol of a device function that was compiled for the emulator. NVVM accepts no dots in symbols."""
 _OF_THE_DRIVER = {"vprintf", "malloc", "free", "__assertfail"}
 """External functions of PTX that the driver has."""
 _EXTERNAL = re.compile(r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?(\w+)")
@@ -89,12 +85,12 @@ class KernelPtx:
             )
         number = arch.removeprefix("sm_")
         options = {**self.options, "cc": (int(number[:-1]), int(number[-1])), "debug": False}
-        result = compile_cuda(self.function, types.void, self.argument_types, **options)
-        entry = result.library.get_function(result.fndesc.llvm_func_name)
+        with plain_compilation():
+            result = compile_cuda(self.function, types.void, self.argument_types, **options)
+        library = result.library
+        entry = library.get_function(result.fndesc.llvm_func_name)
         kernel_fixup(entry, False)
-        with _defined_element_functions(result.library.modules):
-            texts = [_MARKED.sub(_identifier, text) for text in result.library.llvm_strs]
-        text = _compiled(texts, f"compute_{number}", bool(options["fastmath"])).replace(entry.name, SYMBOL)
+        text = _compiled(library.llvm_strs, f"compute_{number}", bool(options["fastmath"])).replace(entry.name, SYMBOL)
         if missing := [symbol for symbol in _EXTERNAL.findall(text) if symbol not in _OF_THE_DRIVER]:
             raise LaunchError(
                 f"{name}: {missing[0]} needs NVIDIA's linker: run the program on a GPU without SIMTBED_NUMBA"
@@ -131,26 +127,3 @@ def _compiled(texts: Sequence[str], arch: str, fast: bool) -> str:
     unit.verify()
     unit.lazy_add_module(functions)
     return bytes(unit.compile()).decode().rstrip("\0")
-
-
-def _identifier(symbol: re.Match[str]) -> str:
-    return symbol[0].replace(".", "_")
-
-
-@contextmanager
-def _defined_element_functions(modules: Iterable[Any]) -> Iterator[None]:
-    """Define the opaque functions of device functions that were compiled for the emulator (`hooks`)."""
-    functions = [f for module in modules for f in module.functions if f.is_declaration and f.name.startswith(_ELEMENT)]
-    byte = llvm.IntType(8).as_pointer()
-    attributes = [function.attributes for function in functions]
-    for function in functions:
-        size = int(function.name.split(".")[3])
-        base, flat = function.args[:2]
-        builder = llvm.IRBuilder(function.append_basic_block())
-        address = builder.gep(builder.bitcast(base, byte), [builder.mul(flat, flat.type(size))])
-        builder.ret(builder.bitcast(address, function.ftype.return_type))
-        function.linkage, function.attributes = "linkonce_odr", llvm.FunctionAttributes()
-    yield
-    for function, before in zip(functions, attributes, strict=True):
-        function.blocks.clear()
-        function.linkage, function.attributes = "", before

@@ -81,7 +81,7 @@ def test_ptx():
     compiled = binary(request, "sm_90")
     assert compiled.interface.kernel == SYMBOL and compiled.built.resources.registers > 8
     assert compiled.built.resources.shared_bytes == 32 * 8
-    assert (launch() == before).all()  # the device function is unchanged
+    assert (launch() == before).all()
 
 
 def test_refusals():
