@@ -285,18 +285,14 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
         ".host_call": HOST_CALL(_host_calls(program, prints, recorder, traced, raised)),
     }
     traces = {id(worker): traced.new() for worker in workers}
+    of_workers: dict[int, tuple[Any, ...]] = {}
 
     def run(worker: Worker, first: int, last: int) -> bool:
-        of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
-        values = {
-            **common,
-            **worker.addresses,
-            **of_blocks,
-            ".trace": traces[id(worker)],
-            ".first": first,
-            ".last": last,
-        }
-        whole = not function(*launch_values, *select_arguments(values))
+        if id(worker) not in of_workers:
+            of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
+            own = {**worker.addresses, **of_blocks, ".trace": traces[id(worker)]}
+            of_workers[id(worker)] = select_arguments({**common, **own})
+        whole = not function(*launch_values, first, last, *of_workers[id(worker)])
         if raised:
             raise raised[0]
         return whole

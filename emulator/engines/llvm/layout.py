@@ -62,8 +62,8 @@ ARGUMENTS = (
     Argument(".host_call", "ptr", HOST_CALL),
 )
 
-select_arguments = itemgetter(*(argument.name for argument in ARGUMENTS))
-"""Returns the values of ARGUMENTS from a mapping by name."""
+select_arguments = itemgetter(*(argument.name for argument in ARGUMENTS[2:]))
+"""Returns the values of ARGUMENTS behind `.first` and `.last` from a mapping by name."""
 
 SIZES = np.dtype(
     [(name, np.int64) for name in ("counts", "faults", "samples", "notes", "shared", "local", "workspace", "frame")]

@@ -18,6 +18,8 @@ from .layout import SIZES, Buffers
 
 SHORTEST, LONGEST = 0.0002, 0.01
 """Target processor time of a range of blocks in seconds: long compared with its start, short for an interactive user."""
+MEASURABLE = 0.0001
+"""Processor time of a range in seconds that predicts the rest: long compared with the call of the code, 20 us."""
 WORTH_THREADS = 0.0005
 """Processor time of the rest in seconds for which other threads are started: the start of one takes 0.1 ms."""
 MAX_REUSED = 1 << 18
@@ -122,11 +124,12 @@ def distribute(
                 failed.append(claimed)
                 with lock:
                     left = range(0)
-            block = max(time.thread_time() - start, 1e-9) / len(claimed)  # some systems count in steps of 16 ms
-            even = len(left) / (2 * len(workers))
-            size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
-            if worker is workers[0]:
+            used = max(time.thread_time() - start, 1e-9)  # some systems count in steps of 16 ms
+            block = used / len(claimed)
+            if worker is workers[0] and used >= MEASURABLE:
                 start_others(block * len(left))
+            even = 0 if waiting else len(left) / (2 * len(workers))
+            size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
     def in_thread(worker: Worker) -> None:
         nonlocal left
