@@ -260,3 +260,12 @@ def replace_dispatcher(driver: Driver) -> None:
     descriptor.mlir_target.ensure_initialized = lambda: None  # a kernel on disk needs no functions of the compiler
     descriptor.MLIRDispatcher.__init__ = initialised
     descriptor.MLIRDispatcher.enable_caching = lambda self: None  # kernels have entries in the cache of simtbed
+    for name in ("inspect_asm", "inspect_llvm", "inspect_lto_ptx", "inspect_ptx", "inspect_sass"):
+        setattr(descriptor.MLIRDispatcher, name, _refused(name))
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def inspect(self: Any, *signature: Any) -> Any:
+        raise LaunchError(f"{self.py_func.__name__}: {name} needs NVIDIA's compiler, which the emulator does not have")
+
+    return inspect

@@ -93,6 +93,16 @@ def linked(x):
 
 linked[1, 1](np.zeros(1))
 """
+INSPECTED = """
+import numpy as np
+from numba_cuda_mlir import cuda
+
+@cuda.jit("void(float64[:])")
+def kernel(x):
+    x[0] = 1
+
+kernel.inspect_asm()
+"""
 BOTH = """
 import numpy as np
 import numba.cuda
@@ -118,6 +128,7 @@ print(x.tolist())
         (LAYOUTS, "True\n", ""),
         (BOTH, "[4.0, 4.0, 4.0, 4.0]\n", ""),
         (TWO_DIMENSIONS, "", "script.py:8:14: global read out of bounds: a[0, 4], but a has 4 columns"),
+        (INSPECTED, "", "kernel: inspect_asm needs NVIDIA's compiler"),
         (REFUSED, "", "linked: link=: sources and objects of CUDA C++ need NVIDIA's linker"),
     ],
 )
