@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from numba_cuda_mlir import types
+from numba_cuda_mlir.numba_cuda.core.errors import NumbaNotImplementedError
 from numba_cuda_mlir.numba_cuda.cudadrv.devicearray import auto_device
 from numba_cuda_mlir.numba_cuda.np.numpy_support import as_dtype
 
 from ...errors import LaunchError
 from ...ir import names
-from ...language.types import I64
+from ...language.types import I64, Scalar
 from ...llvmir.parameters import (
     ArrayParameter,
     ConstantParameter,
@@ -24,6 +25,9 @@ from ...llvmir.parameters import (
     UnusedPointer,
 )
 from ..memory import Pointer, element_type, pointer_to, scalar_type
+
+_OPAQUE = (types.Record, types.CharSeq, types.UnicodeCharSeq)
+"""Types of elements that the package accesses as bytes."""
 
 
 def flat_types(name: str, type: Any) -> Iterator[tuple[str, Any]]:
@@ -51,8 +55,7 @@ def parameters_of(name: str, type: Any) -> list[Parameter]:
         case types.Number() | types.Boolean():
             return [ScalarParameter(name, scalar_type(as_dtype(type)))]
         case types.CPointer():
-            dtype = as_dtype(type.dtype)
-            return [ArrayParameter(name, element_type(dtype), dtype.itemsize)]
+            return [ArrayParameter(name, *_element(type.dtype))]
     raise LaunchError(f"{name}: an argument of Numba's type {type} is not supported")
 
 
@@ -61,12 +64,23 @@ def _array(name: str, type: Any) -> list[Parameter]:
 
     The package launches one kernel for all layouts: strides are known at the launch.
     """
-    dtype, axes = as_dtype(type.dtype), range(type.ndim)
+    (element, size), axes = _element(type.dtype), range(type.ndim)
     return [
-        UnusedPointer(), ArrayParameter(name, element_type(dtype), dtype.itemsize, offset=True),
+        UnusedPointer(), ArrayParameter(name, element, size, offset=True),
         ConstantParameter(0, I64), *(ScalarParameter(names.extent(name, axis), I64) for axis in axes),
         *(ScalarParameter(names.stride(name, axis), I64) for axis in axes),
     ]  # fmt: skip
+
+
+def _element(type: Any) -> tuple[Scalar | None, int]:
+    """Return the type of elements in the program and their bytes; None for elements that NumPy does not have."""
+    try:
+        dtype = as_dtype(type)
+    except NumbaNotImplementedError:
+        if not hasattr(type, "bitwidth"):
+            raise LaunchError(f"an array of Numba's type {type} is not supported") from None
+        return None, -(-type.bitwidth // 8)
+    return element_type(dtype), dtype.itemsize
 
 
 class ValueReader:
@@ -85,7 +99,7 @@ class ValueReader:
         """Append the values of one of `flat_types`."""
         match type:
             case types.Array():
-                self._read_array(value, as_dtype(type.dtype).kind in "VSU")
+                self._read_array(value, isinstance(type.dtype, _OPAQUE))
             case types.Record():
                 record, is_copy = auto_device(value)
                 address = int(record.device_ctypes_pointer.value)

@@ -103,6 +103,17 @@ def kernel(x):
 
 kernel.inspect_asm()
 """
+SMALL_FLOATS = """
+from numba_cuda_mlir import cuda, types
+
+@cuda.jit(types.void(types.f8E5M2[:], types.bf16[:], types.float32[:]))
+def copy(x, y, z):
+    i = cuda.grid(1)
+    x[i] = x[i + 1]
+    z[i] = types.float32(y[i])
+
+print(len(copy.overloads))
+"""
 BOTH = """
 import numpy as np
 import numba.cuda
@@ -126,6 +137,7 @@ print(x.tolist())
     [
         (RAISING, "Invalid value in kernel\n", ""),
         (LAYOUTS, "True\n", ""),
+        (SMALL_FLOATS, "1\n", ""),
         (BOTH, "[4.0, 4.0, 4.0, 4.0]\n", ""),
         (TWO_DIMENSIONS, "", "script.py:8:14: global read out of bounds: a[0, 4], but a has 4 columns"),
         (INSPECTED, "", "kernel: inspect_asm needs NVIDIA's compiler"),
