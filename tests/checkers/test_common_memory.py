@@ -10,7 +10,7 @@ import pytest
 import simtbed as st
 from hypothesis import given
 from hypothesis import strategies as some
-from simtbed import Global, i32, i64
+from simtbed import Const, Global, i32, i64
 from simtbed.runtime.common_memory import overlapping_arrays
 
 ENGINES = ["jit", "numpy", "python"]
@@ -72,6 +72,32 @@ def test_a_checked_plan_serves_launches_with_other_overlaps(engine: Any) -> None
         args = {"x": memory[:8], "y": memory[first:][:8]}
         counts.append(len(st.launch(narrow, args=args, engine=engine, **options).faults))
     assert counts == [0, 1, 0, 1, 0]
+
+
+@st.kernel
+def exchange(x: Global[i32], y: Global[i32], GRID: Const) -> None:
+    tile = st.shared(i32, 32)
+    t = st.thread.x
+    tile[t] = t
+    st.sync()
+    x[st.block.x * 32 + t] = tile[31 - t]
+    if GRID:
+        st.grid_sync()
+    else:
+        st.sync()
+    y[(st.block.x * 32 + t + 32) % 96] += tile[t]
+    st.grid_sync()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_grid_barrier_orders_blocks_that_share_memory(engine: Any) -> None:
+    """Shared arrays have shadow memory for each block, arrays with common memory one for all blocks."""
+    memory = np.zeros(96, np.int32)
+    options: dict[str, Any] = {"grid": 3, "block": 32, "cooperative": True, "in_place": True, "faults": "return"}
+    for grid in (True, False):
+        result = st.launch(exchange, args=(memory, memory, grid), check="all", engine=engine, **options)
+        assert len(result.faults) == (not grid)
+        assert all("x[" in fault.message and "as y[" in fault.message for fault in result.faults)
 
 
 def test_units_divide_elements_and_distances() -> None:
