@@ -14,11 +14,11 @@ from numba.cuda.cudadrv import nvvm
 
 from ..driver.core import require_threads
 from ..driver.functions import Driver
-from ..errors import LaunchError
 from ..runtime.result import FaultError
 from ..tracebacks import without_own_frames
 from .arguments import ValueReader
 from .compiling import recording, requested_dumps
+from .kernel import require_no_link
 from .launching import Launcher
 from .packages import NUMBA_CUDA
 from .plain import MODE, plain_compilation, separate_overloads
@@ -55,8 +55,7 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     ) -> None:
         if device:
             raise RuntimeError("Cannot compile a device function as a kernel")
-        if options.get("link"):
-            raise LaunchError(f"{py_func.__name__}: link=: sources and objects of CUDA C++ need NVIDIA's linker")
+        require_no_link(py_func, options)
         self.objectmode, self.entry_point = False, None
         self.py_func, self.argtypes = py_func, tuple(argtypes)
         self.debug, self.lineinfo = bool(options.get("debug")), bool(options.get("lineinfo"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..errors import CompileError, Diagnostic
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..ir import nodes as ir
@@ -14,6 +15,7 @@ from ..ir.walk import statements
 from ..language.types import ArrayLayout, Scalar
 from ..llvmir.parameters import ArrayView, Parameter, ScalarSource
 from ..own_code import PtxText
+from ..span import Span
 
 WORDS = {
     "st.sync()": "cuda.syncthreads()",
@@ -27,6 +29,14 @@ WORDS = {
     " or st.volatile_store()": "",
 }
 """The language's words in findings, in Numba's words. Numba has no volatile accesses."""
+
+
+def require_no_link(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise CompileError for the option `link=` of a kernel."""
+    if options.get("link"):
+        file, line = function.__code__.co_filename, function.__code__.co_firstlineno
+        message = f"{function.__name__}: link=: sources and objects of CUDA C++ need NVIDIA's linker"
+        raise CompileError([Diagnostic("compile", message, Span(file, line, 1, line, 1))])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numba_cuda_mlir.numba_cuda.core import sigutils
 from ...driver.core import require_threads
 from ...driver.functions import Driver
 from ...errors import LaunchError
-from ..kernel import KernelFacts, NumbaKernel
+from ..kernel import KernelFacts, NumbaKernel, require_no_link
 from ..keys import UnnamedFunctions, kernel_key
 from ..launching import Launcher
 from ..marks import active_marks
@@ -221,8 +221,7 @@ def replace_dispatcher(driver: Driver) -> None:
     text_of, initialise_target = mlir_lowering.get_mlir_module_str, descriptor.mlir_target.ensure_initialized
 
     def marked(pyfunc: Any, return_type: Any, args: Any, targetoptions: dict[str, Any]) -> Any:
-        if targetoptions.get("link"):
-            raise LaunchError(f"{pyfunc.__name__}: link=: sources and objects of CUDA C++ need NVIDIA's linker")
+        require_no_link(pyfunc, targetoptions)
         initialise_target()
         with active_marks(NUMBA_CUDA_MLIR, bool(targetoptions.get("debug"))), UNNAMED_FUNCTIONS.recorded(pyfunc):
             # Debugging information of variables stores pointers.

@@ -141,7 +141,7 @@ print(x.tolist())
         (BOTH, "[4.0, 4.0, 4.0, 4.0]\n", ""),
         (TWO_DIMENSIONS, "", "script.py:8:14: global read out of bounds: a[0, 4], but a has 4 columns"),
         (INSPECTED, "", "kernel: inspect_asm needs NVIDIA's compiler"),
-        (REFUSED, "", "linked: link=: sources and objects of CUDA C++ need NVIDIA's linker"),
+        (REFUSED, "", ":5:1: linked: link=: sources and objects of CUDA C++ need NVIDIA's linker"),
     ],
 )
 def test_host_programs(tmp_path: Path, text: str, output: str, message: str) -> None:

@@ -98,7 +98,7 @@ def test_host_programs(tmp_path: Path, text: str, output: str, code: int) -> Non
     completed = run("-m", "simtbed", "numba", script, code=code)
     assert completed.stdout == output
     if code:
-        assert "linked: link=: sources and objects of CUDA C++ need NVIDIA's linker" in completed.stderr
+        assert ":5:1: linked: link=: sources and objects of CUDA C++ need NVIDIA's linker" in completed.stderr
 
 
 KEYS = """
