@@ -167,13 +167,11 @@ class KernelCache:
 
     def _key(self, argument_types: Sequence[Any]) -> str | None:
         own = self.dispatcher
-        return (
-            None
-            if UNNAMED_FUNCTIONS.exist
-            else kernel_key(
-                NUMBA_CUDA_MLIR, own.py_func, argument_types, own.targetoptions | {"extensions": own.extensions}
-            )
-        )
+        calls_python = own.targetoptions.get("experimental_ast_transforms")  # during the compilation
+        if UNNAMED_FUNCTIONS.exist or calls_python:
+            return None
+        options = own.targetoptions | {"extensions": own.extensions}
+        return kernel_key(NUMBA_CUDA_MLIR, own.py_func, argument_types, options)
 
     def load_overload(self, signature: Any, target: Any) -> CachedCompileResult | None:
         argument_types, _ = sigutils.normalize_signature(signature)
