@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ class CudaText(OwnCode):
     options: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Ptx:
+    """PTX, and the folder of the CUDA toolkit that made it: an nvcc of another version may not accept it."""
+
+    text: str
+    toolkit: Path
+
+
 @dataclass(frozen=True, kw_only=True)
 class PtxText(OwnCode):
     """A kernel that the compiler of its language translates to PTX.
@@ -51,4 +60,4 @@ class PtxText(OwnCode):
     text: returns the PTX for an architecture such as "sm_90". Another process has no such compiler: there it raises LaunchError.
     """
 
-    text: Callable[[str], str]
+    text: Callable[[str], Ptx]

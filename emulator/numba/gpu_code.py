@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from numba.cuda.cudadrv import nvvm
 
 from ..errors import LaunchError, UnavailableError
 from ..llvmir.parameters import ArrayParameter, ConstantParameter, ScalarParameter
-from ..own_code import OwnArgument, PtxText
+from ..own_code import OwnArgument, Ptx, PtxText
 from .kernel import KernelFacts
 from .plain import plain_compilation
 
@@ -76,7 +76,7 @@ class KernelPtx:
     options: dict[str, Any]
     captured: bool
 
-    def __call__(self, arch: str) -> str:
+    def __call__(self, arch: str) -> Ptx:
         """Compile for an architecture such as "sm_90". Raises UnavailableError without NVVM, LaunchError for a kernel to be linked."""
         name = self.function.__name__
         if self.captured:
@@ -90,12 +90,12 @@ class KernelPtx:
         library = result.library
         entry = library.get_function(result.fndesc.llvm_func_name)
         kernel_fixup(entry, False)
-        text = _compiled(library.llvm_strs, f"compute_{number}", bool(options["fastmath"])).replace(entry.name, SYMBOL)
-        if missing := [symbol for symbol in _EXTERNAL.findall(text) if symbol not in _OF_THE_DRIVER]:
+        ptx = _compiled(library.llvm_strs, f"compute_{number}", bool(options["fastmath"]))
+        if missing := [symbol for symbol in _EXTERNAL.findall(ptx.text) if symbol not in _OF_THE_DRIVER]:
             raise LaunchError(
                 f"{name}: {missing[0]} needs NVIDIA's linker: run the program on a GPU without SIMTBED_NUMBA"
             )
-        return text
+        return replace(ptx, text=ptx.text.replace(entry.name, SYMBOL))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _NoCompiler, (self.function.__name__,)
@@ -107,11 +107,11 @@ class _NoCompiler:
 
     kernel: str
 
-    def __call__(self, arch: str) -> str:
+    def __call__(self, arch: str) -> Ptx:
         raise LaunchError(f"{self.kernel}: another process cannot compile this kernel of Numba")
 
 
-def _compiled(texts: Sequence[str], arch: str, fast: bool) -> str:
+def _compiled(texts: Sequence[str], arch: str, fast: bool) -> Ptx:
     """Return the PTX of modules of LLVM IR with CUDA's mathematical functions. Raises UnavailableError."""
     options: dict[str, Any] = {"arch": arch, "opt": 3, "fma": False}
     if fast:
@@ -119,11 +119,11 @@ def _compiled(texts: Sequence[str], arch: str, fast: bool) -> str:
     try:
         unit = nvvm.CompilationUnit(options)
         library = load_nvidia_dynamic_lib("nvvm").abs_path
-        functions = next(path for folder in Path(library).parents if (path := folder / LIBDEVICE).exists()).read_bytes()
+        toolkit = next(folder for folder in Path(library).parents if (folder / LIBDEVICE).exists())
     except (nvvm.NvvmSupportError, RuntimeError, StopIteration) as error:
         raise UnavailableError(f"NVIDIA's NVVM is not found: pip install 'simtbed[nvcc]' ({error})") from None
     for text in texts:
         unit.add_module(nvvm.llvm_replace(text).encode())
     unit.verify()
-    unit.lazy_add_module(functions)
-    return bytes(unit.compile()).decode().rstrip("\0")
+    unit.lazy_add_module((toolkit / LIBDEVICE).read_bytes())
+    return Ptx(bytes(unit.compile()).decode().rstrip("\0"), toolkit)

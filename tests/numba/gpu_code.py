@@ -74,10 +74,10 @@ def test_parameters():
 def test_ptx():
     before = launch()
     code, request = own(summed)
-    text = code.text("sm_90")
+    text = code.text("sm_90").text
     assert f".entry {SYMBOL}(" in text and ".target sm_90" in text
     assert "mul" in text and not re.search(r"\bfma\b", text), "products and sums are not contracted"
-    assert ".target sm_80" in code.text("sm_80")
+    assert ".target sm_80" in code.text("sm_80").text
     compiled = binary(request, "sm_90")
     assert compiled.interface.kernel == SYMBOL and compiled.built.resources.registers > 8
     assert compiled.built.resources.shared_bytes == 32 * 8

@@ -40,20 +40,27 @@ class Built:
     compiler: str
 
 
-def build(text: str, kernel: str, arch: str, options: Sequence[str] | None = None, suffix: str = ".cu") -> Built:
+def build(
+    text: str,
+    kernel: str,
+    arch: str,
+    options: Sequence[str] | None = None,
+    suffix: str = ".cu",
+    compiler: Path | None = None,
+) -> Built:
     """Compile `text`, whose kernel has the symbol `kernel`, for an architecture such as "sm_90".
 
-    options: of nvcc, OPTIONS without any. suffix: of a file in the text's language.
+    options: of nvcc, OPTIONS without any. suffix: of a file in the text's language. compiler: the nvcc to use.
     Raises LaunchError without nvcc, or with nvcc's message for invalid text.
     """
-    nvcc = find_nvcc()
-    compiler = version(nvcc)
+    nvcc = compiler or find_nvcc()
+    release = version(nvcc)
     options = OPTIONS if options is None else options
-    key = hashlib.sha256("\0".join((text, arch, *options, compiler)).encode()).hexdigest()
+    key = hashlib.sha256("\0".join((text, arch, *options, release)).encode()).hexdigest()
 
     def built(data: bytes) -> Built:
         report, _, cubin = data.partition(b"\0")
-        return Built(cubin, resources(report.decode(), kernel, cubin), compiler)
+        return Built(cubin, resources(report.decode(), kernel, cubin), release)
 
     result = disk_cache.load(f"{key}.cubin", built)
     if result is None:
@@ -70,6 +77,12 @@ def find_nvcc() -> Path:
     if result is None:
         raise UnavailableError(MISSING)
     return result
+
+
+def of_toolkit(folder: Path) -> Path:
+    """Return the nvcc in the folder of a toolkit; another one if it has none. Raises UnavailableError with advice."""
+    own = shutil.which("nvcc", path=folder / "bin")
+    return find_nvcc() if own is None else Path(own)
 
 
 def find_tool(name: str) -> Path | None:

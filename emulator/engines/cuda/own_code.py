@@ -34,7 +34,9 @@ def compiled(own: OwnCode, request: Request, arch: str) -> tuple[Interface, nvcc
         own.kernel, tuple(summary.parameters), (), frozenset(summary.changed), 0, summary.cooperative, own.arguments
     )
     if isinstance(own, PtxText):
-        return interface, nvcc.build(own.text(arch), own.kernel, arch, PTX_OPTIONS, suffix=".ptx")
+        ptx = own.text(arch)
+        compiler = nvcc.of_toolkit(ptx.toolkit)
+        return interface, nvcc.build(ptx.text, own.kernel, arch, PTX_OPTIONS, suffix=".ptx", compiler=compiler)
     assert isinstance(own, CudaText)
     return interface, nvcc.build(own.text, own.kernel, arch, options(own))
 
