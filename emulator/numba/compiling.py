@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 from numba.cuda import types
 from numba.cuda.compiler import compile_cuda
 from numba.cuda.core import config
+from numba.cuda.core.errors import NumbaWarning
 
 from ..llvmir.optimising import optimised
 from .marks import active_marks
@@ -51,6 +53,20 @@ def _no_dumps() -> Iterator[None]:
     finally:
         for name, value in dumps.items():
             setattr(config, name, value)
+
+
+@contextmanager
+def observed_warnings() -> Iterator[list[warnings.WarningMessage]]:
+    """Collect Numba's warnings, and show all warnings at the end."""
+    numbas: list[warnings.WarningMessage] = []
+    caught: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            yield numbas
+    finally:
+        numbas += [own for own in caught if issubclass(own.category, NumbaWarning)]
+        for own in caught:
+            warnings.warn_explicit(own.message, own.category, own.filename, own.lineno)
 
 
 def compile_function(function: Callable[..., Any], argument_types: Sequence[Any], **options: Any) -> CompiledFunction:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..llvmir.parameters import Parameter, UnusedPointer
 from ..llvmir.translate import translate
 from ..span import Span
-from .compiling import compile_function
+from .compiling import compile_function, observed_warnings
 from .gpu_code import own_code
 from .kernel import KernelFacts, NumbaKernel
 from .keys import UnnamedFunctions, kernel_key
@@ -37,8 +37,10 @@ def compiled_kernel(
     stored = stored_kernel(key, lambda: _translated(function, argument_types, options)[1], own)
     if stored is not None:
         return stored
-    compiled, program = _translated(function, argument_types, options)
-    return compiled, new_kernel(compiled, program, None if UNNAMED_FUNCTIONS.exist else key, own)
+    with observed_warnings() as numbas:
+        compiled, program = _translated(function, argument_types, options)
+    # Each process shows the warnings of a kernel.
+    return compiled, new_kernel(compiled, program, None if UNNAMED_FUNCTIONS.exist or numbas else key, own)
 
 
 def _translated(

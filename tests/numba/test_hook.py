@@ -187,3 +187,25 @@ def test_a_changed_overload_is_compiled_again(tmp_path: Path) -> None:
     for factor in ("2", "3"):
         completed = run("-m", "simtbed.numba", script, factor, environment={"SIMTBED_CACHE": str(tmp_path / "cache")})
         assert completed.stdout == f"{factor}.0\n"
+
+
+MANY_ITEMS = f"""
+from numba import cuda
+
+
+@cuda.jit
+def kernel(x):
+    print({", ".join(["x"] * 33)})
+
+
+kernel[1, 1](1)
+"""
+
+
+@pytest.mark.slow
+def test_each_process_shows_the_warnings_of_a_kernel(tmp_path: Path) -> None:
+    script = tmp_path / "items.py"
+    script.write_text(MANY_ITEMS)
+    for _ in range(2):
+        completed = run("-m", "simtbed.numba", script, environment={"SIMTBED_CACHE": str(tmp_path / "cache")})
+        assert "CUDA print() cannot print more than 32 items" in completed.stderr
