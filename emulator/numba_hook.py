@@ -14,6 +14,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,9 @@ class _Loader(importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
+        if not _is_unchanged():
+            with suppress(ImportError):  # a missing package; the module reports it
+                importlib.import_module(f"{__package__}.driver.toolkit").accept_missing_runtime()
         self.original.exec_module(module)
         _install(module.__name__)
 
@@ -66,9 +70,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def _install(name: str) -> None:
-    automatic = os.environ.get(VARIABLE) == WITHOUT_GPU
-    if automatic and _has_driver():
+    if _is_unchanged():
         return
+    automatic = os.environ.get(VARIABLE) == WITHOUT_GPU
     unavailable = importlib.import_module(f"{__package__}.errors").UnavailableError
     try:
         importlib.import_module(f"{__package__}.{WATCHED[name]}").install()
@@ -81,6 +85,11 @@ def _install(name: str) -> None:
         sys.stderr.write(
             f"simtbed: {name} emulated: kernels run on an emulator (--emulate none: the installed library)\n"
         )
+
+
+def _is_unchanged() -> bool:
+    """Return whether the watched modules use the GPU of this machine."""
+    return os.environ.get(VARIABLE) == WITHOUT_GPU and _has_driver()
 
 
 def _has_driver() -> bool:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from ..driver.core import CoreDevice, CoreStream
 from ..driver.functions import Driver
+from ..driver.toolkit import IR_VERSION, or_without_library
 from ..errors import LaunchError, UnavailableError
 from ..forking import call_in_child
 from ..machine import device as devices
@@ -47,20 +47,12 @@ def install() -> Driver:
 
 def _accept_missing_libraries() -> None:
     """Have Numba report the libraries of a missing toolkit by their file names, as it does for those that the driver needs."""
-    from cuda import pathfinder
     from numba.cuda import cuda_paths
 
-    def optional(name: str, path: Callable[[], Any]) -> Callable[[], Any]:
-        def path_or_name() -> Any:
-            try:
-                return path()
-            except pathfinder.DynamicLibNotFoundError:
-                return cuda_paths._env_path_tuple("<unknown>", f"lib{name}.so")
-
-        return path_or_name
-
-    cuda_paths._get_nvrtc_path = optional("nvrtc", cuda_paths._get_nvrtc_path)
-    cuda_paths._get_nvvm_path = optional("nvvm", cuda_paths._get_nvvm_path)
+    for name in ("nvrtc", "nvvm"):
+        file = cuda_paths._env_path_tuple("<unknown>", f"lib{name}.so")
+        path = getattr(cuda_paths, f"_get_{name}_path")
+        setattr(cuda_paths, f"_get_{name}_path", or_without_library(path, file))
 
 
 def _refuse_module(*args: Any, **options: Any) -> Any:
@@ -80,6 +72,7 @@ def replace_driver(package: Package) -> None:
         return
     initialised.lib, initialised.is_initialized, initialised.initialization_error = None, False, None
     nvvm.is_available = lambda: True  # `cuda.is_available` requires it; kernels need no NVVM here
+    nvvm.NVVM.get_ir_version = or_without_library(nvvm.NVVM.get_ir_version, IR_VERSION)
     runtime.Runtime.get_version = lambda self: (13, 0)
     runtime.Runtime.is_supported_version = lambda self: True
 

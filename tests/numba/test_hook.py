@@ -209,3 +209,39 @@ def test_each_process_shows_the_warnings_of_a_kernel(tmp_path: Path) -> None:
     for _ in range(2):
         completed = run("-m", "simtbed.numba", script, environment={"SIMTBED_CACHE": str(tmp_path / "cache")})
         assert "CUDA print() cannot print more than 32 items" in completed.stderr
+
+
+WITHOUT_LIBRARIES = """
+from cuda import pathfinder
+
+searched = []
+
+
+def search(name):
+    searched.append(name)
+    raise pathfinder.DynamicLibNotFoundError(name)
+
+
+pathfinder.load_nvidia_dynamic_lib = search
+
+import numpy as np
+from numba import cuda
+
+
+@cuda.jit
+def double(x):
+    x[cuda.grid(1)] *= 2
+
+
+x = np.ones(4)
+double[1, 4](x)
+print(x.sum(), *sorted(set(searched)))
+"""
+
+
+@pytest.mark.slow
+def test_a_machine_without_the_libraries_of_a_toolkit(tmp_path: Path) -> None:
+    script = tmp_path / "double.py"
+    script.write_text(WITHOUT_LIBRARIES)
+    completed = run("-m", "simtbed.numba", script, environment={"SIMTBED_CACHE": str(tmp_path / "cache")})
+    assert completed.stdout.startswith("8.0 cudart ")

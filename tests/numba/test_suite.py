@@ -78,7 +78,7 @@ def test_a_sample_of_the_suite() -> None:
     completed = run("-m", "tests.numba.suite", *SUBSET)
     row = next(line for line in completed.stdout.splitlines() if line.startswith("| all"))
     passed, _, skipped, listed, failed = (int(cell) for cell in row.strip("| ").split("|")[1:])
-    assert passed >= 150
+    assert passed >= 120
     assert skipped
     assert listed
     assert not failed

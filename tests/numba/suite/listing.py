@@ -1,6 +1,7 @@
 """The tests of numba-cuda that are not run, by reason: `listed.toml`.
 
-A reason may name distributions that make its tests run. Its tests are skipped while one of them is missing.
+A reason may name distributions that make its tests run. Its tests are skipped while one of them is missing,
+also on a machine with a CUDA toolkit.
 """
 
 from __future__ import annotations
