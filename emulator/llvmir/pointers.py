@@ -123,10 +123,22 @@ def _factored(value: ir.Expr, scale: int) -> tuple[ir.Expr, int]:
     if isinstance(value, ir.Op) and value.type is I64 and isinstance(value.args[-1], ir.Const):
         factor = int(value.args[-1].value)
         if value.name == "shl" and 0 <= factor < 32:
-            return _factored(value.args[0], scale << factor)
+            return _factored(_without_high_bits(value.args[0], 64 - factor), scale << factor)
         if value.name == "mul" and factor > 0:
             return _factored(value.args[0], scale * factor)
     return value, scale
+
+
+def _without_high_bits(value: ir.Expr, bits: int) -> ir.Expr:
+    """Return a sum of which only the low bits have an effect, with the constant that these bits have as a signed number.
+
+    LLVM clears high bits of the constant: (x - 1) << 3 becomes (x + (2**61 - 1)) << 3.
+    """
+    if not (isinstance(value, ir.Op) and value.name == "add" and isinstance(addend := value.args[-1], ir.Const)):
+        return value
+    half = 1 << (bits - 1)
+    signed = (int(addend.value) + half) % (2 * half) - half
+    return replace(value, args=(value.args[0], replace(addend, value=signed)))
 
 
 class Memories:

@@ -23,6 +23,8 @@ from .packages import Package
 
 _TESTS = os.path.join("cuda", "tests", "")
 """The folder of Numba's own tests: their functions are programs, not a library."""
+_OTHER_PACKAGES = tuple(f"{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+"""Folders in that of the standard library."""
 _PRINTING = ("DUMP_", "ALWAYS_WARN_")
 """Beginnings of Numba's settings that print during a compilation."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
@@ -90,7 +92,10 @@ class _KeyWriter:
 
     def is_library(self, file: str) -> bool:
         """Return whether a file belongs to a package whose version is in the key."""
-        return not file or (file.startswith(self.package.folders) and _TESTS not in file)
+        folder = next((one for one in self.package.folders if file.startswith(one)), None)
+        if folder is None:
+            return not file
+        return _TESTS not in file and not file.removeprefix(folder).startswith(_OTHER_PACKAGES)
 
     def add_options(self, options: Mapping[str, Any]) -> None:
         """Add options of a compiler. Raises UnknownValueError."""

@@ -233,6 +233,29 @@ def test_dynamic_shared_arrays_are_one_memory() -> None:
         assert np.array_equal(result["out"], 31 - THREADS + 130)
 
 
+def test_a_negative_constant_without_its_high_bits() -> None:
+    """LLVM clears bits of -1 that the shift discards."""
+    text = _text(
+        "ptr %x, ptr %out",
+        f"""
+  %i = zext i32 %t to i64
+  %before = add i64 %i, {(1 << 62) - 1}
+  %offset = shl i64 %before, 2
+  %from = getelementptr i8, ptr %x, i64 %offset
+  %has = icmp sgt i32 %t, 0
+  br i1 %has, label %read, label %done
+read:
+  %v = load i32, ptr %from
+  %to = getelementptr i32, ptr %out, i64 %i
+  store i32 %v, ptr %to
+  br label %done
+done:""",
+    )
+    x = (THREADS * 3).astype(np.int32)
+    for result in _each_engine(text, [X, OUT], {"x": x, "out": np.zeros(32, np.int32)}, check="bounds"):
+        assert not result.faults and result.out.tolist() == [0, *x[:-1].tolist()]
+
+
 def test_addresses_and_parameters() -> None:
     text = _text("ptr %none, ptr %x, i32 %u, i64 %size, ptr %out", """
   store i32 1, ptr %none
