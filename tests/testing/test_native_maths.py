@@ -200,7 +200,7 @@ def test_own_code_calls_cudas_functions(
     args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), **zeros("direct", "later"), "exact": st.zeros(32, i32)}
     request = prepare_request(st.cuda_source(OWN)["own"], grid=1, block=32, args=args, counters=False)
     expected = request.shaped(engine_named("jit").run(request).buffers)
-    found = verifying.compare_engines(request, expected, ["cuda"], Comparison())
-    assert [finding.kind for finding in found] == kinds
+    differences = verifying.compare_engines(request, expected, ["cuda"], Comparison())
+    assert [finding.kind for finding in differences] == kinds
     tolerant = Comparison(Tolerance(ulp=units))
     assert not verifying.compare_engines(request, expected, ["cuda"], tolerant) or array == "exact"
