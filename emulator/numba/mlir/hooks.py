@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from numba_cuda_mlir import lowering_utilities as utilities
-from numba_cuda_mlir import mlir_lowering
+from numba_cuda_mlir import mlir_lowering, types
 from numba_cuda_mlir._mlir import ir as mlir
 from numba_cuda_mlir._mlir.dialects import func, llvm, memref
 from numba_cuda_mlir.lowering import cuda as cuda_lowering
-from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.core import ir as numba_ir
 
 from ...span import Span
