@@ -57,6 +57,8 @@ EXCEPTIONS = {
     # folders for programs that read and write files: compilers, profilers, other emulators
     "emulator/engines/cuda/nvcc.py": {"TemporaryDirectory", "write_text", "read_bytes"},
     "emulator/engines/cuda/sass.py": {"NamedTemporaryFile"},
+    # a library of the CUDA toolkit
+    "emulator/numba/gpu_code.py": {"read_bytes"},
     "reports/hardware/nsight.py": {"TemporaryDirectory"},
     "reports/hardware/single_accesses.py": {"TemporaryDirectory"},
     "reports/hardware/profiled.py": {"TemporaryDirectory", "read_text"},

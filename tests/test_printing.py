@@ -19,6 +19,7 @@ EXCEPTIONS = {
     "reports/targets/running.py": {"stdout"},
     # one line of the emulator, printable
     "emulator/disk_cache.py": {"print", "stderr"},
+    "emulator/numba_hook.py": {"stderr"},
     # the print of a kernel is that of the user's program; one line, printable, if it cannot be shown
     "emulator/runtime/prints.py": {"print", "stderr", "stdout"},
     # JSON of processes that a benchmark or a measurement starts
