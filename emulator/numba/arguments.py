@@ -12,10 +12,8 @@ from numba.cuda.args import wrap_arg
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.np import numpy_support
 
-from ..errors import LaunchError
 from .launching import Available
 from .memory import Pointer, pointer_to
-from .parameters import is_opaque
 
 CopyBack = Callable[[], object]
 
@@ -29,7 +27,7 @@ class ValueReader:
         self.values: list[Any] = [None]  # the pointer to the result
 
     def read(self, type: Any, value: Any) -> None:
-        """Append the values of one argument. Raises LaunchError for an unsupported type."""
+        """Append the values of one argument. Raises NotImplementedError for an unsupported type, as Numba."""
         for extension in reversed(self.extensions):
             type, value = extension.prepare_args(type, value, stream=self.stream, retr=self.copies)
         _method_for(type.__class__)(self, type, value)
@@ -62,9 +60,7 @@ class ValueReader:
         self.values.append(Pointer(int(value), int(value), self.available(int(value))))
 
     def _other(self, type: Any, value: Any) -> None:
-        if not is_opaque(type):
-            raise LaunchError(f"an argument of Numba's type {type} is not supported")
-        self.values.append(None)  # without a value
+        raise NotImplementedError(type, value)
 
     def _array(self, type: Any, value: Any) -> None:
         on_device = isinstance(value, DeviceNDArray)

@@ -38,12 +38,12 @@ def parameters_of(name: str, type: Any) -> list[Parameter]:
             return [ArrayParameter(name, element_type(numpy_support.as_dtype(type.dtype)), _size(type.dtype))]
         case types.Omitted() | types.NoneType() | types.Function() | types.Dispatcher() | types.TypeRef():
             return [UnusedPointer(name)]  # without a value
-    if is_opaque(type):
+    if _is_opaque(type):
         return [UnusedPointer(name)]
     raise LaunchError(f"{name}: an argument of Numba's type {type} is not supported")
 
 
-def is_opaque(type: Any) -> bool:
+def _is_opaque(type: Any) -> bool:
     """Return whether values of a type have no content: the argument is a pointer without a meaning."""
     return isinstance(cuda_target.target_context.data_model_manager[type], OpaqueModel)
 

@@ -82,10 +82,12 @@ def main() -> None:
     except TypeError as error:
         print(error)
 
-    reversed_ = np.zeros(10, np.float32)
-    with_type[1, 10](reversed_, types.float32)
-    assert reversed_.tolist() == list(range(10))[::-1]
-    assert list(with_type.get_shared_mem_per_block().values()) == [40]
+    compiled = with_type.specialize(np.zeros(10, np.float32), types.float32)
+    assert compiled.get_shared_mem_per_block() == 40
+    try:  # Numba passes no types to kernels
+        with_type[1, 10](np.zeros(10, np.float32), types.float32)
+    except NotImplementedError as error:
+        print(error)
 
 
 if __name__ == "__main__":
