@@ -122,6 +122,7 @@ def test_iterators_reshapes_tuples_prints_and_conversions(reference_counts: str)
     assert completed.stdout.splitlines() == [
         "True x 1.500000 False 9223372036854775808",
         "'float' object cannot be interpreted as an integer",
+        "(class(float32), float32)",
     ]
 
 
