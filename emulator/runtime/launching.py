@@ -349,6 +349,8 @@ def launch_concurrent(
     def prepared() -> Iterator[Request]:
         for kernel, own in _pairs(launches):
             requests.append(prepare_request(kernel, **options, **own))
+            if requests[-1].overlapping:
+                raise LaunchError("concurrent launches do not modify arrays in place: use launch")
             yield requests[-1]
 
     for number, outcome in enumerate(running.run_concurrently(prepared())):

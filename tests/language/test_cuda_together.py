@@ -109,6 +109,14 @@ def test_out_of_memory_is_distinguished(pool: Pool) -> None:
         list(launch_concurrent(_launches(2, np.zeros(1 << 20, np.float32)), engine="cuda"))
 
 
+@pytest.mark.usefixtures("pool")
+def test_no_arrays_are_modified_in_place() -> None:
+    args = {"x": np.zeros(5, np.float32), "out": np.zeros(2, np.int32), "n": 1, "yes": True}
+    launches = [(measured, {"grid": 1, "block": 64, "args": args, "shared": 400})]
+    with pytest.raises(LaunchError, match="concurrent launches do not modify arrays in place"):
+        list(launch_concurrent(launches, engine="cuda", in_place=True))
+
+
 def test_a_failed_launch_names_the_kernel(notes: Notes, pool: Pool) -> None:
     notes.fails = True
     with pytest.raises(LaunchError, match="measured failed on the GPU"):
