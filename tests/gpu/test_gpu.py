@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import DeviceArray, Global, LaunchError, i32, launch, map_over_gpus, on_gpu
+from simtbed import DeviceArray, Global, i32, launch, map_over_gpus, on_gpu
 from simtbed.engines.cuda.driver import pycuda_driver
-from simtbed.engines.cuda.engine import CudaEngine, describe
+from simtbed.engines.cuda.engine import CudaEngine
 from simtbed.engines.numpy.engine import NumpyEngine
 from simtbed.ir.op import BITS, VALUE
 from simtbed.kernels import FAMILIES
@@ -22,15 +20,7 @@ from simtbed.testing.conformance.device_arrays import sequence
 from tests.cuda_cpp.habits_memory import HABITS
 from tests.validation.cases import feature_case, operations
 
-
-@cache
-def obstacle() -> str:
-    """Return the reason why this machine cannot run the cuda engine; empty if it can."""
-    try:
-        describe()
-    except LaunchError as error:
-        return str(error)
-    return ""
+pytestmark = pytest.mark.usefixtures("gpu")
 
 
 def count_gpus() -> int:
@@ -42,16 +32,6 @@ def count_gpus() -> int:
 def counted(total: Global[i32]) -> None:
     """Add the number of threads of the launch to total[0]."""
     st.atomic_add(total, 0, 1)
-
-
-@pytest.fixture(autouse=True)
-def gpu(pytestconfig: pytest.Config) -> None:
-    """Fail without a GPU if the engine was requested by name, skip otherwise."""
-    reason = obstacle()
-    if reason and pytestconfig.getoption("simtbed_engine") == "cuda":
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("name", HABITS)

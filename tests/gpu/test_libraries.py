@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import DeviceArray, Event, Global, LaunchError, Stream, f32, i32, launch
-from simtbed.engines.cuda.engine import describe
+
+pytestmark = pytest.mark.usefixtures("gpu")
 
 COUNT = 10_000
 X = np.arange(COUNT, dtype=np.float32)
@@ -32,17 +33,6 @@ def second_column(x: Global[f32], out: Global[f32]) -> None:
     i = st.block.x * st.block_dim.x + st.thread.x
     if i < out.shape[0]:
         out[i, 1] = x[i, 0]
-
-
-@pytest.fixture(autouse=True)
-def gpu(pytestconfig: pytest.Config) -> None:
-    """Fail without a GPU if the engine was requested by name, skip otherwise."""
-    try:
-        describe()
-    except LaunchError as error:
-        if pytestconfig.getoption("simtbed_engine") == "cuda":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
 
 
 def library(name: str) -> Any:

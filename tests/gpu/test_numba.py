@@ -3,21 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from simtbed import LaunchError
-from simtbed.engines.cuda.engine import describe
 
 from tests.numba.running import PROGRAMS, run
 
-
-@pytest.fixture(autouse=True)
-def gpu(pytestconfig: pytest.Config) -> None:
-    """Fail without a GPU if the engine was requested by name, skip otherwise."""
-    try:
-        describe()
-    except LaunchError as error:
-        if pytestconfig.getoption("simtbed_engine") == "cuda":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
+pytestmark = pytest.mark.usefixtures("gpu")
 
 
 def test_the_programs_of_the_validation() -> None:
