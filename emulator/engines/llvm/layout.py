@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,10 @@ from ...profiler import events
 from ...profiler.events import Counts
 from ...runtime.dynamic_shared import PlacedArray
 from ...runtime.engine import Dim3
-from ...sanitizer.tracking import Overlap
 from .counters.slots import CONTRIBUTION, SampleSlots
+
+if TYPE_CHECKING:
+    from ...sanitizer.tracking import Overlap
 
 ENTRY = "run_blocks"
 """Name of the function. Its parameters are the kernel's arrays, lengths and scalars, then ARGUMENTS. It returns an i32: 1 if the step
