@@ -13,6 +13,7 @@ import tracemalloc
 import weakref
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -424,3 +425,23 @@ def test_kernels_and_their_code_are_freed_with_their_last_user() -> None:
     gc.collect()
     assert freed() is None
     assert len(engine_named("jit")._kernels) < cached  # type: ignore[attr-defined]
+
+
+def test_the_memory_of_a_launch_is_freed_without_the_garbage_collector() -> None:
+    class Memory:
+        """The arrays of a launch."""
+
+    memory = Memory()
+    freed = weakref.ref(memory)
+
+    def run(worker: Any, start: int, stop: int, memory: Memory = memory) -> bool:
+        return True
+
+    gc.disable()
+    try:
+        two: Any = [object(), object()]
+        assert workers.distribute(8, two, run, 0.0) and workers.distribute(8, two, run)
+        del run, memory
+        assert freed() is None
+    finally:
+        gc.enable()

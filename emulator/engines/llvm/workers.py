@@ -111,7 +111,8 @@ def distribute(
     lock = threading.Lock()
     left = range(blocks)
 
-    def work(worker: Worker) -> None:
+    # `work` refers to no function that refers to it: a cycle would keep the memory of launches.
+    def work(worker: Worker, predicted: Callable[[float], None] = lambda rest: None) -> None:
         nonlocal left
         size = 1
         while True:
@@ -126,8 +127,8 @@ def distribute(
                     left = range(0)
             used = max(time.thread_time() - start, 1e-9)  # some systems count in steps of 16 ms
             block = used / len(claimed)
-            if worker is workers[0] and used >= MEASURABLE:
-                start_others(block * len(left))
+            if used >= MEASURABLE:
+                predicted(block * len(left))
             even = 0 if waiting else len(left) / (2 * len(workers))
             size = max(1, int(min(max(even, SHORTEST / block), LONGEST / block)))
 
@@ -150,7 +151,7 @@ def distribute(
     waiting = list(workers[1:])
     try:
         start_others(seconds)
-        work(workers[0])
+        work(workers[0], start_others)
     except BaseException:
         left = range(0)
         raise
