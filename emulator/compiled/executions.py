@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .constant_bank import BankLayout, ConstantPropagation
 from .control_flow import Graph, graph
 from .flow import SourceEvidence, estimate_executions
-from .flow_records import FlowEstimate, KnownCounts, LocatedInstruction
+from .flow_records import FlowEstimate, KnownCounts, LocatedInstruction, Totals
 from .kernel_launches import KernelLaunches
 from .line_table_fixes import with_fixed_lines
 from .loop_counters import exhausted_loop_edges
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Executions:
+class Executions(Totals):
     """Executions by instruction: block, warps, threads, and certain bounds of `warps`. why: reason of uncertainty by
     block. walk: the path estimator, used or not."""
 
@@ -40,14 +40,6 @@ class Executions:
     most: Floats
     uncertainty: dict[int, str]
     walk: PathEstimator
-
-    @property
-    def warp_instructions(self) -> int:
-        return round(float(self.warps.sum()))
-
-    @property
-    def thread_instructions(self) -> int:
-        return round(float(self.threads.sum()))
 
 
 def executions_of(placed: Sequence[LocatedInstruction], launched: KernelLaunches) -> Executions:

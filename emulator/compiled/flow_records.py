@@ -46,11 +46,9 @@ class StatementCounts:
     calls: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class FlowEstimate:
-    """Executions of each instruction, by warps and by threads."""
+class Totals:
+    """The instructions of a kernel that warps and threads execute. warps, threads: executions of each instruction."""
 
-    instructions: tuple[Instruction, ...]
     warps: Floats
     threads: Floats
 
@@ -61,6 +59,15 @@ class FlowEstimate:
     @property
     def thread_instructions(self) -> int:
         return round(float(self.threads.sum()))
+
+
+@dataclass(frozen=True)
+class FlowEstimate(Totals):
+    """Executions of each instruction, by warps and by threads."""
+
+    instructions: tuple[Instruction, ...]
+    warps: Floats
+    threads: Floats
 
 
 @dataclass(frozen=True)

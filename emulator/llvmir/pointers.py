@@ -27,7 +27,9 @@ from .types import (
     size_of,
 )
 
-ELEMENT_CALL = re.compile(r"simtbed\.element\.(\d+)\.(\d+)")
+ELEMENT = "simtbed.element"
+"""The beginning of the name of the opaque function of an element's address; dimensions and bytes follow."""
+ELEMENT_CALL = re.compile(rf"{re.escape(ELEMENT)}\.(\d+)\.(\d+)")
 """The name of the opaque call that computes the address of an element: dimensions, bytes of an element."""
 _SYMBOL = re.compile(r"simtbed\.(\w+)\.([su])\.(\d+)")
 

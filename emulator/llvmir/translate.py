@@ -191,7 +191,7 @@ class _Translator:
         return memories, values
 
     def _struct(self, items: Sequence[ScalarParameter], own: Type, first: int) -> Callable[[], Item]:
-        """first: index of the argument of the first item."""
+        """Return a function to the values of a structure. first: index of the argument of its first item."""
         fields = [
             self._scalar(item.name, item.type, component(own, number)[0], ScalarSource(first + number))
             for number, item in enumerate(items)

@@ -15,6 +15,7 @@ from numba.cuda import cgutils, cudaimpl, debuginfo, lowering, types
 from numba.cuda.np import arrayobj
 
 from ..llvmir.emitting import VARIABLE
+from ..llvmir.pointers import ELEMENT
 from ..span import Span
 from .marks import MARKS, POSITIONS, identifier, preserve_columns, variable_name
 from .packages import NUMBA_CUDA
@@ -138,7 +139,7 @@ def _steps(builder: Any, shape: Sequence[Any], strides: Sequence[Any], layout: s
 def _element_function(module: Any, pointer: Any, dimensions: int, size: int) -> Any:
     """Return the declaration of the opaque function of the address of an element (`simtbed.llvmir`)."""
     suffix = "".join(character if character.isalnum() else "_" for character in str(pointer))
-    name = f"simtbed.element.{dimensions}.{size}.{suffix}"
+    name = f"{ELEMENT}.{dimensions}.{size}.{suffix}"
     function = cgutils.get_or_insert_function(
         module, llvm.FunctionType(pointer, [pointer] + [_WORD] * (1 + 2 * dimensions)), name
     )

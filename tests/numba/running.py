@@ -15,13 +15,47 @@ PROGRAMS, MISTAKES, FEATURES = FOLDER / "programs.py", FOLDER / "mistakes.py", F
 IDIOMS, CONTAINERS = FOLDER / "idioms.py", FOLDER / "containers.py"
 
 
+LINKED = """
+import numpy as np
+from numba import cuda
+
+@cuda.jit(link=["code.cu"])
+def linked(x):
+    x[0] = 1
+
+linked[1, 1](np.zeros(1))
+"""
+"""A kernel with code for NVIDIA's linker."""
+RAISING = """
+import numpy as np
+from numba import cuda
+
+@cuda.jit(debug=True, opt=False)
+def check(x):
+    if x[cuda.grid(1)] < 0:
+        raise ValueError("negative")
+
+check[1, 4](np.arange(4.0))
+try:
+    check[1, 4](np.array([0.0, -1.0, 2.0, 3.0]))
+except ValueError as error:
+    text = str(error)
+"""
+"""A kernel that raises an exception in its second launch; `text` is that of the exception."""
+
+
+def mlir_text(text: str) -> str:
+    """Return a program of Numba-CUDA as a program of `numba_cuda_mlir`: only its imports change."""
+    types = r"from numba_cuda_mlir import cuda\nfrom numba_cuda_mlir.types import \1"
+    text = re.sub(r"^from numba import cuda, (.*)", types, text, flags=re.MULTILINE)
+    text = re.sub(r"^from numba import cuda$", "from numba_cuda_mlir import cuda", text, flags=re.MULTILINE)
+    return text.replace("from numba.cuda.", "from numba_cuda_mlir.cuda.")
+
+
 def mlir_script(source: Path, folder: Path) -> Path:
-    """Write a program of Numba-CUDA into a folder as a program of `numba_cuda_mlir`: only its imports change."""
-    text = source.read_text(encoding="utf-8")
-    imports = r"from numba_cuda_mlir import cuda\nfrom numba_cuda_mlir.types import \1"
-    text = re.sub(r"^from numba import cuda, (.*)", imports, text, flags=re.MULTILINE)
+    """Write the file of a program of Numba-CUDA into a folder as a program of `numba_cuda_mlir`."""
     script = folder / source.name
-    script.write_text(text.replace("from numba.cuda.", "from numba_cuda_mlir.cuda."), encoding="utf-8")
+    script.write_text(mlir_text(source.read_text(encoding="utf-8")), encoding="utf-8")
     return script
 
 

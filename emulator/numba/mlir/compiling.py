@@ -17,12 +17,12 @@ from ...errors import LaunchError
 from ...language.types import I32
 from ...llvmir.optimising import optimised
 from ...llvmir.parameters import ArrayParameter, ConstantParameter, Parameter
+from ...llvmir.pointers import ELEMENT
 from ...llvmir.translate import translate
 from ...span import Span
 from ..kernel import KernelFacts
 from ..marks import POSITIONS
 from ..stored_kernels import CompiledKernel
-from .hooks import ELEMENT
 from .parameters import flat_types, parameters_of
 
 if TYPE_CHECKING:

@@ -11,13 +11,11 @@ from numba_cuda_mlir._mlir.dialects import func, llvm, memref
 from numba_cuda_mlir.lowering import cuda as cuda_lowering
 from numba_cuda_mlir.numba_cuda.core import ir as numba_ir
 
+from ...llvmir.pointers import ELEMENT
 from ...span import Span
 from ..marks import MARKS, POSITIONS, preserve_columns, variable_name
 from ..packages import NUMBA_CUDA_MLIR
 from ..positions import PositionLine
-
-ELEMENT = "simtbed.element"
-"""The beginning of the name of the opaque function of an element's address."""
 
 
 def install_hooks() -> None:

@@ -9,7 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.numba.running import FEATURES, MISTAKES, PROGRAMS, expected_findings, mlir_script, require_mistake, run
+from tests.numba.running import (
+    FEATURES,
+    LINKED,
+    MISTAKES,
+    PROGRAMS,
+    RAISING,
+    expected_findings,
+    mlir_script,
+    mlir_text,
+    require_mistake,
+    run,
+)
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("numba_cuda_mlir") is None, reason="numba-cuda-mlir is not installed"
@@ -48,22 +59,6 @@ def beyond(a, out):
 
 beyond[1, 2](cuda.to_device(np.zeros((3, 4))), cuda.to_device(np.zeros(2)))
 """
-RAISING = """
-import numpy as np
-from numba_cuda_mlir import cuda
-
-@cuda.jit(debug=True, opt=False)
-def check(x):
-    if x[cuda.grid(1)] < 0:
-        raise ValueError("negative")
-
-check[1, 4](np.arange(4.0))
-try:
-    check[1, 4](np.array([0.0, -1.0, 2.0, 3.0]))
-except ValueError as error:
-    print(error)
-check[1, 4](np.arange(4.0))
-"""
 LAYOUTS = """
 import numpy as np
 from numba_cuda_mlir import cuda
@@ -82,16 +77,6 @@ for view, host in ((device, a), (device.T, a.T), (device[::2, 1::2], a[::2, 1::2
 device[::2] = 7.0
 a[::2] = 7.0
 print((device.copy_to_host() == a).all())
-"""
-REFUSED = """
-import numpy as np
-from numba_cuda_mlir import cuda
-
-@cuda.jit(link=["code.cu"])
-def linked(x):
-    x[0] = 1
-
-linked[1, 1](np.zeros(1))
 """
 INSPECTED = """
 import numpy as np
@@ -135,13 +120,13 @@ print(x.tolist())
 @pytest.mark.parametrize(
     ("text", "output", "message"),
     [
-        (RAISING, "Invalid value in kernel\n", ""),
+        (mlir_text(RAISING) + "print(text)", "Invalid value in kernel\n", ""),
         (LAYOUTS, "True\n", ""),
         (SMALL_FLOATS, "1\n", ""),
         (BOTH, "[4.0, 4.0, 4.0, 4.0]\n", ""),
         (TWO_DIMENSIONS, "", "script.py:8:14: global read out of bounds: a[0, 4], but a has 4 columns"),
         (INSPECTED, "", "kernel: inspect_asm needs NVIDIA's compiler"),
-        (REFUSED, "", ":5:1: linked: link=: sources and objects of CUDA C++ need NVIDIA's linker"),
+        (mlir_text(LINKED), "", ":5:1: linked: link=: sources and objects of CUDA C++ need NVIDIA's linker"),
     ],
 )
 def test_host_programs(tmp_path: Path, text: str, output: str, message: str) -> None:
