@@ -1,8 +1,8 @@
 """Test support for kernels and engines.
 
 verify: compares a kernel with an oracle, on several engines. strategies: Hypothesis strategies for launches and kernels; only
-this module needs Hypothesis. conformance: the test suite of an engine. reference_interpreter: runs the IR one thread at a
-time. source_text: kernels from text. plugin: fixtures and options of pytest.
+this module needs Hypothesis. conformance: the test suite of an engine. source_text: kernels from text. plugin: fixtures and
+options of pytest.
 """
 
 from importlib import import_module as _import_module

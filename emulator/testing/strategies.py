@@ -5,14 +5,14 @@ with arguments to launch them on.
 
 Each thread writes only its own elements. Threads exchange values through shared memory between barriers, through warp
 operations, and through integer atomics whose order cannot be observed. Loops end. No kernel has undefined behaviour in CUDA, such as
-a shuffle from an inactive lane or a barrier in a divergent branch. An engine under test and the reference
-interpreter must agree on every kernel:
+a shuffle from an inactive lane or a barrier in a divergent branch. An engine under test and the python engine must agree on
+every kernel:
 
     @given(strategies.kernels())
     def test_random_kernels(case):
         kernel = kernel_from_source(case.source, folder)
         request = prepare_request(kernel, grid=case.grid, block=case.block, args=case.arguments(), step_limit=1000)
-        expected = reference_interpreter.run(request)
+        expected = engine_of("python").run(request).buffers
         for name, values in engine.run(request).buffers.items():
             assert BITS.agree(values, expected[name]).all()
 """
@@ -376,7 +376,7 @@ class Writer:
 
 @st.composite
 def kernels(draw: st.DrawFn) -> Generated:
-    """Kernels for an engine and for the reference interpreter."""
+    """Kernels for an engine and for the python engine."""
     block = draw(st.sampled_from(BLOCKS))
     writer = Writer(draw, whole_warps=int(np.prod(block)) % 32 == 0)
     writer.names = {f"device {t}": ["b" if t == "f32" else f"{t}(c)", f"{t}(a)"] for t in NUMBERS[1:]}

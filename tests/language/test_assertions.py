@@ -11,7 +11,6 @@ from simtbed import CompileError, Const, Global, f16, f32, i32
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
-from simtbed.testing import reference_interpreter
 
 LIMIT_TEXT = "a text outside"
 X = np.arange(32, dtype=np.float32) / 4
@@ -50,13 +49,6 @@ def test_a_message_is_computed_only_where_the_condition_fails() -> None:
     args = {"x": X, "out": st.empty(32, f32), "n": 1, "LIMIT": 5}
     result = st.launch(asserting, grid=1, block=32, args=args, engine="numpy", check="bounds", faults="return")
     assert {fault.kind for fault in result.faults} == {"assertion"}  # x[lane + 1] is out of bounds in the last lane
-
-
-def test_the_message_of_the_reference_interpreter() -> None:
-    args = {"x": X + 200, "out": st.empty(32, f32), "n": 3, "LIMIT": 5000}
-    request = prepare_request(asserting, grid=1, block=1, args=args)
-    with pytest.raises(reference_interpreter.Undefined, match="assertion failed: a text outside"):
-        reference_interpreter.run(request)
 
 
 def test_assertions_as_they_are_printed(golden: Callable[[str, str], None]) -> None:

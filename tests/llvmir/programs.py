@@ -14,12 +14,10 @@ from simtbed.ir import nodes as ir
 from simtbed.language.types import ArrayLayout, Scalar
 from simtbed.llvmir.parameters import Parameter, Translation
 from simtbed.llvmir.translate import translate
-from simtbed.runtime.request import prepare_request
 from simtbed.span import Span
-from simtbed.testing import reference_interpreter
 
 SPAN = Span("kernel.ll", 1, 1, 1, 2)
-ENGINES = ("reference", "numpy", "jit")
+ENGINES = ("python", "numpy", "jit")
 
 
 class ProgramKernel(LaunchableKernel):
@@ -55,10 +53,6 @@ def run(
     names = [param.name for param in translation.program.kernel.params]
     args = {name: np.array(arguments[name]) for name in names}
     kernel = ProgramKernel(translation.program)
-    if engine == "reference":
-        options: Any = {"grid": grid, "block": block, "args": args, "shared": shared}
-        outcome: dict[str, npt.NDArray[Any]] = reference_interpreter.run(prepare_request(kernel, **options))
-        return outcome
     result = st.launch(kernel, grid=grid, block=block, args=args, engine=engine, shared=shared, check=check)
     assert not result.faults, result.faults
     return {name: np.array(result[name]) if name in result.buffers else args[name] for name in names if args[name].ndim}

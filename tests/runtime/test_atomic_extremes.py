@@ -23,7 +23,6 @@ from simtbed.ir import nodes as ir
 from simtbed.ir.spec import verify
 from simtbed.language.types import F16
 from simtbed.runtime.request import prepare_request
-from simtbed.testing.reference_interpreter import run
 
 from tests.compilers import needs_nvcc
 
@@ -107,7 +106,6 @@ def test_every_engine_has_the_values_of_min_and_max(kernel: st.Kernel, op: str) 
             assert result.counts is not None
             counts.append(result.counts)
     assert np.array_equal(counts[0], counts[1])
-    _same(run(prepare_request(Extremes(kernel, op), **shape))["out"], expected)
 
 
 @pytest.mark.parametrize("rest", [{"order": "release"}, {"type": F16}])

@@ -10,7 +10,7 @@ from simtbed.errors import CompileError
 
 from tests.llvmir.test_random_kernels import difference
 
-JIT_INTERVAL, REFERENCE_INTERVAL = 500, 20  # kernels; jit compiles for seconds
+JIT_INTERVAL, PYTHON_INTERVAL = 500, 20  # kernels; jit compiles for seconds
 PROGRESS_INTERVAL = 500  # kernels
 
 
@@ -18,7 +18,7 @@ def engine_of(seed: int) -> str:
     """Return the engine for a seed: mostly numpy."""
     if seed % JIT_INTERVAL == 0:
         return "jit"
-    return "reference" if seed % REFERENCE_INTERVAL == 1 else "numpy"
+    return "python" if seed % PYTHON_INTERVAL == 1 else "numpy"
 
 
 def main() -> int:
