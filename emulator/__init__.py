@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .runtime.result import FaultError, Result
     from .runtime.streams import Event, Stream
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 __all__ = [
     "CompileError",
     "Counters",

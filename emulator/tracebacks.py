@@ -70,7 +70,7 @@ def user_frames(error: BaseException, trace: TracebackType | None) -> TracebackT
         return trace
     frames = []
     while trace is not None:
-        if not _is_own(trace):
+        if not _is_own(trace) and _package(trace) != "functools":  # a cached property of this package
             frames.append(trace)
         trace = trace.tb_next
     shortened: TracebackType | None = None

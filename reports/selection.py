@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from simtbed import SimtbedError
+from simtbed import Device, SimtbedError, devices
+from simtbed.escaping import printable
 from simtbed.kernels import FAMILIES, Family
+
+from .printing import print_message
 
 
 def variants_called(name: str) -> list[Family[Any]]:
@@ -25,6 +28,14 @@ def find_variant(name: str) -> tuple[Family[Any], str]:
     names = [v for f in FAMILIES.values() for v in f.variants]
     choices = (v if names.count(v) == 1 else f"{f.name}/{v}" for f in FAMILIES.values() for v in f.variants)
     raise SimtbedError(f"there is no variant {name!r}; expected one of {', '.join(choices)}")
+
+
+def find_device(name: str) -> Device:
+    """Return a device by name or by TOML file. The source of a file's values is printed on stderr."""
+    device = devices.find(name)
+    if name.endswith(".toml"):
+        print_message(f"simtbed: {printable(name)}: {printable(device.source)}")
+    return device
 
 
 def find_family(name: str) -> Family[Any]:

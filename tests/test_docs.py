@@ -267,6 +267,12 @@ def test_words_of_the_glossary_are_names_of_the_code() -> None:
     assert sorted(plain - names_of_the_code()) == []
 
 
+def test_the_changelog_begins_with_the_version_of_the_package() -> None:
+    version, _, date = re.findall(r"^## (\S+) (-) (.*)$", read(ROOT / "CHANGELOG.md"), flags=re.MULTILINE)[0]
+    assert st.__version__ == (f"{version}.dev0" if date == "unreleased" else version)
+    assert date == "unreleased" or re.fullmatch(r"\d{4}-\d\d-\d\d", date)
+
+
 # ------------------------------------------------------------------ completeness
 def test_every_variant_device_counter_and_check_is_documented() -> None:
     kernels, counters, checkers = (read(ROOT / f"docs/{page}.md") for page in ("kernels", "counters", "checkers"))

@@ -42,13 +42,13 @@ def cindex() -> Any:
         import clang.cindex as module
     except ImportError:
         raise UnavailableError(
-            "CUDA C++ is parsed by libclang, which is not installed: pip install simtbed[cuda-source]"
+            "CUDA C++ is parsed by libclang, which is not installed: python -m pip install 'simtbed[cuda-source]'"
         ) from None
     version = _version(module)
     if version < MIN_VERSION:
         raise UnavailableError(
-            f"libclang {MIN_VERSION} or newer is required, this is {version}: pip uninstall libclang; "
-            "pip install simtbed[cuda-source]"
+            f"libclang {MIN_VERSION} or newer is required, this is {version}: python -m pip uninstall libclang; "
+            "python -m pip install 'simtbed[cuda-source]'"
         )
     return module
 

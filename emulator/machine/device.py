@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 from ..checked import counted, shown
 from ..documents import text_of, toml_of
@@ -11,7 +13,7 @@ from ..errors import LaunchError, SimtbedError
 from ..escaping import printable
 from ..language.intrinsics import WARP_SIZE
 from .device_fields import filled, require, types
-from .timing import ADA, AMPERE, FERMI, GH100, HOPPER, KEPLER, VOLTA, Timing
+from .timing import ADA, AMPERE, BLACKWELL, FERMI, GA102, GH100, HOPPER, KEPLER, TURING, VOLTA, Timing
 
 SECTOR_BYTES, LINE_BYTES = 32, 128  # of L2, on every device; an L1 may transfer whole lines
 KIB, MIB = 1024, 1024 * 1024
@@ -274,6 +276,24 @@ V100 = Device(
     dated="2026-11-21",
     source=f"{_GUIDE}; {_OCCUPANCY}; Tesla V100 (SXM2) whitepaper; {_MEASURED}",
 )
+T4 = replace(
+    V100,
+    name="T4",
+    compute_capability=(7, 5),
+    sms=40,
+    warps_per_sm=32,
+    blocks_per_sm=16,
+    shared_per_sm=64 * KIB,
+    shared_carveouts=(32 * KIB, 64 * KIB),
+    shared_per_block_optin=64 * KIB,
+    clock=1590,
+    rates=Rates(alu=64, imul=64, fp32=64, fp64=2, sfu=16, convert=16, shuffle=32, shared=16),
+    bandwidth=320.0,
+    l2=4 * MIB,
+    timing=TURING,
+    dated="2026-11-28",
+    source=f"{_GUIDE}; {_OCCUPANCY}; T4 data sheet; shared rate: Jia et al. 2019 (arXiv 1903.07486); {_MEASURED}",
+)
 A100 = replace(
     V100,
     name="A100",
@@ -289,6 +309,31 @@ A100 = replace(
     l2=40 * MIB,
     timing=AMPERE,
     source=f"{_GUIDE}; {_OCCUPANCY}; A100 whitepaper and data sheet (SXM4, 80 GB); {_MEASURED}",
+)
+A10 = replace(
+    A100,
+    name="A10",
+    compute_capability=(8, 6),
+    sms=72,
+    warps_per_sm=48,
+    blocks_per_sm=16,
+    shared_per_sm=100 * KIB,
+    shared_carveouts=tuple(KIB * n for n in (0, 8, 16, 32, 64, 100)),
+    shared_per_block_optin=99 * KIB,
+    clock=1695,
+    rates=Rates(alu=64, imul=64, fp32=128, fp64=2, sfu=16, convert=16, shuffle=32, shared=32),
+    bandwidth=600.0,
+    l2=6 * MIB,
+    timing=GA102,
+    dated="2026-11-28",
+    source=f"{_GUIDE}; {_OCCUPANCY}; GA102 whitepaper and A10 data sheet; {_MEASURED}",
+)
+RTX3090 = replace(
+    A10,
+    name="RTX3090",
+    sms=82,
+    bandwidth=936.0,
+    source=f"{_GUIDE}; {_OCCUPANCY}; GA102 whitepaper; {_MEASURED}",
 )
 L4 = replace(
     A100,
@@ -317,6 +362,15 @@ L40S = replace(
     timing=ADA,
     source=f"{_GUIDE}; {_OCCUPANCY}; Ada whitepaper and L40S data sheet; {_MEASURED}",
 )
+RTX4090 = replace(
+    L40S,
+    name="RTX4090",
+    sms=128,
+    bandwidth=1008.0,
+    l2=72 * MIB,
+    dated="2026-11-28",
+    source=f"{_GUIDE}; {_OCCUPANCY}; Ada whitepaper; {_MEASURED}",
+)
 H100 = replace(
     A100,
     name="H100",
@@ -341,13 +395,30 @@ H200 = replace(
     timing=GH100,
     source=f"{_GUIDE}; {_OCCUPANCY}; H200 data sheet (SXM); SMs, clock, L2 and {_MEASURED}",
 )
+B200 = replace(
+    H200,
+    name="B200",
+    compute_capability=(10, 0),
+    sms=148,
+    clock=1965,
+    bandwidth=8000.0,
+    l2=126 * MIB,
+    timing=BLACKWELL,
+    dated="2026-11-28",
+    source=(
+        f"{_GUIDE}; {_OCCUPANCY}; DGX B200 data sheet; chipsandcheese.com (SMs, clock, L2); register_least: as measured on an "
+        f"H200; {_MEASURED}"
+    ),
+)
 
-DEVICES: dict[str, Device] = {d.name: d for d in (C2070, M2090, K20m, K40, V100, A100, L4, L40S, H100, H200)}
+DEVICES: dict[str, Device] = {
+    d.name: d for d in (C2070, M2090, K20m, K40, V100, T4, A100, A10, RTX3090, L4, L40S, RTX4090, H100, H200, B200)
+}
 """Every device known, by name, oldest first."""
 
 
 def find(name: str) -> Device:
-    """The device of that name, in upper or lower case, or the one of a TOML file, whose name ends in `.toml`.
+    """The device of that name, or the one of a TOML file, whose name ends in `.toml`. Case, spaces and hyphens do not count.
 
     Raises LaunchError with the names there are.
     """
@@ -358,15 +429,30 @@ def find(name: str) -> Device:
     if name.endswith(".toml"):
         return load(name)
     for device_name, device in DEVICES.items():
-        if device_name.lower() == name.lower():
+        if device_name.lower() == re.sub("[ -]", "", name).lower():
             return device
     raise LaunchError(f"no device is called {shown(name)}; there are {', '.join(DEVICES)}, or a TOML file of your own")
+
+
+_DIFFERING = (
+    "compute_capability", "sms", "warps_per_sm", "blocks_per_sm", "registers_per_sm", "shared_per_sm", "clock", "bandwidth",
+    "l2", "rates", "timing",
+)  # fmt: skip
+"""Fields with different values on current GPUs."""
+
+
+def _inherited(base: Device, table: dict[str, Any]) -> str:
+    """Return the fields that a user's table takes from another device, with their values."""
+    kept = [name for name in _DIFFERING if name not in table]
+    values = (f"{name} {getattr(base, name)}" if name not in ("rates", "timing") else name for name in kept)
+    return f"as {base.name}: {', '.join(values) or 'the other fields'}"
 
 
 def load(path: str | Path) -> Device:
     """A device described by the user: TOML with keys as the fields of Device, and a table [rates].
 
     `like = "H200"` names a device of the table that all keys left out are taken from; without it, every key is needed.
+    A file with `like` and without `source` has as its source the values that it takes from there.
     Raises LaunchError, one line with file, key and what was expected.
     """
     if not isinstance(path, str | Path):
@@ -384,6 +470,7 @@ def load(path: str | Path) -> Device:
             if not isinstance(name, str) or name.endswith(".toml"):
                 raise LaunchError(f"like: expected the name of a device, got {shown(name)}")
             base = find(name)
+            table.setdefault("source", _inherited(base, table))
         return Device(**filled("", Device, table, base))
     except LaunchError as error:
         raise LaunchError(f"{printable(path)}: {error}") from None

@@ -234,6 +234,30 @@ VOLTA = Timing(
         "1804.06826); the others are estimates"
     ),
 )
+TURING = replace(
+    VOLTA,
+    shared=19,
+    l1=32,
+    l2=188,
+    l2_far=188,
+    dram=500,
+    atomic=188,
+    atomic_rate=16.0,
+    fetch_rate=10.0,
+    request_rate=11.0,
+    store_rate=15.0,
+    load_rate=19.0,
+    l1_size=96 * KIB,
+    l1_width=64,
+    l2_slices=32,
+    l2_bandwidth=1270.0,
+    dram_share=690,
+    dated="2026-11-28",
+    source=(
+        "Jia et al. 2019 (arXiv 1903.07486), of a T4, for shared, l1, l2, l2_bandwidth, dram_share; alu: Jia et al. 2018 "
+        "(arXiv 1804.06826); l2_slices and the rates of L2: half of a V100's; dram and the others are estimates"
+    ),
+)
 AMPERE = Timing(
     schedulers=4,
     issue=100,
@@ -330,6 +354,21 @@ ADA = Timing(
         "2503.20481, of Ampere; the others are estimates"
     ),
 )
+GA102 = replace(
+    ADA,
+    shared=23,
+    l1=35,
+    l2=215,
+    l2_far=215,
+    dram=470,
+    atomic=215,
+    l2_bandwidth=2500.0,
+    dated="2026-11-28",
+    source=(
+        "estimates: l1 and shared as an A100's, l2, l2_bandwidth and dram about a V100's, which has 6 MiB of L2 too, the others as "
+        "an RTX 4090's; none was measured on an A10 or RTX 3090; alu and intervals: arXiv 2503.20481"
+    ),
+)
 GH100 = Timing(
     schedulers=4,
     issue=100,
@@ -405,5 +444,20 @@ HOPPER = replace(
         "measured on an H100 SXM5 at 1980 MHz (simtbed hardware measure); estimates, as an H200's: issue, vote, branch, "
         "float_interval, lookup_rate; and less, as its atomic_rate is: l2_bandwidth, fetch_rate, request_rate, store_rate, load_rate, "
         "as simtbed hardware times, scattered confirms, which dram_row is read from; l1_size and l2_halves: public"
+    ),
+)
+BLACKWELL = replace(
+    GH100,
+    l1=40,
+    l2=295,
+    l2_far=500,
+    dram=860,
+    l2_slices=160,
+    l2_bandwidth=7850.0,
+    dram_share=920,
+    dated="2026-11-28",
+    source=(
+        "markdewing/AI_kernels, latency, for l1, l2, dram on a B200; l2_bandwidth: an H200's by the number of SMs; l2_far, "
+        "l2_slices and dram_share: estimates; the others as an H200's; none was measured with simtbed"
     ),
 )

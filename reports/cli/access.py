@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from simtbed import devices
-
 from ..printing import print_text
 from ..profile.accesses import report
+from ..selection import find_device
 from .options import Device, Json
 from .parameters import Argument, Option, command
 
@@ -33,6 +32,6 @@ def access(
     simtbed access accesses.csv --device K40
     simtbed access measured.csv --compare
     """
-    text, code = report(source, devices.find(device), as_json=json, compare=compare)
+    text, code = report(source, find_device(device), as_json=json, compare=compare)
     print_text(text)
     return code

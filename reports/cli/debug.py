@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from simtbed import devices
 from simtbed.runtime.recording import parsed
 
+from ..selection import find_device
 from ..targets.debugger import Debugger
 from ..targets.running import require_launches, run_target
 from ..targets.target import find_target
@@ -73,7 +73,7 @@ def debug(target: TargetArgument, arguments: TargetArguments = (), *, options: D
         only_findings=stops_at_findings,
         trace=options.trace,
         check=parsed(options.check or ("all" if stops_at_findings else ())),
-        device=devices.find(options.device),
+        device=find_device(options.device),
     )
     completed = run_target(debugged, make)
     if not completed.code:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import keyword
 import os
 import re
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources import files as resources
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 from typing import Annotated
 
-from simtbed import SimtbedError
+import msgspec
+from simtbed import SimtbedError, __version__
 from simtbed.escaping import printable
 from simtbed.kernels import files
 
-from ..printing import print_text
+from ..printing import print_message, print_text
 from .parameters import Argument, command
 
 FILES = {
@@ -30,13 +32,34 @@ FILES = {
 """Templates and the paths of their files."""
 
 
+class _DirectUrl(msgspec.Struct):
+    """The file `direct_url.json` of an installed package (PEP 610), which pip writes unless an index had the package."""
+
+    url: str
+    vcs_info: dict[str, str] | None = None
+
+
+def requirement() -> str:
+    """Return the line of a requirements file that installs simtbed from the place of this installation."""
+    try:
+        text = distribution("simtbed").read_text("direct_url.json")
+    except PackageNotFoundError:
+        text = None
+    if text is None:
+        return f"simtbed=={__version__}"
+    place = msgspec.json.decode(text, type=_DirectUrl)
+    if place.vcs_info is not None:
+        return f"simtbed @ {place.vcs_info['vcs']}+{place.url}@{place.vcs_info['commit_id']}"
+    return f"simtbed @ {place.url}"
+
+
 @command
 def new(
     folder: Annotated[Path, Argument(metavar="NAME", help="The folder to create; its name is the name of the kernel.")],
 ) -> int:
     """Create a project with a kernel, its oracle, its test and its workflow.
 
-    The test passes.
+    The test passes. requirements.txt installs simtbed from the place that this simtbed was installed from.
 
     \b
     simtbed new smooth
@@ -56,7 +79,12 @@ def new(
     with files.new_folder(folder) as unfinished:
         for template, path in paths.items():
             (unfinished / path).parent.mkdir(parents=True, exist_ok=True)
-            files.write(unfinished / path, [Template(texts[template]).substitute(name=name)])
+            files.write(unfinished / path, [Template(texts[template]).substitute(name=name, requirement=requirement())])
     for path in paths.values():
         print_text(printable(folder / path))
+    if " @ file:" in requirement():
+        message = (
+            f"simtbed is installed from a folder: write its address into {folder / 'requirements.txt'} for the workflow"
+        )
+        print_message(f"simtbed: {printable(message)}")
     return 0

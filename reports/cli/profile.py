@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from simtbed import Device as DeviceRow
-from simtbed import Run, devices
+from simtbed import Run
 from simtbed.escaping import Document
 from simtbed.runtime.recording import Recorder
 
 from .. import tables
 from ..profile import page
+from ..selection import find_device
 from ..targets.running import CompletedTarget, require_launches, run_target, without_setup_kernels
 from ..targets.target import Shipped, find_target, target_name
 from .budgets import BudgetCheck
@@ -74,7 +75,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     """
     profiled, device = (
         find_target(target, arguments, options.input, options.selection.emulate),
-        devices.find(options.device),
+        find_device(options.device),
     )
     with_budget = options.budget.budget is not None
     budgets = BudgetCheck.from_options(options.budget, options.compiled and with_budget, options.update_budget)

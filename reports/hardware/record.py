@@ -77,7 +77,9 @@ def take(names: Sequence[str], only: str = "*", data: Path | None = None) -> tup
     operations = [case for case in cases if isinstance(case, OperationCase)]
     emulated = _emulate(names, only, data, len(profiled), [case.name for case in (*profiled, *data_sets)])
     gpu = describe()
-    devices_named = [name for name in devices.DEVICES if name in gpu["device"].replace("-", " ").split()]
+    devices_named = [
+        name for name in devices.DEVICES if name in gpu["device"].replace("RTX ", "RTX").replace("-", " ").split()
+    ]
     if not devices_named:
         raise LaunchError(f"{gpu['device']} is none of the devices known: add its row to emulator/machine/device.py")
     _compile(emulated.values(), operations, gpu["arch"])

@@ -1,4 +1,5 @@
-"""Exception hook of a target: a traceback without simtbed's own frames and without reported findings."""
+"""Exception hook of a target: a traceback without simtbed's own frames and without reported findings, or one line if a
+component is missing."""
 
 from __future__ import annotations
 
@@ -7,12 +8,15 @@ import sys
 import traceback
 from types import TracebackType
 
-from simtbed import FaultError
+from simtbed import FaultError, UnavailableError
+from simtbed.escaping import printable
 from simtbed.tracebacks import show, user_frames
 
 from ..printing import print_message
 
 _IMPORTING = (importlib.__file__, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
+UNAVAILABLE = 3
+"""Exit code of a command that cannot run on this machine."""
 _CALLERS: list[str] = []
 """Files with frames between the interpreter and the program."""
 _reported = False
@@ -37,6 +41,11 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
     while _CALLERS and trace and trace.tb_frame.f_code.co_filename in ("<string>", *_CALLERS, *_IMPORTING):
         trace = trace.tb_next
     trace = user_frames(error, trace)
+    if isinstance(error, UnavailableError):
+        frames = traceback.extract_tb(trace)
+        place = f"{printable(frames[-1].filename)}:{frames[-1].lineno}: " if frames else ""
+        print_message(f"simtbed: {place}{error}")
+        raise SystemExit(UNAVAILABLE)  # Python exits with this code
     if not (_reported and isinstance(error, FaultError)):
         sys.__excepthook__(kind, error.with_traceback(trace), trace)
         return

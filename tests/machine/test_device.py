@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from simtbed.errors import LaunchError
-from simtbed.machine.device import DEVICES, H200, K40, L4, V100, Device, find, load
+from simtbed.machine.device import DEVICES, H200, K40, V100, Device, find, load
 
 
 def toml(device: Device) -> str:
@@ -28,12 +28,14 @@ def toml(device: Device) -> str:
 
 
 def test_the_devices_of_the_papers_and_current_ones_are_known() -> None:
-    assert list(DEVICES) == ["C2070", "M2090", "K20m", "K40", "V100", "A100", "L4", "L40S", "H100", "H200"]
+    names = "C2070 M2090 K20m K40 V100 T4 A100 A10 RTX3090 L4 L40S RTX4090 H100 H200 B200"
+    assert list(DEVICES) == names.split()
     assert all(device.name == name and device.source and device.dated for name, device in DEVICES.items())
 
 
-def test_names_are_found_in_any_case() -> None:
+def test_names_are_found_in_any_spelling() -> None:
     assert find("h200") is H200
+    assert find("RTX 3090") is find("rtx-3090") is DEVICES["RTX3090"]
     assert find("k20M") is DEVICES["K20m"]
 
 
@@ -55,8 +57,8 @@ def test_limits_fit_each_other(device: Device) -> None:
     assert device.shared_carveouts[-1] == device.shared_per_sm
     # The peak of the data sheets in TFLOPS of f32, within their rounding and clocks.
     printed = {
-        "C2070": 1.03, "M2090": 1.33, "K20m": 3.52, "K40": 5.04, "V100": 15.7,
-        "A100": 19.5, "L4": 30.3, "L40S": 91.6, "H100": 66.9, "H200": 66.9,
+        "C2070": 1.03, "M2090": 1.33, "K20m": 3.52, "K40": 5.04, "V100": 15.7, "T4": 8.1, "A100": 19.5, "A10": 31.2,
+        "RTX3090": 35.6, "L4": 30.3, "L40S": 91.6, "RTX4090": 82.6, "H100": 66.9, "H200": 66.9, "B200": 75,
     }[device.name]  # fmt: skip
     assert 2e-6 * device.rates.fp32 * device.sms * device.clock == pytest.approx(printed, rel=0.01)
 
@@ -117,7 +119,10 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 def test_a_device_may_be_like_another(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('like = "h200"\nname = "half"\nsms = 66\n[rates]\nsfu = 8\n')
-    assert load(path) == replace(H200, name="half", sms=66, rates=replace(H200.rates, sfu=8))
+    half = load(path)
+    assert half == replace(H200, name="half", sms=66, rates=replace(H200.rates, sfu=8), source=half.source)
+    assert half.source.startswith("as H200: compute_capability (9, 0), warps_per_sm 64, blocks_per_sm 32,")
+    assert half.source.endswith("l2 62914560, timing")
     path.write_text('like = "B300"\n')
     with pytest.raises(LaunchError, match="no device is called 'B300'"):
         load(path)
@@ -137,4 +142,7 @@ def test_what_if() -> None:
 def test_rows_differ_where_the_devices_do() -> None:
     assert (K40.bank_width, K40.loads_cached, K40.shared_load_merges) == (8, False, False)
     assert DEVICES["C2070"].load_sector == DEVICES["C2070"].line == 128
-    assert (L4.warps_per_sm, L4.blocks_per_sm) == (48, 24)
+    residents = {
+        name: (DEVICES[name].warps_per_sm, DEVICES[name].blocks_per_sm) for name in ("T4", "A10", "L4", "B200")
+    }
+    assert residents == {"T4": (32, 16), "A10": (48, 16), "L4": (48, 24), "B200": (64, 32)}

@@ -91,3 +91,6 @@ def test_a_device_of_ones_own(simtbed: Simtbed, tmp_path: Path) -> None:
     file = tmp_path / "empty.toml"
     file.write_text("")
     assert "empty.toml" in simtbed("profile", "tree", "--device", str(file)).refused()
+    file.write_text('like = "L4"\nname = "mine"\nsms = 40\n')
+    note = "empty.toml: as L4: compute_capability (8, 9), warps_per_sm 48"
+    assert note in simtbed("profile", "tree", "--device", str(file)).err

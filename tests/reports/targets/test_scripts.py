@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from simtbed.reports.cli.app import run
 
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed
@@ -40,3 +41,22 @@ def assert_launches(command: str, script: Path, simtbed: Simtbed, folder: Path) 
     assert (result.code, result.err) == (0, "")
     content = json.loads(report.read_text(encoding="utf-8"))
     assert sum(row["launches"] for row in content["kernels"]) == LAUNCHES[script.stem]
+
+
+@pytest.mark.integration
+def test_a_missing_component_is_one_line_with_the_command_that_installs_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "clang.py").write_text("raise ImportError")
+    script = tmp_path / "rotate.py"
+    script.write_text((ROOT / "examples/cuda/cupy_rotate.py").read_text())
+    for command in ("check", "profile", "verify", "cuda"):
+        code = run([command, str(script)])
+        lines = capfd.readouterr().err.splitlines()
+        assert (code, lines[1:]) == (
+            3,
+            [
+                f"simtbed: {script}:3: CUDA C++ is parsed by libclang, which is not installed: "
+                "python -m pip install 'simtbed[cuda-source]'"
+            ],
+        )

@@ -1,0 +1,13 @@
+import cupy as cp
+
+rotate = cp.RawKernel(
+    """
+extern "C" __global__ void rotate(float *x) {
+    float mine = x[threadIdx.x];
+    x[(threadIdx.x + 1) % 256] = mine;
+}""",
+    "rotate",
+)
+x = cp.arange(256, dtype=cp.float32)
+rotate((1,), (256,), (x,))
+print(x[30:34])
