@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from ..checked import shown
+from ..documents import text_of, toml_of
 from ..errors import LaunchError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 _LARGEST = 1 << 48
 """Upper bound of every value: sums and products of two of them do not overflow."""
+
+
+Row = TypeVar("Row", bound="DataclassInstance")
 
 
 @cache
@@ -36,6 +45,23 @@ def filled(prefix: str, row: Any, table: dict[str, Any], base: Any) -> dict[str,
         else getattr(base, name)
         for name in names
     }
+
+
+def rows(file: str, row: type[Row], references: Mapping[str, Mapping[str, Any]] | None = None) -> dict[str, Row]:
+    """Return the rows of a TOML file of this folder, by name. `like` names the row of the missing keys.
+
+    references: values by name, of the keys whose value is a name.
+    """
+    result: dict[str, Row] = {}
+    for name, table in toml_of(text_of(Path(__file__).with_name(file))).items():
+        base = result[table.pop("like")] if "like" in table else None
+        for key, values in (references or {}).items():
+            if key in table:
+                table[key] = values[table[key]]
+        if any(field.name == "name" for field in fields(row)):
+            table["name"] = name
+        result[name] = row(**filled("", row, table, base))
+    return result
 
 
 def _of_toml(key: str, hint: Any, value: Any, base: Any) -> Any:

@@ -81,7 +81,7 @@ def take(names: Sequence[str], only: str = "*", data: Path | None = None) -> tup
         name for name in devices.DEVICES if name in gpu["device"].replace("RTX ", "RTX").replace("-", " ").split()
     ]
     if not devices_named:
-        raise LaunchError(f"{gpu['device']} is none of the devices known: add its row to emulator/machine/device.py")
+        raise LaunchError(f"{gpu['device']} is none of the devices known: add its row to emulator/machine/devices.toml")
     _compile(emulated.values(), operations, gpu["arch"])
     timed = frozenset(case.name for case in data_sets)
     answers, differences = take_answers(
