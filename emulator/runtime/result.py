@@ -148,7 +148,9 @@ class LaunchDetails:
         if "_launch" in vars(self):
             self.wait()
             return getattr(self, name)
-        raise AttributeError(f"the details of a launch have no {name}: arrays are items of the result", name=name, obj=self)
+        raise AttributeError(
+            f"the details of a launch have no {name}: arrays are items of the result", name=name, obj=self
+        )
 
     @cached_property
     def counters(self) -> Counters:
