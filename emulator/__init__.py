@@ -49,9 +49,10 @@ if TYPE_CHECKING:
     from .runtime.array_views import device_view
     from .runtime.arrays import DeviceArray, empty, full, zeros
     from .runtime.compiled_launch import compile
+    from .runtime.concurrent_launches import launch_concurrent
     from .runtime.gpus import current_gpu, map_over_gpus, on_gpu
     from .runtime.graphs import Graph, capture
-    from .runtime.launching import launch, launch_concurrent
+    from .runtime.launching import launch
     from .runtime.pinned import pinned
     from .runtime.recording import profiling
     from .runtime.result import FaultError, Result
@@ -135,7 +136,7 @@ _HOMES = {
     "empty": "runtime.arrays",
     "full": "runtime.arrays",
     "launch": "runtime.launching",
-    "launch_concurrent": "runtime.launching",
+    "launch_concurrent": "runtime.concurrent_launches",
     "map_over_cluster": "cluster",
     "map_over_gpus": "runtime.gpus",
     "on_gpu": "runtime.gpus",

@@ -25,6 +25,7 @@ from simtbed import (
 )
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.runtime.registry import EngineName
+from simtbed.runtime.result import details_of
 
 if TYPE_CHECKING:  # most runs have no counters
     from simtbed import Counters
@@ -63,10 +64,11 @@ class Runner(Launcher):
         result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **arguments)
         with self.lock:
             self.launches += 1
-            if result.counts is not None:
-                self._count(result.request.program, result.counters)
-            if result.milliseconds is not None:
-                self.milliseconds = (self.milliseconds or 0) + result.milliseconds
+            details = details_of(result)
+            if details.counts is not None:
+                self._count(details.request.program, details.counters)
+            if details.milliseconds is not None:
+                self.milliseconds = (self.milliseconds or 0) + details.milliseconds
         return result
 
     def _count(self, program: Program, counters: Counters) -> None:

@@ -19,7 +19,7 @@ from ..passes.grids import is_cooperative
 from ..runtime.engine import Request
 from ..runtime.observing import NextLaunch, PendingLaunch, observing
 from ..runtime.registry import EngineName
-from ..runtime.result import Result
+from ..runtime.result import LaunchDetails
 from ..runtime.specialisation import Specialisation
 from .facts import linear_index
 
@@ -49,7 +49,7 @@ class BlockDebugger:
     engine: EngineName = "python"
     device: Device | None = None
 
-    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         request = call.request
         result = proceed(replace(call, engine="jit", request=without_host_calls(request)))
         if not fnmatchcase(request.specialisation.summary.name, self.kernel):

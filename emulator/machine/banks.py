@@ -80,9 +80,11 @@ def _count(
     the units of each group of banks.
     """
     phases, to_unit, groups = shape[0], shape[1], shape[2]
+    # Consecutive elements smaller than a word touch one more word if they start within one.
+    all_fit = to_unit == 0 or (WARP_SIZE // phases >> to_unit) < groups
     units = st.local(i64, WARP_SIZE)
     for warp in range(warps):
-        if kind < ATOMIC and consecutive(index, active, warp):
+        if kind < ATOMIC and all_fit and consecutive(index, active, warp):
             out[0] += 1
             out[1] += phases
             continue

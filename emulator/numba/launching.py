@@ -21,7 +21,7 @@ from ..runtime.engine import Dim3, Request
 from ..runtime.launching import launch_in_place
 from ..runtime.observing import PendingLaunch, overrides
 from ..runtime.request import LaunchOptions, unlimited_request
-from ..runtime.result import FaultError, Result
+from ..runtime.result import FaultError, LaunchDetails
 from ..runtime.specialisation import specialisation_of
 from .kernel import NumbaKernel
 from .packages import Package
@@ -54,7 +54,7 @@ class Launcher:
         }
         self._plans: dict[_Sizes, Request] = {}
 
-    def launch(self, values: _Values, grid: Dim3, block: Dim3, shared: int) -> Result:
+    def launch(self, values: _Values, grid: Dim3, block: Dim3, shared: int) -> LaunchDetails:
         """Launch the kernel. values: one for each parameter of the LLVM function, a Pointer for an array and a number for a scalar;
         then those of the items of structures.
 

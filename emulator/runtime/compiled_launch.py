@@ -46,14 +46,14 @@ class CompiledLaunch:
                 raise LaunchError(f"{self.kernel.__name__} takes {', '.join(self._names)}: {len(values)} are given")
             args = {**args, **dict(zip(self._names, values, strict=False)), **named}
         if self._latest and (repetition := find_repetition(self._latest, args)) is not None:
-            result = repetition.run(args, stream, 2)
-            if result is not None:
-                return result
+            repeated = repetition.run(args, stream, 2)
+            if repeated is not None:
+                return Result(repeated)
         plan = self._plan
         if plan is not None and fits(plan, args) and not observers():
-            result = launch_planned(plan, args, stream, self._faults)
-            prepare_repetition(self._latest, plan, (), args, result)
-            return result
+            details = launch_planned(plan, args, stream, self._faults)
+            prepare_repetition(self._latest, plan, (), args, details)
+            return Result(details)
         result = launch(self.kernel, args=args, engine=self.engine, stream=stream, **self._options)
         own = {name: value for name, value in self._options.items() if name != "faults"}
         self._plan = known_plan(self.kernel, LaunchOptions(**own, args=args), args, self.engine)

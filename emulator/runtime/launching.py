@@ -11,14 +11,14 @@ from functools import cache
 from types import FrameType
 from typing import Any, Literal, cast
 
-from ..checked import one_of, shown, within_stack
+from ..checked import one_of, within_stack
 from ..errors import Diagnostic, LaunchError
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..tracebacks import without_own_frames
 from . import stream_races
 from .arrays import DeviceArray
-from .engine import CodePlace, CompilingEngine, ConcurrentEngine, Engine, Maths, Outcome, Request, StreamEngine
+from .engine import CodePlace, CompilingEngine, Engine, Maths, Outcome, Request, StreamEngine
 from .graphs import Graph, RecordedResult, current_graph
 from .observing import PendingLaunch, observers, overrides, run_through_observers
 from .plans import LaunchPlan, find_plan, planned_request
@@ -29,10 +29,9 @@ from .request import (
     applied_checks,
     find_device,
     named_arguments,
-    prepare_request,
     validated_request,
 )
-from .result import FaultError, Result, in_words
+from .result import FaultError, LaunchDetails, Result, in_words
 from .specialisation import AnyKernel, Specialisation, signature_of
 from .streams import Stream, begin_launch
 
@@ -90,15 +89,15 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths, device)
     latest: dict[Any, LatestLaunch] | None = getattr(kernel, "_latest", None)
     if latest and (repetition := find_repetition(latest, args)) is not None and types is None and engine == "cuda":
-        result = repetition.run(args, stream, 2) if repetition.has_options(chosen) else None
-        if result is not None:
-            return result
+        repeated = repetition.run(args, stream, 2) if repetition.has_options(chosen) else None
+        if repeated is not None:
+            return Result(repeated)
     if types is None and not observers():
         planned = find_plan(kernel, chosen[:-1], args, find_device(device), engine)
         if planned is not None:
-            result = launch_planned(*planned, stream, faults)
-            prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], result)
-            return result
+            details = launch_planned(*planned, stream, faults)
+            prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], details)
+            return Result(details)
     options = LaunchOptions(
         grid,
         block,
@@ -116,11 +115,15 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         in_place,
         maths,
     )
-    return _checked(_launch(kernel, options, engine, stream), faults)
+    return Result(_checked(_launch(kernel, options, engine, stream), faults))
 
 
 def prepare_repetition(
-    latest: dict[Any, LatestLaunch], plan: LaunchPlan, options: Sequence[Any], args: Mapping[str, Any], result: Result
+    latest: dict[Any, LatestLaunch],
+    plan: LaunchPlan,
+    options: Sequence[Any],
+    args: Mapping[str, Any],
+    result: LaunchDetails,
 ) -> None:
     """Add the repetition of a launch on a GPU to the latest launches, if it has one."""
     if plan.repeatable and current_graph() is None:
@@ -129,7 +132,7 @@ def prepare_repetition(
             add_repetition(latest, args, LatestLaunch(plan, options, args, native))
 
 
-def _checked(result: Result, faults: str) -> Result:
+def _checked(result: LaunchDetails, faults: str) -> LaunchDetails:
     """Return a result. Raises FaultError if faults are raised."""
     if faults == "raise" and "_launch" not in vars(result) and result.faults:  # one in progress has none
         raise FaultError(result)
@@ -139,7 +142,7 @@ def _checked(result: Result, faults: str) -> Result:
 _FAULTS = ("raise", "return")
 
 
-def launch_planned(plan: LaunchPlan, args: Mapping[str, Any], stream: Stream | None, faults: str) -> Result:
+def launch_planned(plan: LaunchPlan, args: Mapping[str, Any], stream: Stream | None, faults: str) -> LaunchDetails:
     """Run a launch of a plan, without observers. args: by name, with defaults, of the plan's types and shapes."""
     arrays: list[DeviceArray] = [args[name] for name in plan.device_arrays]
     with _locked(arrays):
@@ -158,7 +161,7 @@ def _prepare_arrays(arrays: Sequence[DeviceArray], row: EngineRow) -> None:
             array.expect_changes()
 
 
-def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, stream: Stream | None) -> Result:
+def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, stream: Stream | None) -> LaunchDetails:
     """Run a launch through the observers, with its device arrays locked and updated."""
     engine, device = overrides(engine, find_device(options.device))
     row = row_of(engine)
@@ -176,7 +179,7 @@ def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, strea
         return _run_locked(request, row, stream, call)
 
 
-def launch_in_place(call: PendingLaunch) -> Result:
+def launch_in_place(call: PendingLaunch) -> LaunchDetails:
     """Run a launch that modifies the arrays of `call.arguments`. Those of its request are the same memory.
 
     Observers, a GPU, and an emulator that may have to repeat the launch, work on copies.
@@ -211,13 +214,15 @@ def compile_launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName
     return {name: {**kernel.defaults, **args}[name] for name in signature_of(kernel).parameters}
 
 
-def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: PendingLaunch | None = None) -> Result:
+def _run_locked(
+    request: Request, row: EngineRow, stream: Stream | None, call: PendingLaunch | None = None
+) -> LaunchDetails:
     """Run a launch whose device arrays are locked, and update them. call: the launch for the observers."""
     if (graph := current_graph()) is not None:
         graph.add(request, stream, _place_of_launch(), _replay_of(row))
         for name in request.specialisation.summary.changed if row.queues else ():
             request.device_arrays[name].record_written(None)
-        return Result.pending(request, RecordedResult())
+        return LaunchDetails.pending(request, RecordedResult())
     begin_launch(stream)
     if call is not None:
         result = run_through_observers(call, _run)
@@ -229,7 +234,7 @@ def _run_locked(request: Request, row: EngineRow, stream: Stream | None, call: P
                         f"{name} is in the memory of the host: a launch on a stream of a GPU takes a DeviceArray"
                     )
             queue: StreamEngine = cast("StreamEngine", engine_named(row.name))
-            return Result.pending(request, queue.start(request, stream, _place_of_launch()))
+            return LaunchDetails.pending(request, queue.start(request, stream, _place_of_launch()))
         result = _run_on(engine_named(row.name), request, stream)
     else:
         request = _in_place(request) if request.device_arrays else request
@@ -324,58 +329,7 @@ class _locked:
             array.lock.release()
 
 
-def launch_concurrent(
-    launches: Iterable[tuple[AnyKernel, Mapping[str, Any]]], *, engine: EngineName = "jit", **options: Any
-) -> Iterator[Result]:
-    """Yield the results, in order, of independent launches.
-
-    Parameters
-    ----------
-    launches : (kernel, arguments of `launch`) pairs. engine : name of the engine. options : arguments of `launch` common to all.
-
-    On a concurrent engine ("cuda") copies and kernels overlap, and an array in several launches is copied to the GPU
-    once. A launch starts as soon as `launches` yields it. Single times are not measured. Launches with a common
-    DeviceArray access it in an undefined order there, and no other launch may use it before the last result.
-    Under an observer, such as `profiling`, launches run one after another. Nothing is launched
-    before the first result is requested. Raises the errors of `launch`, and OutOfMemory.
-    """
-    running = engine_named(engine)
-    if observers() or not isinstance(running, ConcurrentEngine):
-        for kernel, own in _pairs(launches):
-            yield launch(kernel, engine=engine, **options, **own)
-        return
-    requests: list[Request] = []
-
-    def prepared() -> Iterator[Request]:
-        for kernel, own in _pairs(launches):
-            requests.append(prepare_request(kernel, **options, **own))
-            if requests[-1].overlapping:
-                raise LaunchError("concurrent launches do not modify arrays in place: use launch")
-            yield requests[-1]
-
-    for number, outcome in enumerate(running.run_concurrently(prepared())):
-        yield Result(
-            buffers=requests[number].shaped(outcome.buffers),
-            faults=outcome.faults,
-            remarks=[],
-            printed=outcome.printed,
-            milliseconds=None,
-            resources=outcome.resources,
-            request=requests[number],
-        )
-
-
-def _pairs(launches: Any) -> Iterator[tuple[AnyKernel, Mapping[str, Any]]]:
-    """Yield each kernel with its own arguments. Raises LaunchError."""
-    if not isinstance(launches, Iterable):
-        raise LaunchError(f"launches is a list of (kernel, arguments of launch), not {shown(launches)}")
-    for pair in launches:
-        if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[1], Mapping)):
-            raise LaunchError(f"each of launches is (kernel, arguments of launch), not {shown(pair)}")
-        yield pair[0], pair[1]
-
-
-def _run(call: PendingLaunch) -> Result:
+def _run(call: PendingLaunch) -> LaunchDetails:
     """Run a launch; device arrays are not changed."""
     request = call.request
     checks = applied_checks(call.kernel, request.checks)
@@ -384,7 +338,7 @@ def _run(call: PendingLaunch) -> Result:
     return _run_on(engine_named(call.engine), request)
 
 
-def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> Result:
+def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> LaunchDetails:
     outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
     faults: list[Diagnostic] = []
     remarks: list[Diagnostic] = []
@@ -392,7 +346,7 @@ def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> R
         findings = _classified(engine, request, outcome)
         findings[0].extend(stream_races.unordered_accesses(request, outcome.accessed, stream))
         faults, remarks = (in_words(chosen, request.specialisation.words) for chosen in findings)
-    return Result(
+    return LaunchDetails(
         buffers=request.shaped(outcome.buffers),
         faults=faults,
         remarks=remarks,

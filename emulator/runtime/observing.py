@@ -16,7 +16,7 @@ from ..forking import hold_at_fork
 from ..machine.device import Device
 from .engine import Request
 from .registry import EngineName
-from .result import Result
+from .result import LaunchDetails
 from .specialisation import AnyKernel
 
 
@@ -30,7 +30,7 @@ class PendingLaunch:
     engine: EngineName
 
 
-NextLaunch = Callable[[PendingLaunch], Result]
+NextLaunch = Callable[[PendingLaunch], LaunchDetails]
 """Runs a launch. Device arrays are unchanged until the program gets the result, so a call may be repeated or modified."""
 
 
@@ -46,7 +46,7 @@ class Observer(Protocol):
     @property
     def device(self) -> Device | None: ...
 
-    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         """Return the program's result of a launch: usually `proceed(call)`."""
         ...
 
@@ -115,7 +115,7 @@ def overrides(engine: EngineName, device: Device) -> tuple[EngineName, Device]:
     return engine, device
 
 
-def run_through_observers(call: PendingLaunch, proceed: NextLaunch) -> Result:
+def run_through_observers(call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
     """Return the result of a launch, run through all observers."""
     for observer in reversed(observers()):
         proceed = partial(observer.observe, proceed=proceed)

@@ -22,7 +22,7 @@ from .engine import Request
 from .kernel_description import describe_kernel
 from .observing import NextLaunch, PendingLaunch, observing
 from .registry import EngineName, row_of
-from .result import Result
+from .result import LaunchDetails
 from .specialisation import signature_of
 
 
@@ -91,7 +91,7 @@ class Recorder:
     decisions: bool = False
     keep: Literal["nothing", "program", "arguments"] = "nothing"
 
-    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         start = time.perf_counter()
         requested = call
         if (self.check or self.seeds) and not row_of(call.engine).complete:
@@ -117,11 +117,11 @@ class Recorder:
 
     def _checked(
         self, call: PendingLaunch, proceed: NextLaunch, faults: list[Diagnostic], remarks: list[Diagnostic]
-    ) -> Result:
+    ) -> LaunchDetails:
         """Run under the checkers and append the findings. Without findings, the checked result is the program's. The
         first run shows the kernel's prints."""
         quiet = replace(call, request=replace(call.request, show_prints=False))
-        results: list[Result] = []
+        results: list[LaunchDetails] = []
         for seed in self.seeds or (call.request.schedule,):
             request_call = quiet if results else call
             checks = self.check | call.request.checks
@@ -135,7 +135,7 @@ class Recorder:
     def launch(
         self,
         call: PendingLaunch,
-        result: Result,
+        result: LaunchDetails,
         faults: Iterable[Diagnostic],
         remarks: Iterable[Diagnostic],
         seconds: float,

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from .arrays import DeviceArray
 from .observing import observers
 from .plans import LaunchPlan
-from .result import Result
+from .result import LaunchDetails
 from .streams import RECORDER, Stream
 
 MAX_REPETITIONS = 8
@@ -24,7 +24,7 @@ MAX_REPETITIONS = 8
 class NativeRepetition(Protocol):
     """A launch that an engine repeats."""
 
-    def run(self, arrays: Sequence[DeviceArray], stream: Stream | None, depth: int) -> Result | None:
+    def run(self, arrays: Sequence[DeviceArray], stream: Stream | None, depth: int) -> LaunchDetails | None:
         """Launch again with the same arrays; None if one has moved. depth: of the user's frame from here."""
         ...
 
@@ -52,7 +52,7 @@ class LatestLaunch:
             return False
         return not self._tuples or all(options[number] is self._options[number] for number in self._tuples)
 
-    def run(self, args: Any, stream: Stream | None, depth: int) -> Result | None:
+    def run(self, args: Any, stream: Stream | None, depth: int) -> LaunchDetails | None:
         """Launch again; None if the arguments are other ones, the kernel is changed, observed or recorded, or an array has moved.
 
         args: by name, with the identities of the key.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import get_annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,12 @@ _UNCOUNTED = "nothing was counted: engine jit or numpy counts, and only with cou
 
 
 @dataclass(repr=False)
-class Result:
-    """The result of a launch.
-
-    A written global array is `result["name"]`, or `result.name` unless a field or property has that name.
+class LaunchDetails:
+    """Everything but the arrays of a result, `result.launch`.
 
     Attributes
     ----------
+    buffers : the written global arrays by name, without device arrays.
     faults : errors found by the emulator.
     remarks : other findings: unwritten elements of outputs, races that write the same value, suppressed findings, and
         unused suppressions.
@@ -62,13 +62,14 @@ class Result:
     trace: TracebackType | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**vars(self.wait()), "request": self.request, "trace": None}
+        self.wait()
+        state = {**vars(self), "request": self.request, "trace": None}
         state.pop("_request", None)
         return state
 
     def __repr__(self) -> str:
         facts = (f"{name} {value}" for name, value in self._facts())
-        return f"<Result of {self.request.specialisation.summary.name}: {'; '.join(facts)}>"
+        return f"{self.request.specialisation.summary.name}: {'; '.join(facts)}"
 
     def _repr_html_(self) -> str:
         """Return a small table for notebooks."""
@@ -89,18 +90,24 @@ class Result:
         if self.counts is not None:
             yield "warp instructions", f"{self.counters.total('warp_instructions'):,}"
 
-    def __getitem__(self, name: str) -> Buffer:
-        if not isinstance(name, str) or name not in self.buffers:
-            written = ", ".join(self.buffers) or "nothing"
-            raise SimtbedError(
-                f"the kernel does not write {name if isinstance(name, str) else shown(name)}; it writes {written}"
-            )
-        return self.buffers[name]
+    def writes(self, name: str) -> bool:
+        """Return whether the kernel writes a global array of this name, in a device array or not. A launch in progress continues."""
+        request = self.request
+        owners = (request.owners.get(array, (array,))[0] for array in request.specialisation.summary.changed)
+        return name in owners
+
+    def array(self, name: str) -> Buffer:
+        """Return a written array. Raises SimtbedError if there is none of this name."""
+        if name in self.buffers:
+            return self.buffers[name]
+        if self.writes(name):
+            raise SimtbedError(f"{name} is a DeviceArray: read the argument, {name}.numpy()")
+        raise SimtbedError(f"the kernel does not write {name}; it writes {', '.join(self.buffers) or 'nothing'}")
 
     @staticmethod
-    def of_arrays(request: Callable[[], Request], milliseconds: float, resources: Resources) -> Result:
-        """Return the result of a launch on a GPU whose arrays are all device arrays. request: returns its request."""
-        result = object.__new__(Result)
+    def of_arrays(request: Callable[[], Request], milliseconds: float, resources: Resources) -> LaunchDetails:
+        """Return the details of a launch on a GPU whose arrays are all device arrays. request: returns its request."""
+        result = object.__new__(LaunchDetails)
         vars(result).update(
             buffers={},
             faults=[],
@@ -114,22 +121,23 @@ class Result:
         return result
 
     @staticmethod
-    def pending(request: Request | Callable[[], Request], launch: PendingOutcome) -> Result:
-        """Return the result of a launch in progress. request: or a function that returns it."""
-        result = object.__new__(Result)  # without the fields: `__getattr__` waits for them
+    def pending(request: Request | Callable[[], Request], launch: PendingOutcome) -> LaunchDetails:
+        """Return the details of a launch in progress. request: or a function that returns it."""
+        result = object.__new__(LaunchDetails)  # without the fields: `__getattr__` waits for them
         vars(result).update({"_request" if callable(request) else "request": request, "_launch": launch})
         return result
 
-    def wait(self) -> Result:
-        """Wait for the end of the launch, and return the result. Raises LaunchError, which names the launch, if it failed."""
+    def wait(self) -> None:
+        """Wait for the end of the launch. Raises LaunchError, which names the launch, if it failed."""
         wait_for(vars(self).pop("_clock", {}))
         launch = vars(self).get("_launch")
         if launch is not None:
             outcome, request = launch.finish(), self.request
             buffers = request.shaped(outcome.buffers)
-            Result.__init__(self, buffers, [], [], outcome.printed, outcome.milliseconds, outcome.resources, request)
+            LaunchDetails.__init__(
+                self, buffers, [], [], outcome.printed, outcome.milliseconds, outcome.resources, request
+            )
             vars(self).pop("_launch", None)
-        return self
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -138,11 +146,11 @@ class Result:
             vars(self)["request"] = vars(self).pop("_request")()
             return vars(self)["request"]
         if "_launch" in vars(self):
-            return getattr(self.wait(), name)
-        if name not in self.buffers:
-            written = ", ".join(self.buffers) or "nothing"
-            raise AttributeError(f"a result has no {name}; the kernel writes {written}", name=name, obj=self)
-        return self.buffers[name]
+            self.wait()
+            return getattr(self, name)
+        raise AttributeError(
+            f"the details of a launch have no {name}: arrays are items of the result", name=name, obj=self
+        )
 
     @cached_property
     def counters(self) -> Counters:
@@ -194,6 +202,94 @@ class Result:
         return self.request.dynamic_shared + self.request.prepared.shared
 
 
+_MEMBERS = frozenset(name for name in (*vars(LaunchDetails), *get_annotations(LaunchDetails)) if name[0] != "_") - {
+    "array",
+    "of_arrays",
+    "pending",
+    "writes",
+} | {"launch"}
+"""Names of a result that are no arrays."""
+
+
+class Result:
+    """The result of a launch.
+
+    `result["name"]` is a written global array, and `result.launch.name` one of the details: counters, faults, source and so on.
+    `result.name` is either. SimtbedError is raised if an array and one of the details have this name.
+    """
+
+    __slots__ = ("__weakref__", "_details")
+
+    launch: LaunchDetails
+    buffers: dict[str, Buffer]
+    faults: list[Diagnostic]
+    remarks: list[Diagnostic]
+    printed: list[str]
+    milliseconds: float | None
+    resources: Resources | None
+    request: Request
+    counts: Counts | None
+    samples: Samples | None
+    decisions: Decisions | None
+    written: Mapping[str, Buffer]
+    trace: TracebackType | None
+    counters: Counters
+    source: str
+    occupancy: Occupancy
+    shared_bytes: int
+    profile: Callable[[], Profile]
+    compiled: Callable[[], Any]
+    wait: Callable[[], Result]
+
+    def __init__(self, details: LaunchDetails) -> None:
+        self._details = details
+
+    def __repr__(self) -> str:
+        return f"<Result of {self._details!r}>"
+
+    def _repr_html_(self) -> str:
+        """Return a small table for notebooks."""
+        return self._details._repr_html_()
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *_MEMBERS, *self._details.buffers})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Result, (self._details,)
+
+    def __getitem__(self, name: str) -> Buffer:
+        return self._details.array(name if isinstance(name, str) else shown(name))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        details = self._details
+        if name not in _MEMBERS:
+            try:
+                return details.array(name)
+            except SimtbedError as error:
+                raise AttributeError(f"a result has no {name}: {error}", name=name, obj=self) from None
+        if details.writes(name):
+            member = "rename the parameter" if name == "launch" else f"write result.launch.{name}"
+            raise SimtbedError(
+                f'{name} is an array of the kernel and a member of the result: write result["{name}"] for the array; '
+                f"{member} for the member"
+            )
+        if name == "launch":
+            return details
+        return self._wait if name == "wait" else getattr(details, name)
+
+    def _wait(self) -> Result:
+        """Wait for the end of the launch, and return the result. Raises LaunchError, which names the launch, if it failed."""
+        self._details.wait()
+        return self
+
+
+def details_of(result: Result) -> LaunchDetails:
+    """Return the details of a result, whatever the names of its arrays are."""
+    return result._details
+
+
 def in_words(findings: Iterable[Diagnostic], words: Mapping[str, str]) -> list[Diagnostic]:
     """Return findings with the language's words replaced (`LaunchableKernel.words`)."""
     findings = list(findings)
@@ -221,11 +317,11 @@ class FaultError(SimtbedError):
     On the python engine its traceback ends in the kernel, for a debugger.
     """
 
-    def __init__(self, result: Result) -> None:
-        super().__init__("\n".join(render(fault) for fault in result.faults))
-        self.result = result
-        self.trace = result.trace
+    def __init__(self, details: LaunchDetails) -> None:
+        super().__init__("\n".join(render(fault) for fault in details.faults))
+        self.details, self.result = details, Result(details)
+        self.trace = details.trace
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the result: the text is derived from it."""
-        return FaultError, (self.result,)
+        return FaultError, (self.details,)

@@ -15,6 +15,7 @@ from ..cuda_cpp.types import PointerType
 from ..errors import LaunchError
 from ..language.types import Scalar
 from ..runtime.launching import launch
+from ..runtime.result import details_of
 from .pycuda import Event, Inert
 
 
@@ -110,7 +111,7 @@ def _launch(kernel: CudaKernel, grid: Any, block: Any, args: Sequence[Any], shar
             value = type.dtype.type(value)
         inputs[parameter.name] = value
     result = launch(kernel, grid=tuple(grid), block=tuple(block), args=inputs, shared=shared)
-    for name, array in result.buffers.items():
+    for name, array in details_of(result).buffers.items():
         if isinstance(target := inputs.get(name), np.ndarray):
             target[...] = array
 

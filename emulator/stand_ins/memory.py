@@ -16,7 +16,7 @@ from ..errors import LaunchError
 from ..language.types import Scalar
 from ..runtime.arrays import DeviceArray
 from ..runtime.launching import launch
-from ..runtime.result import Result
+from ..runtime.result import LaunchDetails, details_of
 
 Bytes = npt.NDArray[np.uint8]
 ALIGNMENT = 256
@@ -96,7 +96,7 @@ class Variables:
 
 def launch_by_address(
     kernel: CudaKernel, grid: Any, block: Any, args: Sequence[Any], variables: Variables, shared: int = 0
-) -> Result:
+) -> LaunchDetails:
     """Launch a kernel with the arguments of a driver: addresses, NumPy scalars, structs. Raises LaunchError and FaultError."""
     if len(args) != len(kernel.parameters):
         raise LaunchError(f"{kernel.__name__} takes {len(kernel.parameters)} arguments, {len(args)} are given")
@@ -122,7 +122,7 @@ def launch_by_address(
         if name in bound.signature().parameters:
             values[name] = _elements(MEMORY.blocks[start], pointed[name])
     variables.write()
-    result = launch(bound, grid=grid, block=block, args=values, shared=shared)
+    result = details_of(launch(bound, grid=grid, block=block, args=values, shared=shared))
     for start, name in owners.items():
         if name in result.buffers:
             changed = np.ascontiguousarray(result.buffers[name]).reshape(-1).view(np.uint8)

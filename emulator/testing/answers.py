@@ -21,7 +21,7 @@ from ..ir.ops import TABLE
 from ..ir.walk import expressions, statements
 from ..language.types import Scalar, holds_floats
 from ..runtime.prepared import prepare
-from ..runtime.result import Result
+from ..runtime.result import LaunchDetails
 
 FORMAT, VERSION = "simtbed launches", 1
 MOST = 10
@@ -66,7 +66,7 @@ def _type(op: ir.Op) -> Scalar:
     return result
 
 
-def answer(result: Result) -> str:
+def answer(result: LaunchDetails) -> str:
     """Return a launch as one line: its kernel and shape, and the digest of its results if all engines must agree on their bits.
 
     There is no digest if CUDA's own functions round, for arrays that depend on the order of threads, or for device arrays not

@@ -15,7 +15,7 @@ from ..errors import Diagnostic, SimtbedError
 from ..escaping import printable
 from ..profiler.profile import Profile
 from ..runtime.engine import Request, Resources
-from ..runtime.result import Result
+from ..runtime.result import Result, details_of
 from ..span import Span
 from .compiling import architecture, built_for
 from .figures import COMPILED, Figures, changed_lines, compared, explained, figures
@@ -197,14 +197,15 @@ class Budget:
         A launch on a GPU has no counters: the summary reports it.
         """
         __tracebackhide__ = True  # pytest shows the test
-        if not result.request.counters:
+        details = details_of(result)
+        if not details.request.counters:
             raise self._missed(f"{self.name} of {self.test}: nothing was counted: the launch says counters=False")
-        if result.counts is None:
+        if details.counts is None:
             self._measured().setdefault(self.name, {})
             self._remark("not compared: a GPU counts nothing")
             return
-        profile, request = result.profile(), result.request
-        blocks = [(int(np.prod(request.block)), result.shared_bytes)]
+        profile, request = details.profile(), details.request
+        blocks = [(int(np.prod(request.block)), details.shared_bytes)]
         now = figures(profile, blocks, compiled([request]) if self.compiled else None)
         before = self._before(now)
         verdict = judged(before, now, profile, self.soft, self.hard) if before is not None else None

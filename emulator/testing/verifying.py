@@ -16,7 +16,7 @@ from ..runtime.engine import Request
 from ..runtime.launching import launch
 from ..runtime.registry import EngineName, engine_named, row_of
 from ..runtime.request import named_arguments
-from ..runtime.result import Result
+from ..runtime.result import LaunchDetails, Result, details_of
 from ..runtime.specialisation import AnyKernel
 from ..runtime.tolerance import Tolerance
 from ..tracebacks import without_own_frames
@@ -107,10 +107,10 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     for engine in engines:
         if not row_of(engine).emulates:
             _add_native_findings(result, results[engine].buffers, engine)
-    return result
+    return Result(result)
 
 
-def _add_native_findings(result: Result, actual: Answer, engine: EngineName) -> None:
+def _add_native_findings(result: LaunchDetails, actual: Answer, engine: EngineName) -> None:
     __tracebackhide__ = True
     findings = native_findings(quiet(result.request), actual, engine)
     _raise_disagreement(findings)
@@ -134,17 +134,19 @@ def _gpu_findings(
     return order_remarks(request, actual, expected, names, comparison) + own_code_findings(request, actual, expected)
 
 
-def _launched(kernel: AnyKernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]) -> Result:
+def _launched(
+    kernel: AnyKernel, engine: EngineName, checked: bool, orders: bool, shape: dict[str, Any]
+) -> LaunchDetails:
     """Launch on one engine; for a checked launch on an emulator, with the checkers, and in other orders if requested."""
     if not (checked and row_of(engine).complete):
-        return launch(kernel, engine=engine, **shape)
-    result = launch(kernel, engine=engine, **{"check": "all", **shape})
+        return details_of(launch(kernel, engine=engine, **shape))
+    result = details_of(launch(kernel, engine=engine, **{"check": "all", **shape}))
     for seed in range(1, ORDERS + 1) if orders else ():
         launch(kernel, engine=engine, **{"schedule": seed, **shape})
     return result
 
 
-def _expected(oracle: Callable[..., Any], args: Mapping[str, Any], result: Result) -> Answer:
+def _expected(oracle: Callable[..., Any], args: Mapping[str, Any], result: LaunchDetails) -> Answer:
     """Return the results of the oracle as arrays of the types and shapes that the kernel wrote."""
     arguments = {name: value.initial() if isinstance(value, NewArray) else _own(value) for name, value in args.items()}
     parameters = inspect.signature(oracle).parameters.values()

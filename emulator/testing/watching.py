@@ -18,7 +18,7 @@ from ..runtime.observer_folder import LaunchWriter, ObserverFolder
 from ..runtime.observing import OBSERVER, NextLaunch, PendingLaunch
 from ..runtime.recording import Recorder, parsed
 from ..runtime.registry import EngineName, row_of
-from ..runtime.result import FaultError, Result
+from ..runtime.result import FaultError, LaunchDetails
 from ..span import GENERATED
 from .answers import answer
 from .compiling import Compiling
@@ -56,14 +56,14 @@ class Watch:
     answers: dict[str, list[str]] = field(default_factory=dict)
     running: set[int] = field(default_factory=set)
 
-    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         self.running.add(id(call))
         try:
             return self._observe(call, proceed)
         finally:
             self.running.discard(id(call))
 
-    def _observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def _observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         checked = self.required or row_of(call.engine).complete
         recorded: list[Launch] = []
         check, seeds = (self.check, self.seeds) if checked else (frozenset(), ())
@@ -136,7 +136,7 @@ class Watch:
 
     def raised(self, error: SimtbedError) -> list[Diagnostic]:
         """Return the findings of an error, without the missed ones."""
-        findings = error.result.faults if isinstance(error, FaultError) else getattr(error, "diagnostics", [])
+        findings = error.details.faults if isinstance(error, FaultError) else getattr(error, "diagnostics", [])
         missed_keys = {(fault.kind, fault.span) for fault in self.missed}
         return [fault for fault in findings if (fault.kind, fault.span) not in missed_keys]
 

@@ -28,6 +28,7 @@ from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
+from simtbed.runtime.result import LaunchDetails
 
 from .. import tables
 from ..cli.options import Engine, ResourceOptions
@@ -115,7 +116,7 @@ def _not_faint(request: Request) -> Result:
     sums = np.ones_like(request.arguments["sums"])
     if array := request.device_arrays.get("sums"):
         array.replace(sums)
-    return Result(
+    details = LaunchDetails(
         buffers={} if array else {"sums": sums},
         faults=[],
         remarks=[],
@@ -124,6 +125,7 @@ def _not_faint(request: Request) -> Result:
         resources=None,
         request=request,
     )
+    return Result(details)
 
 
 @dataclass

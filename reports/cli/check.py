@@ -9,9 +9,10 @@ from enum import StrEnum
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 from simtbed import Diagnostic, Launch, Run, SimtbedError
+from simtbed.kernels.files import Outputs
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.recording import Recorder, parsed
 from simtbed.testing.compiling import Compiling, architectures
@@ -38,7 +39,7 @@ from .options import (
     TargetOrAll,
     UpdateBudget,
 )
-from .output import write_report
+from .output import program_output, write_report
 from .parameters import Option, command
 
 
@@ -144,14 +145,14 @@ def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, option
 def _check_program(target: Target, check: Check, make: MakeObserver, options: CheckOptions) -> int:
     selection = options.selection
     with check.budgets.report_files({"--output": options.output}, target.files, options.device) as outputs:
-        completed = run_target(target, make, reported=selection.is_complete)
+        completed = run_target(target, make, output=program_output(outputs), reported=selection.is_complete)
         require_launches(completed, target)
         run = completed.run.select(selection.kernel, selection.launch)
         check.budgets.add(target, run)
         check.add_kernels(run)
         check.budgets.finish(outputs, lambda name: selection.is_complete and name == str(target))
         heading = {"target": str(target)}
-        code = _report(target, check, heading, "kernels", outputs.get("--output"), options)
+        code = _report(check, heading, "kernels", outputs, options)
         return completed.code or code
 
 
@@ -170,7 +171,7 @@ def _check_variants(variant: str | None, check: Check, make: MakeObserver, optio
         check.budgets.finish(
             outputs, lambda name: selection.is_complete and is_among(name, targets, complete=variant is None)
         )
-        return _report(targets[0], check, {}, "variants", outputs.get("--output"), options)
+        return _report(check, {}, "variants", outputs, options)
 
 
 def _check_saved_run(path: Path, check: Check, options: CheckOptions) -> int:
@@ -182,7 +183,7 @@ def _check_saved_run(path: Path, check: Check, options: CheckOptions) -> int:
         budgets.add(run.target, run)
         budgets.finish(outputs, lambda name: selection.is_complete and name == run.target)
         check.add_kernels(run)
-        return _report(None, check, {"target": run.target}, "kernels", outputs.get("--output"), options)
+        return _report(check, {"target": run.target}, "kernels", outputs, options)
 
 
 @dataclass(frozen=True)
@@ -257,14 +258,7 @@ class Check:
         )
 
 
-def _report(
-    target: Target | None,
-    check: Check,
-    heading: dict[str, str],
-    rows_key: str,
-    output: BinaryIO | None,
-    options: CheckOptions,
-) -> int:
+def _report(check: Check, heading: dict[str, str], rows_key: str, outputs: Outputs, options: CheckOptions) -> int:
     """Write the report; return 1 if there are faults."""
     form = Format.json if options.json else options.format
     if form is Format.json:
@@ -276,7 +270,7 @@ def _report(
         text = _text(check)
     else:
         text = _for_service(check, form)
-    write_report(target, output, text)
+    write_report(outputs, text)
     return int(check.has_faults)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 from simtbed import SimtbedError
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import Source, cuda_source
+from simtbed.kernels.files import Outputs
 from simtbed.runtime.engine import Request
 from simtbed.runtime.recording import Recorder
 
@@ -19,7 +20,7 @@ from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, Target, find_target
 from ..terminal import progress
 from .options import Json, MathsChoice, Report, SelectionOptions, TargetArgument, TargetArguments
-from .output import report_files, write_report
+from .output import program_output, report_files, write_report
 from .parameters import Option, command
 
 
@@ -54,10 +55,10 @@ def cuda(target: TargetArgument, arguments: TargetArguments = (), *, options: Cu
     """
     chosen = find_target(target, arguments)
     with report_files({"--output": options.output}, chosen.files) as outputs:
-        return _print(chosen, options, outputs.get("--output"))
+        return _print(chosen, options, outputs)
 
 
-def _print(target: Target, options: CudaOptions, output: BinaryIO | None) -> int:
+def _print(target: Target, options: CudaOptions, outputs: Outputs) -> int:
     """Print the kernels as text or, with --compile, their resources."""
     code, selection = 0, options.selection
     if isinstance(target, Shipped):
@@ -65,12 +66,13 @@ def _print(target: Target, options: CudaOptions, output: BinaryIO | None) -> int
             raise SimtbedError("--kernel and --launch need a program: of a variant, the first launch is printed")
         sources = [_source(first_request(target.family, target.variant, target.family.example()), options)]
     else:
-        completed = run_target(target, partial(Recorder, engine="jit", counters=False, keep="program"))
+        make = partial(Recorder, engine="jit", counters=False, keep="program")
+        completed = run_target(target, make, output=program_output(outputs))
         require_launches(completed, target)
         code, launches = completed.code, completed.run.select(selection.kernel, selection.launch).launches
         sources = _distinct(_source(launch.request, options) for launch in launches)
     text = _resources(target, sources, options) if options.build else _text(target, sources, options.json)
-    write_report(target, output, text)
+    write_report(outputs, text)
     return code
 
 

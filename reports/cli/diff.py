@@ -28,7 +28,7 @@ from ..targets.running import require_launches, run_target
 from ..targets.target import RUN_SUFFIX, Target, find_target
 from .budgets import BudgetCheck
 from .options import BudgetOptions, Device, Kernels
-from .output import write_lines
+from .output import STDERR, write_lines
 from .parameters import Argument, Option, command
 
 
@@ -39,9 +39,6 @@ class Format(StrEnum):
     json = "json"
     csv = "csv"
     markdown = "markdown"
-
-
-STDERR = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,7 +61,7 @@ Report = Annotated[
     Option(
         ("--output", "-o"),
         metavar="OUT",
-        help="Write the report to OUT; by default stdout for a variant, stderr for a program.",
+        help="Write the report to OUT; by default stdout, and the output of a program to stderr.",
     ),
 ]
 Kernels = Annotated[str, Option(("--kernel",), metavar="PATTERN", help="Select kernels by name, for example b*.")]

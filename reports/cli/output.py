@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from simtbed import SimtbedError
 from simtbed.escaping import printable, terminal
@@ -16,8 +16,7 @@ from .. import tables
 from ..launchers import Runner
 from ..printing import print_message, print_text
 
-if TYPE_CHECKING:  # imported late: commands on files need neither targets nor, mostly, counters
-    from ..targets.target import Target
+STDERR = 2
 
 
 def report_files(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
@@ -33,17 +32,17 @@ def report_files(targets: Mapping[str, Path | None], inputs: Iterable[Path], dev
     return Outputs(targets, [*inputs, *([Path(device)] if device.endswith(".toml") else [])])
 
 
-def write_report(target: Target | None, output: BinaryIO | None, text: str) -> None:
-    """Write a report to a file, if there is one, else to stdout, or to stderr if a program owns stdout.
-
-    target: None for a saved run.
-    """
-    from ..targets.target import Shipped
-
-    if output is not None:
+def write_report(outputs: Outputs, text: str) -> None:
+    """Write a report to the file of --output, else to stdout, or to stderr if another output is stdout."""
+    if (output := outputs.get("--output")) is not None:
         write_lines(output, text)
     else:
-        print_text(text, stderr=target is not None and not isinstance(target, Shipped))
+        print_text(text, stderr=outputs.take_stdout)
+
+
+def program_output(outputs: Outputs) -> int | None:
+    """Return the file descriptor of a program's stdout: stderr if a report or an output is written to stdout, else its own."""
+    return STDERR if outputs.take_stdout or outputs.get("--output") is None else None
 
 
 def write_lines(output: BinaryIO, text: str) -> None:

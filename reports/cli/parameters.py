@@ -7,13 +7,16 @@ import inspect
 import os
 import re
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import click
+from simtbed.escaping import printable
+
+from ..printing import print_message
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class Argument:
     help: str
 
 
-ARGUMENTS = object()
-"""Annotation of the parameter that receives the arguments of a Program."""
+ARGUMENTS, ARGUMENTS_NAME = object(), "arguments"
+"""Annotation and name of the parameter that receives the arguments of a Program."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +158,34 @@ class _Command(click.Command):
         if self.program is not None:
             parameter, program = self.program
             ctx.allow_interspersed_args = False
-            target = self.make_parser(ctx).parse_args(list(args))[0].get(parameter)
+            values, _, _ = self.make_parser(ctx).parse_args(list(args))
+            target = values.get(parameter)
             ctx.allow_interspersed_args = not (isinstance(target, str) and program.is_program(target))
+            if not ctx.allow_interspersed_args:
+                own = values.get(ARGUMENTS_NAME)
+                args = self._without_separator(ctx, args, own if isinstance(own, tuple) else ())
         return super().parse_args(ctx, args)
+
+    def _without_separator(self, ctx: click.Context, args: list[str], own: Sequence[str]) -> list[str]:
+        """Return a command line without a -- after its program. Print a note for each option of this command among the program's
+        arguments; none if -- is before them or before the program.
+
+        own: the arguments of the program, the end of `args`.
+        """
+        end = len(args) - len(own)
+        if own[:1] == ("--",):
+            return [*args[:end], *own[1:]]
+        names = {name for parameter in self.get_params(ctx) for name in parameter.opts if name.startswith("-")}
+        for word in () if args[end - 2 : end - 1] == ["--"] else own:
+            if (name := word.partition("=")[0]) in names:
+                target = args[end - 1]
+                print_message(
+                    printable(
+                        f"simtbed: note: {name} is an argument of {target}: write options of simtbed before {target}, "
+                        f"or -- after it for no note"
+                    )
+                )
+        return args
 
     def invoke(self, ctx: click.Context) -> Any:
         if ctx.obj is not None:
@@ -181,7 +209,7 @@ def _parameter(field: _Field) -> click.Parameter:
     if multiple:
         (kind,) = get_args(kind)
     if annotation is ARGUMENTS:
-        return click.Argument([name], type=click.UNPROCESSED, nargs=-1, metavar="[ARGUMENTS]...")
+        return click.Argument([ARGUMENTS_NAME], type=click.UNPROCESSED, nargs=-1, metavar="[ARGUMENTS]...")
     settings: dict[str, Any] = {"required": True} if field.default is MISSING else {"default": field.default}
     if isinstance(annotation, Argument | Program):
         metavar = annotation.metavar if "required" in settings else f"[{annotation.metavar}]"

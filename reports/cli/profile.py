@@ -30,7 +30,7 @@ from .options import (
     TargetArguments,
     UpdateBudget,
 )
-from .output import write_lines, write_report
+from .output import program_output, write_lines, write_report
 from .parameters import Option, command
 
 
@@ -96,7 +96,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     paths = {"--save": options.save, "--html": options.html, "--output": options.output}
     selection = options.selection
     with budgets.report_files(paths, profiled.files, options.device) as outputs:
-        completed = run_target(profiled, make)
+        completed = run_target(profiled, make, output=program_output(outputs))
         require_launches(completed, profiled)
         run = without_setup_kernels(completed.run, profiled).select(selection.kernel, selection.launch)
         for option, text in (("--save", run.json), ("--html", run.html)):
@@ -106,9 +106,9 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
         budgets.finish(outputs, lambda name: selection.is_complete and name == target_name(profiled))
         content = show(heading, completed, run, device, options.json)
         if isinstance(content, str):
-            write_report(profiled, outputs.get("--output"), "\n\n".join([content, *budgets.text()]))
+            write_report(outputs, "\n\n".join([content, *budgets.text()]))
         else:
-            write_report(profiled, outputs.get("--output"), tables.as_json(content | budgets.content()))
+            write_report(outputs, tables.as_json(content | budgets.content()))
     return completed.code or int(bool(budgets.faults))
 
 

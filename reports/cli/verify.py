@@ -38,7 +38,7 @@ from .options import (
     TargetArguments,
     TargetOrAll,
 )
-from .output import write_report
+from .output import program_output, write_report
 from .parameters import Option, command
 
 Obstacles = Mapping[EngineName, str | None]
@@ -111,14 +111,14 @@ def _verify_program(
         make = partial(
             Verifier, engines=other_engines, comparison=options.comparison, device=devices.find(options.device)
         )
-        completed = run_target(target, make)
+        completed = run_target(target, make, output=program_output(outputs))
         require_launches(completed, target)
         run = completed.run.select(selection.kernel, selection.launch)
         _require_arrays(run, options.any_order or ())
         budgets.add(target, run)
         budgets.finish(outputs, lambda name: selection.is_complete and name == str(target))
         text, differs = _program_report(run, obstacles, tolerance, options.json, budgets)
-        write_report(target, outputs.get("--output"), text)
+        write_report(outputs, text)
     return completed.code or int(differs or bool(budgets.faults))
 
 
@@ -150,7 +150,7 @@ def _verify_variants(
         wrong = any(row["result"] in ("differs", "faults") for row in rows)
         content = {"agrees": not wrong, "results": rows, **budgets.content()}
         text = tables.as_json(content) if options.json else "\n\n".join([_variant_table(rows), *budgets.text()])
-        write_report(targets[0], outputs.get("--output"), text)
+        write_report(outputs, text)
     return int(wrong or bool(budgets.faults))
 
 

@@ -21,7 +21,7 @@ from ..whatif.planner import Planned, Planner
 from ..whatif.registers import registers_of
 from ..whatif.values import axes, chosen_devices
 from .options import Input, Json, Report, SelectionOptions, TargetArgument, TargetArguments
-from .output import report_files, write_lines, write_report
+from .output import program_output, report_files, write_lines, write_report
 from .parameters import Option, command
 
 
@@ -97,7 +97,7 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
     make = partial(Planner, axes=varied, devices=devices, kernels=selection.kernel, number=selection.launch)
     files = {"--csv": options.csv, "--svg": options.svg, "--html": options.html, "--output": options.output}
     with report_files(files, planned_target.files, options.device) as outputs:
-        completed = run_target(planned_target, make)
+        completed = run_target(planned_target, make, output=program_output(outputs))
         require_launches(completed, planned_target)
         chosen = without_setup_kernels(completed.run, planned_target).select(selection.kernel, selection.launch)
         planned = [launch.request for launch in chosen.launches if isinstance(launch.request, Planned)]
@@ -118,5 +118,5 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
         if (file := outputs.get("--html")) is not None:
             write_lines(file, Document(report.page(title, table, devices)))
         text = report.as_json(table) if options.json else report.text(title, table)
-        write_report(planned_target, outputs.get("--output"), text)
+        write_report(outputs, text)
     return completed.code

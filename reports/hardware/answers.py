@@ -22,6 +22,7 @@ from simtbed.runtime.arrays import NewArray
 from simtbed.runtime.engine import Engine
 from simtbed.runtime.prepared import prepare
 from simtbed.runtime.registry import EngineName, engine_named
+from simtbed.runtime.result import details_of
 from simtbed.testing.answers import digest, rounds
 
 from .cases import Case, OperationCase, Values
@@ -61,17 +62,18 @@ class AnswerLauncher(Launcher):
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         arguments["args"] = {name: _zeroed(value) for name, value in arguments["args"].items()}
         result = launch(kernel, engine=self.engine, counters=False, maths="native", **arguments)
-        request = result.request
+        details = details_of(result)
+        request = details.request
         source = cuda_source(request.program, request.block)
         self.sources[source_digest(source.text)] = source
-        (self.rounded if rounds(request.program) else self.outputs).extend(result.buffers.values())
+        (self.rounded if rounds(request.program) else self.outputs).extend(details.buffers.values())
         prepared = prepare(request.program)
         if prepared.ordered:
             self.raced += [array for name, array in request.device_arrays.items() if name in prepared.changed]
         settled = (array for array in request.device_arrays.values() if not any(array is one for one in self.raced))
         self.outputs += [array.numpy() for array in settled]
-        self.registers = max(self.registers, result.resources.registers if result.resources else 0)
-        self.milliseconds += result.milliseconds or 0.0
+        self.registers = max(self.registers, details.resources.registers if details.resources else 0)
+        self.milliseconds += details.milliseconds or 0.0
         self.launches += 1
         return result
 

@@ -10,6 +10,7 @@ from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.kernels import Launcher
 from simtbed.runtime.registry import EngineName, row_of
+from simtbed.runtime.result import details_of
 
 
 @dataclass
@@ -25,12 +26,13 @@ class RecordingLauncher(Launcher):
         result = launch(
             kernel, engine=self.engine, device=self.device, maths="native", **{"decisions": keep, **arguments}
         )
-        request = result.request
+        details = details_of(result)
+        request = details.request
         source = cuda_source(request.program, request.block)
         earlier = next((one for one in self.order if one.source.text == source.text), None)
         launched = earlier or KernelLaunches(request, source)
         self.order.append(launched)
-        launched.add(request, result.counts, result.decisions)
+        launched.add(request, details.counts, details.decisions)
         return result
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import FrameType
 
-from simtbed import Device, Launch, LaunchError, Result, SimtbedError
+from simtbed import Device, Launch, LaunchError, SimtbedError
 from simtbed.debugger.blocks import without_host_calls
 from simtbed.debugger.commands import KernelDebugger
 from simtbed.debugger.facts import linear_index
@@ -22,6 +22,7 @@ from simtbed.runtime.engine import Request
 from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
+from simtbed.runtime.result import LaunchDetails
 
 from ..printing import print_message, print_text
 
@@ -49,7 +50,7 @@ class Debugger:
     launches: int = field(default=0, init=False)
     lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         compiled = replace(call, engine="jit", request=without_host_calls(call.request))
         with self.lock:
             start = time.perf_counter()

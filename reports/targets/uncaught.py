@@ -51,5 +51,5 @@ def _show(kind: type[BaseException], error: BaseException, trace: TracebackType 
         return
     shown = traceback.TracebackException(kind, error, trace)
     lines, last = list(shown.format()), list(shown.format_exception_only())
-    findings = "a finding" if len(error.result.faults) == 1 else "findings"
+    findings = "a finding" if len(error.details.faults) == 1 else "findings"
     print_message("".join(lines[: -len(last)]) + f"{kind.__name__}: {findings}, see the report")

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from simtbed import Device, Launch, Result
+from simtbed import Device, Launch
 from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
+from simtbed.runtime.result import LaunchDetails
 from simtbed.testing.comparing import Comparison
 from simtbed.testing.filling import find_unwritten
 from simtbed.testing.verifying import compare_engines
@@ -25,7 +26,7 @@ class Verifier:
     device: Device | None = None
     engine: EngineName = "jit"
 
-    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         start = time.perf_counter()
         result = proceed(call)
         seconds = time.perf_counter() - start

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import count
 
-from simtbed import Device, Launch, Result
+from simtbed import Device, Launch
 from simtbed.model.sweeps import Axes, RepeatableLaunch, SweepTask, host_values, plan
 from simtbed.runtime.common_memory import copies_of
 from simtbed.runtime.observing import NextLaunch, PendingLaunch
 from simtbed.runtime.recording import Recorder
 from simtbed.runtime.registry import EngineName
+from simtbed.runtime.result import LaunchDetails
 from simtbed.runtime.specialisation import Specialisation
 
 
@@ -42,7 +43,7 @@ class Planner:
     engine: EngineName = "jit"
     _numbers: count[int] = field(default_factory=count, repr=False)
 
-    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> Result:
+    def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
         start = time.perf_counter()
         planned = None
         if fnmatchcase(call.kernel.__name__, self.kernels):

@@ -13,6 +13,7 @@ from simtbed.cuda_cpp.places import SourceText
 from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.language.types import Array
 from simtbed.runtime.engine import Request
+from simtbed.runtime.result import LaunchDetails, details_of
 
 INSTRUCTIONS = ("warp_instructions", "thread_instructions")
 """Counters that depend on the casts that C++ needs."""
@@ -59,7 +60,8 @@ class RoundTrips:
     def launch(self, kernel: Any, **options: Any) -> st.Result:
         """Run a launch as `st.launch`, and its round trip. Return the result of the kernel itself."""
         result = st.launch(kernel, **options)
-        name, request = kernel.__name__, result.request
+        details = details_of(result)
+        name, request = kernel.__name__, details.request
         self.launches += 1
         try:
             other, printed = self.again(request, **options)
@@ -67,17 +69,17 @@ class RoundTrips:
             self.refused[name] = str(error)
             return result
         names = dict(zip(printed.arguments, (p.name for p in _READ[printed.with_lines()].parameters), strict=False))
-        different = [own for own, a, b in _outputs(result, other, names) if a != b]
+        different = [own for own, a, b in _outputs(details, other, names) if a != b]
         if different:
             self.bits[name] = different
-        if result.counts is not None:
-            a, b = result.counters.totals(), other.counters.totals()
+        if details.counts is not None:
+            a, b = details.counters.totals(), other.counters.totals()
             wrong = {n: (a[n], b[n]) for n in a if a[n] != b[n] and not n.startswith(INSTRUCTIONS)}
             if wrong:
                 self.counters[name] = wrong
         return result
 
-    def again(self, request: Request, **options: Any) -> tuple[st.Result, Source]:
+    def again(self, request: Request, **options: Any) -> tuple[LaunchDetails, Source]:
         """Launch the printed text of a request."""
         kernel, printed = read_back(request)
         remaining = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
@@ -88,12 +90,11 @@ class RoundTrips:
             "shared": shared,
             "cooperative": request.cooperative,
         }
-        return st.launch(
-            kernel, args=arguments(kernel, printed, request), device=request.device, **how, **remaining
-        ), printed
+        result = st.launch(kernel, args=arguments(kernel, printed, request), device=request.device, **how, **remaining)
+        return details_of(result), printed
 
 
-def _outputs(result: st.Result, other: st.Result, names: dict[str, str]) -> Iterator[tuple[str, bytes, bytes]]:
+def _outputs(result: LaunchDetails, other: LaunchDetails, names: dict[str, str]) -> Iterator[tuple[str, bytes, bytes]]:
     """Yield the bytes of each array that the kernel may change, of both launches."""
     request = result.request
     for own in request.specialisation.summary.changed:

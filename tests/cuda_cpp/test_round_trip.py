@@ -61,4 +61,4 @@ def test_a_printed_frame_is_read_back() -> None:
     result = st.launch(st.cuda_source(text).signs, grid=1, block=32, args=args)
     again, printed = RoundTrips().again(result.request)
     assert "[&] {" in printed.text
-    np.testing.assert_array_equal(again.out, np.sign(x) + 1)
+    np.testing.assert_array_equal(again.buffers["out"], np.sign(x) + 1)

@@ -95,7 +95,7 @@ def test_a_misspelt_argument_is_named_with_the_missing_one() -> None:
 
 def test_an_array_that_the_kernel_does_not_write_is_no_attribute() -> None:
     result = launch(scaled, grid=1, block=32, args=GOOD)
-    with pytest.raises(AttributeError, match=r"^a result has no outt; the kernel writes out$"):
+    with pytest.raises(AttributeError, match=r"^a result has no outt: the kernel does not write outt; it writes out$"):
         _ = result.outt
     assert not hasattr(result, "_anything")
 

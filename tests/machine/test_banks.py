@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,12 @@ def counted(kind: int, lanes: list[int], size: int, number: int, width: int) -> 
 )
 def test_the_rule(kind: int, lanes: list[int], size: int, shape: tuple[int, int]) -> None:
     assert of_warp(kind, lanes, size, *shape) == counted(kind, lanes, size, *shape)
+
+
+def test_consecutive_elements_from_any_start() -> None:
+    for size, shape, first in product((1, 2, 4, 8), ((32, 4), (32, 8), (16, 4), (4, 4)), range(5)):
+        lanes = [first + lane for lane in LANES]
+        assert of_warp(LOAD, lanes, size, *shape) == counted(LOAD, lanes, size, *shape), (size, shape, first)
 
 
 def test_textbook_patterns() -> None:

@@ -133,8 +133,8 @@ def test_scattered_accesses(name: str) -> None:
         assert len(accesses) == 28
         for number, site in accesses:
             if site.array not in ("index", "active"):
-                assert result.counts is not None
-                counted = result.counts[number, COLUMNS[site.access.space]].tolist()
+                assert result.launch.counts is not None
+                counted = result.launch.counts[number, COLUMNS[site.access.space]].tolist()
                 assert counted == expected(site, index, active, device), f"{site.span.text}: {site.action}"
 
     agrees()

@@ -43,14 +43,14 @@ def test_a_race_is_found_at_its_line(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("check", "shift.cu").code == 0
     (project / "shift.cu").write_text(KERNEL.replace("    __syncthreads();\n", ""))
     result = simtbed("check", "shift.cu")
-    assert result.code == 1 and "shift.cu:5:" in result.err and "race on shared memory: tile[" in result.err
-    assert "__syncthreads()" in result.err and "st.sync" not in result.err
+    assert result.code == 1 and "shift.cu:5:" in result.out and "race on shared memory: tile[" in result.out
+    assert "__syncthreads()" in result.out and "st.sync" not in result.out
 
 
 @pytest.mark.slow
 def test_other_commands_take_the_file(simtbed: Simtbed, project: Path) -> None:
     profile = simtbed("profile", "shift.cu")
-    assert profile.code == 0 and "shift.cu:7" in profile.err
+    assert profile.code == 0 and "shift.cu:7" in profile.out
     assert simtbed("verify", "shift.cu").code in (0, 3)
     assert simtbed("whatif", "--device", "H200,K40", "shift.cu").code == 0
 
@@ -87,7 +87,7 @@ def test_a_script_is_emulated_on_request(capfd: pytest.CaptureFixture[str]) -> N
     simtbed = command_line(capfd)
     script = str(ROOT / "examples/cuda/pycuda_histogram.py")
     result = simtbed("check", "--emulate", "pycuda", script)
-    assert result.code == 0 and "pycuda emulated" in result.err and "histogram" in result.err
+    assert result.code == 0 and "pycuda emulated" in result.err and "histogram" in result.out
     assert (
         "--emulate opencl: there are pycuda, cupy, numba and none"
         in simtbed("check", "--emulate", "opencl", script).refused()

@@ -78,7 +78,7 @@ def rows(text: str) -> list[dict[str, Any]]:
 def test_a_script_has_a_row_for_each_launch_and_configuration(simtbed: Simtbed, script: str) -> None:
     result = simtbed("whatif", "--device", "H100,K40", "--block", "64,128", "--tie", "BLOCK=block.x", "--json", script)
     assert result.code == 0, result.err
-    table_rows = rows(result.err)  # a program keeps its stdout
+    table_rows = rows(result.out)
     assert len(table_rows) == 4 * 2 * 2
     assert [row["launch"] for row in table_rows if row["kernel"] == "scale"] == [0] * 4 + [2] * 4
     scale = [row for row in table_rows if row["kernel"] == "scale" and row["launch"] == 2 and row["device"] == "K40"]
@@ -93,7 +93,7 @@ def test_a_script_has_a_row_for_each_launch_and_configuration(simtbed: Simtbed, 
 def test_arrays_that_share_memory(simtbed: Simtbed, tmp_path: Path) -> None:
     (tmp_path / "in_place.py").write_text(IN_PLACE)
     result = simtbed("whatif", "--json", str(tmp_path / "in_place.py"))
-    assert [row["outputs"] for row in rows(result.err)] == ["reference"], result.err
+    assert [row["outputs"] for row in rows(result.out)] == ["reference"], result.err
 
 
 @pytest.mark.slow
@@ -174,7 +174,7 @@ def test_a_cluster_gives_the_same_rows(
     for name, options in (("one", ()), ("other", ("--dask", "local"))):
         (folder := tmp_path / name).mkdir(mode=0o700)
         monkeypatch.setenv("SIMTBED_CACHE", str(folder))
-        result.append(rows(simtbed(command[0], *options, *command[1:]).err))
+        result.append(rows(simtbed(command[0], *options, *command[1:]).out))
     assert result[0] == result[1] and len(result[0]) == 6
 
 

@@ -62,7 +62,7 @@ def test_a_launch_with_the_same_arguments_is_repeated(notes: Notes, searches: li
     assert (last.milliseconds, last.buffers, last.faults) == (None if queued else 0.25, {}, [])
     assert last.request.device_arrays["out"] is args["out"] and last.request.arguments["n"] == 3000
     assert last.resources is not None and last.resources.registers == 7
-    assert set(last.__getstate__()) >= {"request", "buffers"}
+    assert set(last.launch.__getstate__()) >= {"request", "buffers"}
 
 
 def test_alternating_arrays_are_repeated(notes: Notes, searches: list[Any]) -> None:

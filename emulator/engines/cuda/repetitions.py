@@ -11,7 +11,7 @@ from typing import Any
 
 from ...runtime.arrays import DeviceArray
 from ...runtime.engine import CodePlace, Outcome, Request
-from ...runtime.result import Result
+from ...runtime.result import LaunchDetails
 from ...runtime.streams import Stream
 from . import library
 from .driver import Context, GpuArray, launch_error
@@ -54,7 +54,7 @@ class Repetition:
         with context.current():
             return Repetition(context, request, Launcher.of_request(context, request))
 
-    def run(self, arrays: Sequence[DeviceArray], stream: Stream | None, depth: int) -> Result | None:
+    def run(self, arrays: Sequence[DeviceArray], stream: Stream | None, depth: int) -> LaunchDetails | None:
         """Launch again; None if an array has moved. depth: of the user's frame from here."""
         locked = sorted(arrays, key=id)  # the order of locks of all launches
         for array in locked:
@@ -93,7 +93,7 @@ class Repetition:
             block.pack(block.memory, block.offset, *self.values)
             block.owner = self
 
-    def _run(self, arrays: Sequence[DeviceArray]) -> Result:
+    def _run(self, arrays: Sequence[DeviceArray]) -> LaunchDetails:
         call = self.calls.get(0) or self._call(0)
         with self.launcher.block.lock:
             self._pack()
@@ -102,9 +102,9 @@ class Repetition:
         if status:
             raise DriverError(status)
         request = partial(self.request_of, arrays)
-        return Result.of_arrays(request, self.milliseconds.value, self.launcher.loaded.resources)
+        return LaunchDetails.of_arrays(request, self.milliseconds.value, self.launcher.loaded.resources)
 
-    def _start(self, handle: int, arrays: Sequence[DeviceArray], depth: int) -> Result:
+    def _start(self, handle: int, arrays: Sequence[DeviceArray], depth: int) -> LaunchDetails:
         call = self.calls.get(handle) or self._call(handle)
         with self.launcher.block.lock:
             self._pack()
@@ -114,7 +114,7 @@ class Repetition:
         frame = sys._getframe(depth)
         queued = QueuedLaunch(self, handle, frame.f_code.co_filename, frame.f_lineno)
         self.queue.queued.append(queued)
-        return Result.pending(partial(self.request_of, arrays), queued)
+        return LaunchDetails.pending(partial(self.request_of, arrays), queued)
 
 
 class QueuedLaunch:

@@ -49,26 +49,26 @@ def test_a_baseline_is_written_held_and_lost(simtbed: Simtbed, project: Path) ->
     missing = simtbed("profile", "--budget", "kernels.toml", "steps.py")
     assert missing.refused() == "simtbed: kernels.toml: No such file; --update-budget writes it\n"
     created = simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
-    assert created.code == 0 and "wrote the baselines of 2 kernels to kernels.toml" in created.err
+    assert created.code == 0 and "wrote the baselines of 2 kernels to kernels.toml" in created.out
     baselines = tomllib.loads((project / "kernels.toml").read_text())["steps.py"]
     assert set(baselines) == {"copy", "twice"} and baselines["copy"]["figures"]["launches"] == 2
     for command in ("profile", "check", "verify"):
         within = simtbed(command, "--budget", "kernels.toml", "steps.py")
-        assert within.code == 0 and "compared 2 kernels with kernels.toml" in within.err, command
+        assert within.code == 0 and "compared 2 kernels with kernels.toml" in within.out, command
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
     for command in ("profile", "check", "verify"):
         over = simtbed(command, "--budget", "kernels.toml", "steps.py")
-        assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.err, command
-        assert "steps.py:6:5: copy of steps.py is over its budget" in over.err
-        assert "out[i] = x[4 * i]" in over.err and "was: out[i] = x[2 * i]" in over.err
+        assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.out, command
+        assert "steps.py:6:5: copy of steps.py is over its budget" in over.out
+        assert "out[i] = x[4 * i]" in over.out and "was: out[i] = x[2 * i]" in over.out
 
 
 def test_new_and_removed_kernels(simtbed: Simtbed, project: Path) -> None:
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     edit(project, "twice", "thrice")
     result = simtbed("profile", "--budget", "kernels.toml", "steps.py")
-    assert result.code == 1 and "thrice of steps.py has no baseline in kernels.toml" in result.err
-    assert "not used any more: twice of steps.py" in result.err
+    assert result.code == 1 and "thrice of steps.py has no baseline in kernels.toml" in result.out
+    assert "not used any more: twice of steps.py" in result.out
     assert simtbed("profile", "--budget", "kernels.toml", "--kernel", "copy", "steps.py").code == 0
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     assert set(tomllib.loads((project / "kernels.toml").read_text())["steps.py"]) == {"copy", "thrice"}
@@ -85,8 +85,8 @@ def test_a_file_of_totals_has_no_lines(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("check", "--budget", "kernels.toml", "steps.py").code == 0
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
     over = simtbed("check", "--budget", "kernels.toml", "steps.py")
-    assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.err
-    assert "steps.py:4:1: copy of steps.py is over its budget" in over.err and "was:" not in over.err
+    assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.out
+    assert "steps.py:4:1: copy of steps.py is over its budget" in over.out and "was:" not in over.out
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     written = tomllib.loads(path.read_text())["steps.py"]
     assert written["copy"]["figures"]["global_load_sectors"] == 32 and "lines" not in written["copy"]
@@ -148,9 +148,9 @@ def test_another_version_of_the_rules_is_named_as_the_reason(simtbed: Simtbed, p
     result = simtbed("profile", "--budget", "kernels.toml", "steps.py")
     assert (
         result.code == 1
-        and f"the baseline is of counting rules {RULES - 1}, this is of counting rules {RULES}" in result.err
+        and f"the baseline is of counting rules {RULES - 1}, this is of counting rules {RULES}" in result.out
     )
-    assert "no line of the kernel is another one: that is the reason" in result.err
+    assert "no line of the kernel is another one: that is the reason" in result.out
     (project / "kernels.toml").write_text(other)
     assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
 
@@ -164,7 +164,7 @@ def test_compiler_counters_are_compared_only_on_request(simtbed: Simtbed, projec
     (project / "kernels.toml").write_text(text.replace("registers = ", "registers = 1"))
     assert simtbed("profile", "--budget", "kernels.toml", "steps.py").code == 0
     over = simtbed("check", "--budget", "kernels.toml", "--compiled", "steps.py")
-    assert over.code == 1 and "registers: 1" in over.err and "steps.py:" in over.err
+    assert over.code == 1 and "registers: 1" in over.out and "steps.py:" in over.out
 
 
 def test_a_missing_compiler_could_not_run(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_a_missing_compiler_could_not_run(simtbed: Simtbed, monkeypatch: pytest.
 def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, project: Path) -> None:
     assert "knows no architecture 'sm_1'" in simtbed("check", "--compile", "sm_1", "steps.py").refused()
     result = simtbed("check", "--compile", "sm_80,sm_90", "steps.py")
-    assert result.code == 0 and "4 kernels compiled, each for one of sm_80, sm_90" in result.err
+    assert result.code == 0 and "4 kernels compiled, each for one of sm_80, sm_90" in result.out
     (project / "steps.py").write_text(
         "import numpy as np\nimport simtbed as st\n@st.kernel\ndef wide(x: st.Global[st.f32], y: st.Global[st.f32]) -> None:\n"
         "    kept = st.registers(st.f32, 96)\n    s = st.f32(1)\n    for k in st.unroll(range(96)):\n"
@@ -187,7 +187,7 @@ def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, proj
         "st.launch(wide, grid=1, block=1024, args=dict(x=np.zeros(2000, np.float32), y=st.empty(1024, st.f32)))\n"
     )
     result = simtbed("check", "--compile", "sm_90", "steps.py")
-    assert result.code == 1 and "steps.py:4" in result.err and "wide spills registers on sm_90" in result.err
+    assert result.code == 1 and "steps.py:4" in result.out and "wide spills registers on sm_90" in result.out
     pins = project / ".simtbed" / "known.toml"
     requested = ("check", "--compile", "sm_90", "--known", ".simtbed/known.toml", "steps.py")
     assert ".simtbed/known.toml" in simtbed(*requested).refused()
@@ -195,7 +195,7 @@ def test_spills_and_refusals_of_the_compiler_are_findings(simtbed: Simtbed, proj
     line = "def wide(x: st.Global[st.f32], y: st.Global[st.f32]) -> None:"
     pins.write_text(f'[[known]]\nkind = "spill"\nfile = "steps.py"\nline = "{line}"\nreason = "it is wide"\n')
     result = simtbed(*requested)
-    assert result.code == 0 and "wide, remarks:" in result.err and "wide spills registers on sm_90" in result.err
+    assert result.code == 0 and "wide, remarks:" in result.out and "wide spills registers on sm_90" in result.out
     pins.write_text(pins.read_text().replace("steps.py", "other.py"))
     assert simtbed(*requested).code == 1
 

@@ -1,0 +1,48 @@
+"""Arguments of a program on a command line: options of the command among them, and --."""
+
+from __future__ import annotations
+
+import pytest
+from simtbed.reports.cli.app import COMMANDS, simtbed
+
+from tests.table_checks import check_each
+
+CASES = [
+    ("x.py", [], []),
+    ("x.py --n 3", ["--n", "3"], []),
+    ("--device K40 x.py --device 3 -o y", ["--device", "3", "-o", "y"], ["--device", "-o"]),
+    ("x.py --device=3 --json-lines", ["--device=3", "--json-lines"], ["--device"]),
+    ("x.py -- --device 3", ["--device", "3"], []),
+    ("x.py -- -- --device", ["--", "--device"], []),
+    ("x.py 1 -- --device", ["1", "--", "--device"], ["--device"]),
+    ("-- x.py --device 3", ["--device", "3"], []),
+    ("a.b:c --json", ["--json"], ["--json"]),
+    ("tree --json", [], []),
+]
+
+
+def test_options_of_the_command_get_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    def check(case: tuple[str, list[str], list[str]]) -> None:
+        words, expected, noted = case
+        command = simtbed.get_command(simtbed.make_context("simtbed", ["list"]), "profile")
+        assert command is not None
+        context = command.make_context("profile", words.split())
+        target = context.params["target"]
+        notes = capsys.readouterr().err.splitlines()
+        assert list(context.params["arguments"]) == expected
+        assert [note.partition(":")[2].split()[1] for note in notes] == noted
+        assert all(f"is an argument of {target}: write options of simtbed before {target}" in note for note in notes)
+
+    check_each(CASES, check)
+
+
+def test_every_command_on_programs_has_them(capsys: pytest.CaptureFixture[str]) -> None:
+    def check(name: str) -> None:
+        command = simtbed.get_command(simtbed.make_context("simtbed", ["list"]), name)
+        assert command is not None
+        if not any(parameter.nargs == -1 for parameter in command.params):
+            return
+        command.make_context(name, ["x.py", "--help"])
+        assert "note: --help is an argument of x.py" in capsys.readouterr().err
+
+    check_each(COMMANDS, check)
