@@ -17,9 +17,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
-import msgspec
 import numpy as np
 from simtbed import CompileError, FaultError, SimtbedError, cuda_file, empty, launch
 from simtbed.checked import shown
@@ -32,37 +31,6 @@ from ..printing import print_message
 from .uncaught import show_without
 
 _SEED = 1
-Number = bool | int | float
-Size = Annotated[int, msgspec.Meta(ge=1, le=(1 << 63) - 1)]
-Sizes = Annotated[list[Size], msgspec.Meta(min_length=1, max_length=4)]
-Argument = Number | str | list[Any]
-Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
-
-
-class ArrayTable(msgspec.Struct, forbid_unknown_fields=True):
-    """An array of a launch."""
-
-    type: str
-    shape: Size | Sizes
-    values: Number | str | list[Any] = "empty"
-
-
-class Launch(msgspec.Struct, forbid_unknown_fields=True):
-    """A launch of a kernel."""
-
-    kernel: Text
-    grid: Size | Sizes
-    block: Size | Sizes
-    shared: int = 0
-    cooperative: bool = False
-    args: dict[str, Any] = {}
-
-
-class Description(msgspec.Struct, forbid_unknown_fields=True):
-    """A file that describes launches."""
-
-    launch: Annotated[list[Launch], msgspec.Meta(min_length=1)]
-    options: list[Text] = []
 
 
 def run(path: str, description: str) -> None:
@@ -94,8 +62,10 @@ def run(path: str, description: str) -> None:
 
 def _described(description: str) -> dict[str, Any]:
     """Return the content of a description. Raises SimtbedError."""
+    from .launch_schema import Argument, ArrayTable, Description
+
     try:
-        content = toml_of(text_of(description))
+        content: dict[str, Any] = toml_of(text_of(description))
         require(content, Description)
         for number, entry in enumerate(content["launch"]):
             for name, value in entry.get("args", {}).items():
