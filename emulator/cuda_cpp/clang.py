@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..errors import UnavailableError
+from ..checked import shown
+from ..errors import LaunchError, UnavailableError
 from .header_files import include_folders, included, included_files
 
 ROOT = "/simtbed"
@@ -118,7 +119,11 @@ def parse(text: str, options: Sequence[str], instances: Sequence[str], folder: s
     files |= {f"{ROOT}/include/{name}": included(name) for name in shipped}
     arguments = [*ARGUMENTS, *(option for option in options if option.startswith(USED_OPTIONS))]
     arguments += ["-iquote", folder] * bool(folder) + [f"-I{entry}" for entry in include_folders(options)]
-    return cindex().Index.create().parse(SOURCE, arguments, list(files.items()), _KEEP_GOING)
+    module = cindex()
+    try:
+        return module.Index.create().parse(SOURCE, arguments, list(files.items()), _KEEP_GOING)
+    except module.TranslationUnitLoadError:
+        raise LaunchError(f"libclang does not accept the options {shown(list(options))}") from None
 
 
 def presumed(location: Any) -> tuple[str, int]:

@@ -45,7 +45,9 @@ def parameter(name: str, type: Array, layout: ArrayLayout, span: Span) -> tuple[
     if not layout.contiguous:
         strides = own = tuple(ir.Reg(names.stride(name, d), kind, span) for d in dimensions)
         params += own
-    value = ArrayValue(name, type, extents, strides, Literal(layout.begin), names.Name.parse(name).user, is_whole=False)
+    is_long = layout == ArrayLayout(wide=True)
+    shown = names.Name.parse(name).user
+    value = ArrayValue(name, type, extents, strides, Literal(layout.begin), shown, is_whole=False, is_long=is_long)
     return value, [ir.Param(reg.name, kind, span) for reg in params]
 
 
@@ -280,8 +282,8 @@ def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIn
     shown = ast.unparse(ast.Subscript(ast.Name(array.shown), inside))
     stem = f"{names.Name.parse(array.name).user.replace('.', '_')}_offset"
     offset = _frozen(reader, _simple(_sum(array, [array.offset], begins, span)), span, stem)
-    return ArrayValue(
-        array.name, array.type, tuple(extents), tuple(strides), offset, shown, is_whole=False, is_view=True
+    return replace(
+        array, extents=tuple(extents), strides=tuple(strides), offset=offset, shown=shown, is_whole=False, is_view=True
     )
 
 
@@ -405,29 +407,31 @@ def extent(array: ArrayValue, dimension: int, span: Span) -> Number:
         return result
     if isinstance(result, ir.Extent):
         return replace(result, span=span)
+    if array.is_long:
+        raise _too_large(array, "pass it as an argument", span)
     return typing.cast(result, I32, span)
 
 
 def attribute(array: ArrayValue, name: str, span: Span) -> Value:
     """Return `shape`, `size` or `ndim`."""
+    if name == "ndim":
+        return Literal(len(array.extents))
     extents = tuple(extent(array, d, span) for d in range(len(array.extents)))
     if name == "shape":
         return Tuple(extents)
-    if name == "ndim":
-        return Literal(len(extents))
     if name != "size":
         advice = f"write {array.shown}.shape, .size or .ndim, or a loop over {array.shown}[i]"
         raise SourceError(span, f"{array.shown} has no {name} in a kernel", advice)
     if _is_wide(*array.extents):
-        raise SourceError(
-            span,
-            f"{array.shown} has more elements than an i32 holds",
-            "multiply its extents: st.i64(x.shape[0]) * st.i64(x.shape[1])",
-        )
+        raise _too_large(array, "multiply its extents: st.i64(x.shape[0]) * st.i64(x.shape[1])", span)
     total: Number = ONE_LITERAL
     for size in extents:
         total = _multiply(total, size, span)
     return total
+
+
+def _too_large(array: ArrayValue, advice: str, span: Span) -> SourceError:
+    return SourceError(span, f"{array.shown} has more elements than an i32 holds", advice)
 
 
 # ------------------------------------------------------------------ device functions
@@ -451,7 +455,9 @@ def argument(name: str, array: ArrayValue, span: Span) -> tuple[ArrayValue, list
         passed[id(n)] if id(n) in passed else pass_value(n, names.stride(name, d)) for d, n in enumerate(array.strides)
     )
     offset = pass_value(array.offset, names.offset(name))
-    return ArrayValue(name, type, extents, strides, offset, name, is_whole=False, is_view=array.is_view), more
+    return ArrayValue(
+        name, type, extents, strides, offset, name, is_whole=False, is_view=array.is_view, is_long=array.is_long
+    ), more
 
 
 def layout_key(array: ArrayValue) -> tuple[object, ...]:

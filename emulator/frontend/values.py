@@ -64,7 +64,8 @@ class ArrayValue:
     """An array, or a view of one.
 
     name, type: of the array in the IR. extents, strides: by dimension, in elements. offset: of the view's first
-    element. shown: the user's name. is_whole: whether it is one-dimensional and covers the whole IR array.
+    element. shown: the user's name. is_whole: whether it is one-dimensional and covers the whole IR array. is_long: whether it
+    is, or is a slice of, one dimension with more elements than an i32 holds.
     """
 
     name: str
@@ -75,6 +76,7 @@ class ArrayValue:
     shown: str
     is_whole: bool
     is_view: bool = False
+    is_long: bool = False
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,10 @@ class ArrayForm:
     def layout(self) -> ArrayLayout:
         """The specialisation key of the array."""
         if len(self.shape) == 1 and self.contiguous:
-            return FLAT
+            return FLAT if self.length <= MAX_EXTENT else ArrayLayout(wide=True)
         contiguous, step, begin = self.contiguous or self.step is not None, self.step or 1, self.begin or 0
-        return ArrayLayout(len(self.shape), contiguous, self.length > MAX_EXTENT, step, begin)
+        wide = max(self.length, math.prod(self.shape)) > MAX_EXTENT  # a stride of 0 repeats elements
+        return ArrayLayout(len(self.shape), contiguous, wide, step, begin)
 
     def numbers(self, name: str) -> Iterator[tuple[str, np.generic]]:
         """Yield the parameters for the extents and strides of the array `name`."""
@@ -157,6 +158,7 @@ def struct_field(name: str, array: Buffer, path: tuple[str, ...], type: Scalar) 
         raise LaunchError(f"{label} is {type}, the array given has {dtype}; its dtype is {array.dtype}")
     if not 1 <= array.ndim <= MAX_DIMENSIONS or min(array.strides) < 0:
         raise LaunchError(f"{name} has 1 to {MAX_DIMENSIONS} dimensions and no backward strides in a kernel; copy it")
+    _check_extents(name, array.shape)
     if any(n % type.size for n in (offset, array.itemsize, *array.strides, array.ctypes.data)):
         raise LaunchError(f"{label} is not aligned to {type.size} bytes; make the dtype with align=True")
     strides = tuple(step // type.size for step in array.strides)
@@ -183,14 +185,18 @@ def _check(
         if len(shape) > 1 and max(shape) > MAX_EXTENT:
             raise LaunchError(f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; reshape it")
         return
-    if max(shape) > MAX_EXTENT:
-        section = f"{name}[:{MAX_EXTENT}]"
-        raise LaunchError(
-            f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; launch on sections, such as {section}"
-        )
+    _check_extents(name, shape)
     if min(steps) < 0:
         raise LaunchError(f"{name} runs backwards, its strides are {array.strides} bytes; {copied}")
     if any(step % element.size for step in steps) or (lanes and array.strides[-1] != array.itemsize):
         raise LaunchError(
             f"{name} has strides of {array.strides} bytes, not multiples of the {element.size} bytes of {element}; {copied}"
+        )
+
+
+def _check_extents(name: str, shape: tuple[int, ...]) -> None:
+    if max(shape) > MAX_EXTENT:
+        section = f"{name}[:{MAX_EXTENT}]"
+        raise LaunchError(
+            f"{name} has the shape {shape}, an extent is at most {MAX_EXTENT}; launch on sections, such as {section}"
         )

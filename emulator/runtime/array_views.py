@@ -71,7 +71,7 @@ def device_view(array: Any) -> DeviceArray:
     if view is None:
         memory = checked_array("array", array)
         readonly = not memory.flags.writeable
-        view = HostView(memory)
+        view = HostView(memory.view())  # NumPy's views stay writeable when their array becomes read only
     else:
         assert isinstance(view.remote, ExternalMemory)
         readonly = view.remote.readonly

@@ -145,7 +145,7 @@ def checked_array(name: str, value: Any) -> Buffer:
         )
         raise LaunchError(f"{name} is a NumPy array, {advice}; not {shown(value)}")
     if from_dtype(value.dtype) is None:
-        native = value.dtype.newbyteorder("=")
+        native = value.dtype.newbyteorder("=") if value.dtype.kind in "iufc" else value.dtype
         swapped = from_dtype(native)
         reason = f"byte-swapped {swapped}; convert it: .astype(np.{native})" if swapped else str(value.dtype)
         raise LaunchError(f"{name} is an array of numbers, the array given is {reason}")

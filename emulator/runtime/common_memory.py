@@ -108,6 +108,13 @@ def check_overlap(args: Mapping[str, Any], changed: Iterable[str]) -> None:
             )
 
 
+def check_writeable(args: Mapping[str, Any], changed: Iterable[str]) -> None:
+    """Raise LaunchError for a read-only array that a launch in place would write."""
+    for name in changed:
+        if isinstance(array := args.get(name), np.ndarray) and not array.flags.writeable:
+            raise LaunchError(f"{name} is read only, and the kernel writes it: give a copy")
+
+
 def _share(a: Buffer, b: Buffer) -> bool:
     most_work: Any = 1 << 20  # documented by NumPy, but missing from its type stubs
     try:

@@ -72,11 +72,13 @@ def _show(line: str) -> None:
     if isinstance(stream, io.TextIOWrapper):
         with suppress(io.UnsupportedOperation):  # a stream in memory
             descriptor = stream.fileno()
-    encoding = stream.encoding or "utf-8"
+    encoding = getattr(stream, "encoding", None)  # a program's own stream may have `write` only
+    encoding = encoding if isinstance(encoding, str) else "utf-8"
     content = line.encode(encoding, "backslashreplace")
     if descriptor is None:
         stream.write(content.decode(encoding))
-    stream.flush()
+    if hasattr(stream, "flush"):
+        stream.flush()
     while descriptor is not None and content:
         content = content[os.write(descriptor, content) :]
 

@@ -24,7 +24,7 @@ from .array_forms import ArrayForm, as_elements, real_view, struct_field
 from .array_views import argument as argument_of
 from .array_views import check_aliases
 from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
-from .common_memory import check_overlap
+from .common_memory import check_overlap, check_writeable
 from .counter_limits import wrapping_loops
 from .engine import MATHS, MAX_ITERATIONS, Dim3, Maths, Request
 from .foreign_arrays import as_number
@@ -165,8 +165,8 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     in_place = truth("in_place", options.in_place)
     if in_place and (other := [name for name, value in args.items() if isinstance(value, DeviceArray | NewArray)]):
         raise LaunchError(f"{other[0]}: a launch in place modifies NumPy arrays; give one, or leave in_place=False")
-    if not in_place:
-        check_overlap(args, [bindings.owners[name][0] if name in bindings.owners else name for name in summary.changed])
+    changed = [bindings.owners[name][0] if name in bindings.owners else name for name in summary.changed]
+    (check_writeable if in_place else check_overlap)(args, changed)
     uninitialised = {name for name, value in bindings.new_arrays(args).items() if not value.readable}
     request = Request(
         specialisation=specialisation,

@@ -205,6 +205,7 @@ class Budget:
             self._remark("not compared: a GPU counts nothing")
             return
         profile, request = details.profile(), details.request
+        repeated = self.update and self.name in self._measured()
         blocks = [(int(np.prod(request.block)), details.shared_bytes)]
         now = figures(profile, blocks, compiled([request]) if self.compiled else None)
         before = self._before(now)
@@ -219,7 +220,12 @@ class Budget:
             self._remark(f"within its hard limit of {self.hard} %\n{text}")
             return
         finding = Diagnostic(KIND, f"{self.name} of {self.test} is over its budget", place, tuple(verdict.lines))
-        raise self._missed(f"{text}\n  pytest --simtbed-update accepts it", finding)
+        advice = (
+            f'an earlier launch of the test has this budget: give this one another name, such as budget("{self.name} 2")'
+            if repeated
+            else "pytest --simtbed-update accepts it"
+        )
+        raise self._missed(f"{text}\n  {advice}", finding)
 
     def _before(self, now: Figures) -> Figures | None:
         """Return the baseline to compare with; None if this run writes it."""

@@ -29,6 +29,11 @@ class Piece(NamedTuple):
     fraction: float | None
 
 
+def is_blank(data: Bytes) -> bool:
+    """Return whether all lines are blank."""
+    return not data.tobytes().strip(b"\r\n")
+
+
 def read_pieces(
     file: Input, size: int, whole: Callable[[Bytes], tuple[int, int]], what: str = "a record"
 ) -> Iterator[Piece]:

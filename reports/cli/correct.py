@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from simtbed import SimtbedError
+from simtbed.escaping import printable
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host.files import example_file, read_file
 from simtbed.kernels.correction.host.pairs import pair_files
 from simtbed.kernels.correction.host.pipeline_files import CorrectionOptions, Summary, Writers, correct_file
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.kernels.files import STANDARD, Outputs
+from simtbed.kernels.files.paths import STDIN, identities
 from simtbed.runtime.cores import current_cores, on_cores
 
 from .. import tables
@@ -101,6 +103,8 @@ def correct(
         raise SimtbedError("pairs need both: a file of MATES, and --paired-output")
     if mates and options.truth:
         raise SimtbedError("--truth needs a single file of reads, not pairs")
+    if source and mates and identities(source, STDIN) & identities(mates, STDIN):
+        raise SimtbedError(f"{printable(mates)}: IN and MATES are the same file")
     require_cluster_options(options.resources.dask, counting=False, json=options.json, gpus=1)
     with on_cores(options.resources.threads or current_cores()):
         return correct_reads(source, mates, options)

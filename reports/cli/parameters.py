@@ -285,7 +285,7 @@ class _Finite(click.FloatRange):
 
 
 class _Choice(click.ParamType[Any]):
-    """The values of an enumeration."""
+    """The values of an enumeration, in upper or lower case."""
 
     name = "choice"
 
@@ -297,8 +297,9 @@ class _Choice(click.ParamType[Any]):
         return f"{{{choices}}}" if isinstance(param, click.Argument) else f"[{choices}]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value in list(self.kind):
-            return self.kind(value)
+        for choice in self.kind:
+            if choice.casefold() == str(value).casefold():
+                return choice
         self.fail(f"{value!r} is not one of {', '.join(map(repr, map(str, self.kind)))}.", param, ctx)
 
 

@@ -14,19 +14,22 @@ x = {type = "f32", shape = 1000, values = "random"}
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 from simtbed import CompileError, FaultError, SimtbedError, cuda_file, empty, launch
-from simtbed.documents import text_of, toml_of
-from simtbed.language.types import SCALARS
+from simtbed.checked import shown
+from simtbed.documents import joined, require, text_of, toml_of
+from simtbed.escaping import printable
+from simtbed.language.types import SCALARS, Scalar
+from simtbed.runtime.scalars import checked_scalar
 
 from ..printing import print_message
 from .uncaught import show_without
 
-OPTIONS = ("grid", "block", "shared", "cooperative", "args", "kernel")
 _SEED = 1
 
 
@@ -35,20 +38,22 @@ def run(path: str, description: str) -> None:
     show_without(__file__)
     try:
         content = _described(description)
-        launches = content["launch"]
-        names = list(dict.fromkeys(entry["kernel"] for entry in launches))
+        launches = {f"{printable(description)}: launch[{n}]": entry for n, entry in enumerate(content["launch"])}
+        names = list(dict.fromkeys(entry["kernel"] for entry in launches.values()))
         templates = [name for name in names if "<" in name]
         source = cuda_file(path, content.get("options", ()), templates)
         kernels = {name: source[name] for name in names}
-        arguments = [_arguments(entry.get("args", {}), f"{description}: {entry['kernel']}") for entry in launches]
+        arguments = [_arguments(entry, place) for place, entry in launches.items()]
         faults = 0
-        for entry, args in zip(launches, arguments, strict=True):
+        for (place, entry), args in zip(launches.items(), arguments, strict=True):
             how = {key: value for key, value in entry.items() if key not in ("args", "kernel")}
             how |= {key: tuple(value) for key, value in how.items() if isinstance(value, list)}
             try:
                 launch(kernels[entry["kernel"]], args=args, **how)
             except FaultError:
                 faults += 1
+            except SimtbedError as error:
+                raise SimtbedError(f"{place}: {error}") from None
         if faults:
             sys.exit(1)
     except (SimtbedError, CompileError) as error:
@@ -56,56 +61,70 @@ def run(path: str, description: str) -> None:
 
 
 def _described(description: str) -> dict[str, Any]:
+    """Return the content of a description. Raises SimtbedError."""
+    from .launch_schema import Argument, ArrayTable, Description
+
     try:
-        content = toml_of(text_of(description))
+        content: dict[str, Any] = toml_of(text_of(description))
+        require(content, Description)
+        for number, entry in enumerate(content["launch"]):
+            for name, value in entry.get("args", {}).items():
+                schema = ArrayTable if isinstance(value, dict) else Argument
+                require(value, schema, joined(f"launch[{number}].args", name))
     except ValueError as error:
-        raise SimtbedError(f"{description}: {error}") from None
-    launches = content.get("launch")
-    if set(content) - {"options", "launch"} or not isinstance(launches, list) or not launches:
-        raise SimtbedError(f"{description}: expected tables [[launch]], and options = [...] before them")
-    for entry in launches:
-        missing = [key for key in ("kernel", "grid", "block") if key not in entry]
-        unknown = [key for key in entry if key not in OPTIONS]
-        if missing or unknown:
-            wrong = f"has no {missing[0]}" if missing else f"has an unknown key {unknown[0]}"
-            raise SimtbedError(f"{description}: a [[launch]] {wrong}; its keys are {', '.join(OPTIONS)}")
-        if not isinstance(entry["kernel"], str) or not isinstance(entry.get("args", {}), dict):
-            raise SimtbedError(f"{description}: kernel is a text and args a table")
+        raise SimtbedError(f"{printable(description)}: {error}") from None
     return content
 
 
-def _arguments(args: Mapping[str, Any], place: str) -> dict[str, Any]:
-    return {name: _argument(value, f"{place}: {name}") for name, value in args.items()}
+def _arguments(entry: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return the arguments of a launch by name. Raises SimtbedError."""
+    args = {}
+    for name, value in entry.get("args", {}).items():
+        if isinstance(value, dict):
+            try:
+                value = _array(value)
+            except SimtbedError as error:
+                raise SimtbedError(f"{place}.args.{printable(name)}: {error}") from None
+        args[name] = tuple(value) if isinstance(value, list) else value
+    return args
 
 
-def _argument(value: Any, place: str) -> Any:
-    """Return a number, or the array that a table describes."""
-    if not isinstance(value, Mapping):
-        return tuple(value) if isinstance(value, list) else value
-    type = SCALARS.get(str(value.get("type")))
-    shape = value.get("shape")
+def _array(table: Mapping[str, Any]) -> Any:
+    """Return the array that a table describes. Raises SimtbedError."""
+    type, shape, values = SCALARS.get(table["type"]), table["shape"], table.get("values", "empty")
+    if type is None:
+        raise SimtbedError(f"type: expected {', '.join(SCALARS)}, got {shown(table['type'])}")
     shape = tuple(shape) if isinstance(shape, list) else (shape,)
-    only_known = set(value) <= {"type", "shape", "values"}
-    if type is None or not only_known or not all(isinstance(n, int) and n > 0 for n in shape):
-        raise SimtbedError(f'{place}: an array is {{type = "f32", shape = 1000, values = "random"}}')
-    values, dtype = value.get("values", "empty"), type.dtype
-    generator = np.random.default_rng(_SEED)
+    new = empty(shape, type)
     if values == "empty":
-        return empty(shape, type)
+        return new
+    array, count = new.template(), math.prod(shape)
     if values == "random":
-        numbers = generator.random(shape) if type.is_float else generator.integers(0, 100, shape)
-        return numbers.astype(dtype)
-    if values == "range":
-        return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
-    if isinstance(values, Sequence) and not isinstance(values, str):
-        array = np.array(values, dtype)
-        if array.size == np.prod(shape):
-            return array.reshape(shape)
-    elif isinstance(values, int | float):
-        return np.full(shape, values, dtype)
-    raise SimtbedError(
-        f'{place}: values are "empty", "random", "range", a number, or a list of {np.prod(shape)} numbers'
-    )
+        generator = np.random.default_rng(_SEED)
+        array[...] = generator.random(shape) if type.is_float else generator.integers(0, 100, shape)
+    elif values == "range":
+        if type.kind != "bool":
+            checked_scalar("the last of its values", type, count - 1)
+        array[...] = np.arange(count).reshape(shape)
+    elif isinstance(values, str):
+        raise SimtbedError(f'values: expected "empty", "random", "range", a number or a list, got {shown(values)}')
+    elif isinstance(values, list):
+        numbers = list(_numbers(values, type, "values"))
+        if len(numbers) != count:
+            raise SimtbedError(f"values: expected {count:,} numbers, got {len(numbers):,}")
+        array[...] = np.array(numbers, type.dtype).reshape(shape)
+    else:
+        array[...] = checked_scalar("values", type, values)
+    return array
+
+
+def _numbers(values: list[Any], type: Scalar, place: str) -> Iterator[Any]:
+    """Yield the numbers of nested lists in order. Raises LaunchError for a value that the type does not hold."""
+    for number, value in enumerate(values):
+        if isinstance(value, list):
+            yield from _numbers(value, type, f"{place}[{number}]")
+        else:
+            yield checked_scalar(f"{place}[{number}]", type, value)
 
 
 def _refuse(message: str) -> NoReturn:

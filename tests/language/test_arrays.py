@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from simtbed.engines.cuda.printer import cuda_source
 from simtbed.runtime.request import prepare_request
 
 from tests.language.refused_arrays import wrong
+from tests.table_checks import check_each
 
 EngineName = Literal["jit", "numpy"]
 engines = pytest.mark.parametrize("engine", ["jit", "numpy"])
@@ -104,10 +106,69 @@ def sized(x: Global[u8], out: Global[i32]) -> None:
     out[0] = x.size
 
 
+@st.kernel
+def sized_view(x: Global[u8], out: Global[i32]) -> None:
+    out[0] = x[:, ::1].size
+
+
+@st.kernel
+def length(x: Global[u8], out: Global[i32]) -> None:
+    out[0] = len(x)
+
+
+@st.kernel
+def length_of_slice(x: Global[u8], out: Global[i32]) -> None:
+    out[0] = x[1:].shape[0]
+
+
+@dataclass(frozen=True)
+class Pair:
+    a: u8
+    b: u8
+
+
+@st.kernel
+def sized_structs(x: Global[Pair], out: Global[i32]) -> None:
+    out[0] = x.size
+
+
 def test_a_size_beyond_32_bits_is_refused() -> None:
-    x = np.lib.stride_tricks.as_strided(np.zeros(8, np.uint8), (2, 1 << 30), (1 << 31, 1), writeable=False)
-    with pytest.raises(CompileError, match="x has more elements than an i32 holds"):
-        prepare_request(sized, grid=1, block=1, args={"x": x, "out": st.empty(1, i32)})
+    """Of memory with gaps, and of elements that strides of 0 repeat."""
+    spread = np.lib.stride_tricks.as_strided(np.zeros(8, np.uint8), (2, 1 << 30), (1 << 31, 1), writeable=False)
+    repeated = np.broadcast_to(np.uint8(1), (50_000, 65_536))
+    pairs = np.broadcast_to(np.zeros((), [("a", "u1"), ("b", "u1")]), (1 << 16, 1 << 15))
+
+    def check(row: tuple[Any, Any]) -> None:
+        kernel, x = row
+        with pytest.raises(CompileError, match="has more elements than an i32 holds"):
+            prepare_request(kernel, grid=1, block=1, args={"x": x, "out": st.empty(1, i32)})
+
+    long = st.zeros(1 << 31, u8)
+    rows = [(sized, spread), (sized, repeated), (sized_view, repeated), (sized_structs, pairs), (sized, repeated.T)]
+    check_each([*rows, (sized, long), (length, long), (length_of_slice, long)], check)
+    with pytest.raises(LaunchError, match="an extent is at most 2147483647"):
+        prepare_request(
+            sized_structs, grid=1, block=1, args={"x": np.broadcast_to(pairs[0, 0], 1 << 31), "out": st.empty(1, i32)}
+        )
+    prepare_request(sized, grid=1, block=1, args={"x": repeated[: (1 << 15) - 1], "out": st.empty(1, i32)})
+
+
+@st.kernel
+def last(x: Global[u8], out: Global[i64], n: i64) -> None:
+    out[0] = i64(x[n - 1])
+    out[1] = i64(x[i64(5) :][n - 6])
+    out[2] = i64(x[n])
+
+
+@engines
+def test_indices_of_64_bits_reach_all_elements(engine: EngineName) -> None:
+    x = np.zeros((1 << 31) + 5, np.uint8)  # the system allocates pages at their first access
+    x[-1] = 7
+    args = {"x": x, "out": st.zeros(3, i64), "n": len(x)}
+    result = st.launch(last, grid=1, block=1, args=args, engine=engine, faults="return")
+    assert (
+        result.out.tolist() == [7, 7, 0] and "x[2147483653], but x has 2147483653 elements" in result.faults[0].message
+    )
 
 
 # ------------------------------------------------------------------ text

@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,10 +66,12 @@ def test_a_launch_continues_if_stdout_cannot_be_written(
     reading, unread = os.pipe()
     os.close(reading)
     reading, writing = os.pipe()
+    texts: list[str] = []
+    bare = SimpleNamespace(write=texts.append)
     full, broken, closed = stream(os.open("/dev/full", os.O_WRONLY)), stream(unread), stream(os.dup(1), closed=True)
     sound, memory = stream(writing), io.StringIO()
     monkeypatch.setattr(prints, "_WARNED", [])
-    for out in (full, broken, closed, None, sound, memory):
+    for out in (full, broken, closed, None, sound, memory, bare):
         monkeypatch.setattr(sys, "stdout", out)
         result = st.launch(speaking, grid=2, block=2, args={"x": X, "n": 3, "NAME": "é"})
         assert len(result.printed) == len(LINES)
@@ -77,6 +80,7 @@ def test_a_launch_continues_if_stdout_cannot_be_written(
         file.close()
     with open(reading, encoding="ascii") as pipe:
         assert pipe.readlines()[0] == "block (0, 0, 0), thread (0, 0, 0): \\xe9 0 0.25\n"
+    assert "".join(texts) == memory.getvalue()
     assert memory.getvalue().startswith("block (0, 0, 0), thread (0, 0, 0): é 0 0.25\n")
     warning = "simtbed: warning: prints of kernels are not shown: No space left on device (stdout)"
     assert capsys.readouterr().err.splitlines() == [warning]

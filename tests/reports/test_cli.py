@@ -127,6 +127,7 @@ def test_a_second_run_reads_no_kernel(command: str) -> None:
         ("pairhmm missing.in", "missing.in: "),
         ("cuda nothing", "there is no variant 'nothing'"),
         ("access missing.csv", "missing.csv: No such file"),
+        ("align --strategy SoftClip", "align takes a file, or --example"),
         ("align --example -o answer/", "'answer/' is no folder; a file name has no '/' at the end."),
         ("simulate -o reads.fq --truth truth/.", "'truth/.' is no folder"),
         ("profile tree --json -o page/", "'page/' is no folder"),

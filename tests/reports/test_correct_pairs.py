@@ -102,6 +102,10 @@ def test_what_is_out_of_step(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "pairs need both" in refused(both, "-o", str(tmp_path / "c1.fq"))
     assert "--truth needs a single file" in refused(both, *options, "--truth", str(first))
     assert "mates have the same format" in simtbed("correct", str(first), str(fasta), *options).refused()
+    (tmp_path / "r3.fq").symlink_to(first)
+    for same in (first, tmp_path / "r3.fq"):
+        assert "IN and MATES are the same file" in simtbed("correct", str(first), str(same), *options).refused()
+    (tmp_path / "r3.fq").unlink()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.fa", "r1.fq", "r2.fq"]
     assert simtbed("correct", str(first), str(second), *options).code == 0
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+from simtbed.reports.targets import cuda_file
 
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed, command_line
+from tests.table_checks import check_each
 
 KERNEL = """template <typename T> __global__ void shift(const T *in, T *out, int n)
 {
@@ -55,25 +59,81 @@ def test_other_commands_take_the_file(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("whatif", "--device", "H200,K40", "shift.cu").code == 0
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("block = 64", "", "a [[launch]] has no block"),
-        ("block = 64", "block = 64\nblocks = 2", "a [[launch]] has an unknown key blocks"),
-        ('"random"', '"noise"', 'values are "empty", "random", "range", a number, or a list of 64 numbers'),
-        ('"f32"', '"float"', 'an array is {type = "f32", shape = 1000, values = "random"}'),
-        ("shift<float>", "scale", "the text has no kernel scale"),
-        ("n = 64", "", "n"),
-        ("[[launch]]", "[[launch", "shift.toml"),
-    ],
-)
-def test_wrong_descriptions_are_refused(
-    capfd: pytest.CaptureFixture[str], project: Path, old: str, new: str, reason: str
-) -> None:
+WRONG = [
+    ("block = 64", "", "launch[0]: missing key block"),
+    ("block = 64", "block = 64\nblocks = 2", "launch[0]: unknown key blocks"),
+    ("block = 64", "block = [64, 0]", "launch[0].block[1]: expected a whole number >= 1"),
+    ("block = 64", "block = []", "launch[0].block: expected a list of length >= 1"),
+    ("block = 64", "block = 2048", "launch[0]: block is 2,048: the H200 takes at most 1,024"),
+    ("grid = 1", "grid = {}", "launch[0].grid: expected a whole number or a list, got a table"),
+    ("grid = 1", "grid = 1\nshared = true", "launch[0].shared: expected a whole number, got true or false"),
+    ("grid = 1", "grid = 1\nshared = 99999999", "launch[0]: shared is 99,999,999"),
+    ("grid = 1", "grid = 1\ncooperative = 1", "launch[0].cooperative: expected true or false"),
+    ('"shift<float>"', "7", "launch[0].kernel: expected a text, got a whole number"),
+    ('"shift<float>"', '"shift<"', "expected expression"),
+    ("shift<float>", "scale", "the text has no kernel scale"),
+    ("[[launch]]", "[[launch", "shift.toml"),
+    ("[[launch]]", "[launch]", "launch: expected a list, got a table"),
+    ("[[launch]]", 'options = "-O3"\n[[launch]]', "options: expected a list, got a text"),
+    ("[[launch]]", "options = [3]\n[[launch]]", "options[0]: expected a text, got a whole number"),
+    ("[[launch]]", 'options = ["-D"]\n[[launch]]', "libclang does not accept the options ['-D']"),
+    ("[[launch]]", "name = 1\n[[launch]]", "unknown key name"),
+    ("[launch.args]", "args = 3\n[launch.other]", "launch[0]"),
+    ("n = 64", "", "launch[0]: shift<float> needs n"),
+    ("n = 64", "n = 1979-05-27", "launch[0].args.n: expected"),
+    ("n = 64", "n = 64.5", "launch[0]: n is i32: a whole number is expected, not 64.5"),
+    ("n = 64", "n = 9999999999999999999999", "launch[0]: n is i32"),
+    ("n = 64", "n = 64\nm = 64", "launch[0]: shift<float> has no parameter m"),
+    ('"random"', '"noise"', 'launch[0].args.in: values: expected "empty", "random", "range", a number or a list, got \'noise\''),
+    ('"random"', "[1, 2]", "launch[0].args.in: values: expected 64 numbers, got 2"),
+    ('"random"', "[[1, true]]", "launch[0].args.in: values[0][1] is f32: a number is expected, not True"),
+    ('"random"', "1e39", "launch[0].args.in: values is f32"),
+    ('"random"', "{}", "launch[0].args.in.values: expected"),
+    ('"f32"', '"float"', "launch[0].args.in: type: expected bool, i8"),
+    ('"f32"', '"i32"', "launch[0]: in points to f32; the array given is int32"),
+    ('"f32"', "32", "launch[0].args.in.type: expected a text"),
+    ("shape = 64", "shape = -1", "launch[0].args.in.shape: expected a whole number >= 1"),
+    ("shape = 64", "shape = 1.5", "launch[0].args.in.shape: expected a whole number or a list, got a number"),
+    ("shape = 64", "shape = [1, 1, 1, 1, 64]", "launch[0].args.in.shape: expected a list of length <= 4"),
+    ("shape = 64", "shape = 1125899906842624", "launch[0].args.in: an array of"),
+    ("shape = 64", "shape = 64, size = 3", "launch[0].args.in: unknown key size"),
+    *[('"f32", shape = 64, values = "random"', f'"u8", shape = 300, values = {values}', f"values{where} is u8")
+      for values, where in (("nan", ""), ("-1", ""), ("256", ""), ("true", ""), ("0.5", ""), ("[0, 256]", "[1]"))],
+    ('"f32", shape = 64, values = "random"', '"u8", shape = 300, values = "range"', "the last of its values is u8"),
+]  # fmt: skip
+
+
+def test_wrong_descriptions_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line names the file and the key; the exit code is 2. No value is converted to another one."""
+
+    def check(row: tuple[str, str, str]) -> None:
+        old, new, reason = row
+        (project / "shift.toml").write_text(LAUNCH.replace(old, new, 1))
+        with pytest.raises(SystemExit) as error:
+            cuda_file.run("shift.cu", "shift.toml")
+        message = capsys.readouterr().err
+        assert error.value.code == 2 and message.startswith("simtbed: ") and reason in message, message
+        assert message.count("\n") == 1 or "expression" in message
+
+    check_each(WRONG, check)
+
+
+def test_descriptions_are_read(project: Path) -> None:
+    (project / "shift.toml").write_text(
+        LAUNCH.replace('"random"', "[[1, 2], [3, 4]]").replace("shape = 64", "shape = [2, 2]", 1)
+    )
+    entry = cuda_file._described("shift.toml")["launch"][0]
+    assert cuda_file._arguments(entry, "")["in"].tolist() == [[1, 2], [3, 4]]
+    shift = {"type": "u8", "shape": 256, "values": "range"}
+    assert cuda_file._array(shift).tolist() == [*range(256)]
+    assert cuda_file._array(shift | {"type": "bool", "values": True}).all()
+    assert np.isnan(cuda_file._array(shift | {"type": "f16", "values": math.nan})).all()
+
+
+def test_a_wrong_description_ends_a_command(capfd: pytest.CaptureFixture[str], project: Path) -> None:
     simtbed = command_line(capfd)
-    (project / "shift.toml").write_text(LAUNCH.replace(old, new, 1))
-    result = simtbed("check", "shift.cu")
-    assert result.code == 2 and reason in result.err
+    (project / "shift.toml").write_text(LAUNCH.replace("block = 64", "block = true"))
+    assert "shift.toml: launch[0].block: expected" in simtbed("check", "shift.cu").refused()
 
 
 def test_missing_files_are_refused(simtbed: Simtbed, project: Path) -> None:

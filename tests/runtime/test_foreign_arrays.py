@@ -185,6 +185,10 @@ def test_refused_arrays() -> None:
         ("text", "not 'text'"),
         (bytes(32), r"x is Global\[f32\], the array given is uint8"),
         (memoryview(cast(Any, BASE))[::-1], "x runs backwards"),
+        (np.array(["a"], np.dtypes.StringDType()), r"^x is an array of numbers, the array given is StringDType\(\)$"),
+        (np.array(["2020"], "M8[D]"), r"the array given is datetime64\[D\]$"),
+        (np.zeros(2, np.longdouble), "the array given is (float128|float64)"),
+        (np.zeros(2, ">f4"), "byte-swapped f32"),
         (np.broadcast_to(np.float32(0), 3 << 30), r"an extent is at most 2147483647; launch on sections, such as x\["),
     ]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,8 @@ from simtbed import Global, f32, i32
 from simtbed.frontend.launchable import ProgramKernel
 from simtbed.frontend.reader import specialise
 from simtbed.runtime.common_memory import copies_of
+
+from tests.table_checks import check_each
 
 
 @st.kernel
@@ -69,6 +74,58 @@ def test_refusals() -> None:
         st.compile(shift, grid=1, block=8, args=(x, x), in_place=True)
     with pytest.raises(st.LaunchError, match="in_place"):
         st.launch(shift, grid=1, block=8, args=(x, x), in_place="yes")  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Pair:
+    a: i32
+    b: i32
+
+
+@st.kernel
+def add_pairs(pairs: Global[Pair], x: Global[i32]) -> None:
+    pairs[st.thread.x] = Pair(x[st.thread.x], 1)
+
+
+def _foreign(data: Any) -> Any:
+    interface = {"shape": (8,), "typestr": "<i4", "data": (data.ctypes.data, True), "version": 3}
+    return SimpleNamespace(__array_interface__=interface, data=data)
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy", "python"])
+def test_read_only_arrays_are_not_written(engine: Any, tmp_path: Path) -> None:
+    """A `bytes` object is not changed, and a map opened for reading does not end the process."""
+    x, file, text = np.zeros(8, np.int32), tmp_path / "x", bytes(32)
+    x.tofile(file)
+    hidden = x.view()
+    hidden.flags.writeable = False
+    pairs = np.zeros(8, [("a", "i4"), ("b", "i4")])
+    pairs.flags.writeable = False
+
+    def check(row: tuple[Any, str, Any]) -> None:
+        kernel, name, args = row
+        for options in ({}, {"check": "bounds"}, {"schedule": 1}):
+            with pytest.raises(st.LaunchError, match=f"{name} is read only, and the kernel writes it: give a copy"):
+                st.launch(kernel, grid=1, block=8, args=args, in_place=True, engine=engine, **options)
+
+    check_each(
+        [
+            (shift, "y", (x, np.frombuffer(text, np.int32))),
+            (shift, "y", (x, np.memmap(file, np.int32, "r"))),
+            (shift, "y", (x, memoryview(text).cast("i"))),
+            (shift, "y", (x, np.broadcast_to(np.int32(1), 8))),
+            (shift, "y", (x, _foreign(x))),
+            (shift, "y", (x, hidden)),
+            (add_pairs, "pairs", (pairs, x)),
+        ],
+        check,
+    )
+    assert text == bytes(32) and not x.any()
+    st.launch(shift, grid=1, block=8, args=(hidden, np.memmap(file, np.int32, "c")), in_place=True, engine=engine)
+    view = st.device_view(x)
+    x.flags.writeable = False
+    st.launch(shift, grid=1, block=8, args=(np.ones(8, np.int32), view), engine=engine)
+    assert x.tolist() == [2] * 8
 
 
 @given(some.lists(some.tuples(some.integers(0, 30), some.integers(0, 12)), min_size=1, max_size=6), some.data())

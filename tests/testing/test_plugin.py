@@ -243,7 +243,10 @@ def test_a_budget_that_two_launches_of_a_run_fit_differently_fails(pytester: pyt
         test_a=TRANSPOSE + "def test_costs(launch, budget):\n    for n in (1, 2):\n"
         "        budget('whole').expect(launch(transpose, **{**HOW, 'grid': n}))"
     )
-    run(pytester, "--simtbed-update").assert_outcomes(failed=1)
+    result = run(pytester, "--simtbed-update")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*an earlier launch of the test has this budget: give this one another name*"])
+    assert "accepts it" not in result.stdout.str()
 
 
 @needs_nvcc

@@ -15,7 +15,7 @@ from ...family import InputError
 from ...files import MEMORY, Input, excerpt, fasta, open_repeatedly
 from ...files.fasta import record_pieces
 from ...files.line_records import line_records
-from ...files.pieces import Piece
+from ...files.pieces import Piece, is_blank
 from ...files.text_loops import newlines
 from ...pipeline import Flow, workers_for
 from .files_scan import GOOD, LINES, NOT_ASCII, ReadColumns, RecordColumns, scan_fastq, split_reads
@@ -80,7 +80,7 @@ class ReadFile:
                 yield from pieces
 
     def _parse_fastq(self, piece: Piece) -> ReadBlock:
-        data = piece.data
+        data = piece.data[:0] if piece.last and is_blank(piece.data) else piece.data
         lines = int(newlines(data, len(data))) + int(data[-1:].tobytes() not in b"\n") if piece.last else piece.newlines
         records = -(-lines // LINES)
         text, offsets = np.empty(len(data) + records, np.uint8), np.empty(records + 1, np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...family import InputError
 from ...files import MEMORY, excerpt, open_input
-from ...files.pieces import Piece, read_pieces
+from ...files.pieces import Piece, is_blank, read_pieces
 from ...files.text_loops import after_newline, newlines
 from ...pipeline import Flow, Show, workers_for
 from .files_spectrum_scan import format_spectrum, scan_spectrum
@@ -70,7 +70,10 @@ def counts_of(path: Path, k: int, memory: int = MEMORY) -> Flow[CountBlock]:
         most = int(newlines(data, len(data))) + 1
         keys, counts, state = np.empty(most, np.uint64), np.empty(most, np.uint32), np.zeros(2, np.int64)
         if not scan_spectrum(data, len(data), k, two_lines, keys, counts, state):
-            raise _mistake(piece, name, two_lines, k, int(state[1]))
+            at = int(state[1])
+            complete = not two_lines or int(newlines(data[:at], at)) % 2 == 0
+            if not (complete and (piece.lines or at) and piece.last and is_blank(data[at:])):
+                raise _mistake(piece, name, two_lines, k, at)
         return CountBlock(KmerCounts(keys[: state[0]], counts[: state[0]]), piece.fraction)
 
     return Flow(read()).map(parse, workers_for(PARSERS))

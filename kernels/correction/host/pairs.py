@@ -119,15 +119,26 @@ def _name_end(data: Global[u8], first: i64, end: i64) -> i64:
     return at
 
 
+@st.device
+def _mate_number(data: Global[u8], at: i64, end: i64) -> u8:
+    """Return the digit of /1 or /2, or of a comment such as `1:N:0`, behind a name; 0 without one."""
+    suffix = at + 1 < end and data[at] == 47
+    comment = at + 2 < end and data[at] == 32 and (data[at + 1] == 49 or data[at + 1] == 50) and data[at + 2] == 58
+    return data[at + 1] if suffix or comment else u8(0)
+
+
 @native
 def first_mismatch(
     data: Global[u8], names: Global[i64], mate_data: Global[u8], mate_names: Global[i64], count: i64
 ) -> i64:
-    """Return the first read whose mate has another name, or -1. A comment after a blank and /1 or /2 are ignored."""
+    """Return the first read whose mate has another name, or the same number of a mate, or -1. Other comments are ignored."""
     for read in range(count):
         first, mate_first = names[2 * read], mate_names[2 * read]
         length = _name_end(data, first, names[2 * read + 1]) - first
         if _name_end(mate_data, mate_first, mate_names[2 * read + 1]) - mate_first != length:
+            return i64(read)
+        number = _mate_number(data, first + length, names[2 * read + 1])
+        if number != 0 and number == _mate_number(mate_data, mate_first + length, mate_names[2 * read + 1]):
             return i64(read)
         for i in range(length):
             if data[first + i] != mate_data[mate_first + i]:

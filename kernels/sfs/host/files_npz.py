@@ -56,7 +56,8 @@ def sections(source: Input) -> Iterator[SectionReader]:
         step = batch_size(individuals)
         for start in range(0, max(sites, 1), step):
             count = min(step, sites - start)
-            likelihoods = P.take(count).astype(np.float64).reshape(count, individuals, 3)
+            with np.errstate(over="ignore"):  # of a wider type: infinity is refused below
+                likelihoods = P.take(count).astype(np.float64).reshape(count, individuals, 3)
             check_likelihoods(path, likelihoods, partial(_place, start))
             chromosomes = _names(path, members["chrom"], start, count) if "chrom" in members else ["."] * count
             positions = np.arange(start + 1, start + count + 1)

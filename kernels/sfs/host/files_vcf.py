@@ -16,7 +16,7 @@ from simtbed import SimtbedError, UnavailableError
 
 from ...family import InputError
 from ...files import Input, excerpt, temporary_file
-from ...files.pieces import Bytes, Piece, read_pieces
+from ...files.pieces import Bytes, Piece, is_blank, read_pieces
 from ...files.text_loops import first_newline, whole_lines
 from .exponentials import exponentials
 from .files_genotypes import field_of, likelihoods, reads
@@ -105,6 +105,8 @@ def _read(
         line = usual.line()
         number = before + usual.lines + 1
         if not line:
+            if piece.last and is_blank(piece.data[usual.at :]):
+                break
             raise InputError(f"{path}:{number}: a blank line, expected a site")
         if not pending.text and usual.expects(line):
             continue

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.correction.host import files
 from simtbed.kernels.correction.host.files import ReadFile, read_file
+from simtbed.kernels.correction.host.pairs import pair_files
 from simtbed.kernels.correction.host.pipeline_files import Solved, format_reads_of
 from simtbed.kernels.correction.host.problem import Corrected
 from simtbed.kernels.family import InputError
@@ -43,10 +44,17 @@ def _file_of(text: bytes, size: int) -> ReadFile:
     return ReadFile("reads.fq", "fastq", lambda: Input(io.BytesIO(text), Path("reads.fq")), size)
 
 
+def _without_blank_end(text: bytes) -> bytes:
+    """Return a text without blank lines after its last record; dnaio does not accept them."""
+    lines = text.splitlines(keepends=True)
+    end = b"".join(lines[len(lines) - len(lines) % 4 :])
+    return text if len(lines) < 4 or end.strip(b"\r\n") else text[: len(text) - len(end)]
+
+
 @given(text=fastq(), size=some.sampled_from([8, 50, 1 << 20]))
 def test_fastq_is_read_as_dnaio_reads_it(text: bytes, size: int) -> None:
     try:
-        with dnaio.FastqReader(io.BytesIO(text)) as reader:
+        with dnaio.FastqReader(io.BytesIO(_without_blank_end(text))) as reader:
             records = list(reader)
         strange = any(not set(record.sequence.encode()) <= set(files.PRINTABLE) for record in records)
     except (dnaio.FileFormatError, ValueError) as error:
@@ -76,6 +84,34 @@ def test_fastq_is_read_as_dnaio_reads_it(text: bytes, size: int) -> None:
     for record in records:
         record.sequence = record.sequence.upper()
     assert retained == b"".join(record.fastq_bytes() for record in records)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n\n"])
+def test_blank_lines_at_the_end(end: str) -> None:
+    record = "@r\nACGT\n+\nIIII\n"
+    for size in (8, 1 << 20):
+        text = (2 * record + end).encode()
+        assert sum(map(len, _file_of(text, size).blocks())) == 2
+        with pytest.raises(InputError, match=r"reads\.fq:9: "):
+            list(_file_of(text + record.encode(), size).blocks())
+
+
+def test_the_same_mates_twice(tmp_path: Path) -> None:
+    """Mates have one name, and different numbers if they have numbers."""
+
+    def pair(first: str, second: str) -> int:
+        paths = tmp_path / "first.fq", tmp_path / "second.fq"
+        for path, name in zip(paths, (first, second), strict=True):
+            path.write_text(f"@r{name}\nACGT\n+\nIIII\n")
+        with read_file(paths[0]) as one, read_file(paths[1]) as other:
+            return sum(map(len, pair_files(one, other).blocks()))
+
+    assert [pair(*names) for names in (("/1", "/2"), (" 1:N:0:A", " 2:N:0:A"), ("", ""), (" x", " x"), ("/1", ""))] == [
+        2
+    ] * 5
+    for same in ("/1", "/2", " 1:N:0:A", " 2:Y:0:A"):
+        with pytest.raises(InputError, match="expected the mate of 'r"):
+            pair(same, same)
 
 
 def test_a_record_larger_than_a_block(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_a_dump_is_the_count_of_its_reads(
     own, loaded, again = (Counter(K, launcher) for _ in range(3))
     own.add(reads().text)
     dump, saved = tmp_path / "dump", tmp_path / "saved"
-    dump.write_text(form(counted()))
+    dump.write_text(form(counted()) + "\n")
     load(dump, loaded)
     assert occurrences(loaded) == occurrences(own)
     saved.write_bytes(b"".join(part.tobytes() for part in dump_lines(loaded)))
@@ -98,7 +98,9 @@ def test_a_dump_is_the_count_of_its_reads(
         (">3\nACGTACGTACGT\n>x\nACGTACGTACGT\n", "dump:3: '>x', expected '>' and a count, then a k-mer"),
         (">3\nACGTACGTACGT\n>3\n", "dump:4: "),
         (">3\nACGTACGTACGT\n>3\nACGT\n", "dump:4: 'ACGT' has 4 letters"),
+        (">3\nACGTACGTACGT\n>3\n\n", "dump:4: ''"),
         ("\n", "dump:1: ''"),
+        ("ACGTACGTACGT 3\n\nACGTACGTACGT 3\n", "dump:2: ''"),
     ],
 )
 def test_a_mistake_is_reported_with_its_line(text: str, message: str, launcher: Launcher, tmp_path: Path) -> None:

@@ -224,6 +224,7 @@ def test_npz(tmp_path: Path, save: Callable[..., None]) -> None:
         ({"P": np.array([[["a", "b", "c"]]])}, "expected numbers"),
         ({"P": np.asfortranarray(np.ones((2, 2, 3)))}, "Fortran order"),
         ({"P": np.array([[[1, np.inf, 0]]])}, "P[0], individual 1: '1 inf 0'"),
+        ({"P": np.array([[[1, np.longdouble("1e4000"), 0]]])}, "P[0], individual 1: '1 inf 0'"),
         ({"P": np.ones((2, 1, 3)), "pos": np.ones(3)}, "pos has the shape (3,), expected (2,)"),
     ],
 )

@@ -109,6 +109,18 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
     assert max(len(part.likelihoods) for part in batches) <= batch_size(3)
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n\n"])
+@pytest.mark.parametrize("format", [b"PL", b"GL:PL"])
+def test_blank_lines_at_the_end(tmp_path: Path, end: bytes, format: bytes) -> None:
+    good = b"1\t5\t.\tA\tG\t.\t.\t.\t" + (
+        b"PL\t0,1,2\t0,1,2\t3,4,0\n" if format == b"PL" else b"GL:PL\t.:0,1,2\t.:0,1,2\t.:3,4,0\n"
+    )
+    path = tmp_path / "given.vcf"
+    path.write_bytes(HEADER.encode() + good + good + end)
+    with open_input(path) as source:
+        assert sum(len(part.likelihoods) for part in read(source, Counter())) == 2
+
+
 @pytest.mark.parametrize(
     "line", [b"", b"1\t5\t.\tA\tG\t.\t.\t.\tPL\t0,1,2\t0,1,2", b"1\tx\t.\tA\tG\t.\t.\t.\tPL\t0,1,2\t.\t."]
 )
