@@ -23,6 +23,7 @@ from simtbed.sanitizer.checkers import BY_NAME
 
 from tests.pages import (
     GPU,
+    NVCC,
     PAGES,
     ROOT,
     SOURCE,
@@ -66,11 +67,12 @@ def test_python_blocks_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    script, out, outputs = Script(page, tmp_path), "", []
+    script, outputs = Script(page, tmp_path), []
+    out: str | None = ""
     for block in blocks(read(page)):
         if block.language == "python":
             out = script.run(block)
-        elif block.mark == "output":
+        elif block.mark == "output" and out is not None:
             outputs.append((block, out))
     shown(page, outputs, request)
 
@@ -109,7 +111,7 @@ def test_quoted_files_hold_the_quoted_text() -> None:
 
 def check_marks(page: Path) -> None:
     pattern = re.compile(
-        rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|session of simtbed debug .*|file: \S+|{GPU}"
+        rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|session of simtbed debug .*|file: \S+|{GPU}|{NVCC}"
     )
     assert [block.mark for block in blocks(read(page)) if not pattern.fullmatch(block.mark)] == []
 
