@@ -1,4 +1,5 @@
-"""MkDocs hooks: location of the package, lists of parameters from docstrings, and inclusion of source files."""
+"""MkDocs hooks: location of the package, lists of parameters from docstrings, inclusion of source files, and the pages of the
+variants."""
 
 from __future__ import annotations
 
@@ -9,6 +10,9 @@ from typing import Any
 
 import griffe
 from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File
+from simtbed.kernels import FAMILIES
+from simtbed.reports.explanation import page
 
 ROOT = Path(__file__).parents[1]
 SOURCE = re.compile(r"^<!-- source of (\S+\.py) -->$", re.MULTILINE)
@@ -23,6 +27,13 @@ def on_config(config: Any) -> Any:
     handlers = config.plugins["mkdocstrings"].config.handlers
     handlers["python"]["paths"] = [str(folder)]
     return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add a page for each family: the text of `simtbed explain` of its variants."""
+    for family in FAMILIES.values():
+        files.append(File.generated(config, f"variants/{family.name}.md", content=page(family)))
+    return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -9,6 +9,7 @@ A mark is an HTML comment on the line above a fence, invisible to the reader of 
     <!-- excerpt of simtbed X -->   some lines of that output, found by their text after ` | `
     <!-- file: X.py -->             verbatim excerpt of the file
     <!-- needs a GPU -->            Python that the tests only compile
+    <!-- needs nvcc -->             Python that the tests only compile without nvcc 13 and nvdisasm; its output is not compared then
 
 One mark needs no block; `docs/hooks.py` replaces it by a whole file:
 
@@ -26,9 +27,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+from simtbed.engines.cuda.nvcc import find_tool, version
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -36,7 +40,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/papers").glob("*.md")),
 ]
-GPU = "needs a GPU"
+GPU, NVCC = "needs a GPU", "needs nvcc"
 SOURCE = re.compile(r"^<!-- source of (.*) -->$", re.MULTILINE)
 _MARK = re.compile(r"<!-- (.*) -->")
 
@@ -92,13 +96,20 @@ class Script:
         (folder / self.file).write_text("\n".join(block.text for block in python), encoding="utf-8")
         self.line = 0
 
-    def run(self, block: Block) -> str:
-        """Run the next block of the page and return its output. A block that needs a GPU is only compiled."""
+    def run(self, block: Block) -> str | None:
+        """Run the next block of the page and return its output; None for a block that is only compiled here."""
         code = compile("\n" * self.line + block.text, self.file, "exec")
         self.line += block.text.count("\n") + 1
-        if block.mark == GPU:
-            return ""
+        if block.mark == GPU or (block.mark == NVCC and not has_nvcc()):
+            return None
         return printed(lambda: exec(code, self.namespace))
+
+
+@cache
+def has_nvcc() -> bool:
+    """Return whether nvcc 13, whose SASS the pages describe, and nvdisasm are installed."""
+    nvcc = find_tool("nvcc")
+    return nvcc is not None and find_tool("nvdisasm") is not None and "release 13" in version(nvcc)
 
 
 def matching_lines(shown: str, whole: str) -> str:

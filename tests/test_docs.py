@@ -18,11 +18,12 @@ import simtbed as st
 from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
 from simtbed.profiler.events import MEANING
-from simtbed.reports.cli.app import simtbed
+from simtbed.reports.cli.app import GROUPS, simtbed
 from simtbed.sanitizer.checkers import BY_NAME
 
 from tests.pages import (
     GPU,
+    NVCC,
     PAGES,
     ROOT,
     SOURCE,
@@ -66,11 +67,12 @@ def test_python_blocks_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    script, out, outputs = Script(page, tmp_path), "", []
+    script, outputs = Script(page, tmp_path), []
+    out: str | None = ""
     for block in blocks(read(page)):
         if block.language == "python":
             out = script.run(block)
-        elif block.mark == "output":
+        elif block.mark == "output" and out is not None:
             outputs.append((block, out))
     shown(page, outputs, request)
 
@@ -109,7 +111,7 @@ def test_quoted_files_hold_the_quoted_text() -> None:
 
 def check_marks(page: Path) -> None:
     pattern = re.compile(
-        rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|session of simtbed debug .*|file: \S+|{GPU}"
+        rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|session of simtbed debug .*|file: \S+|{GPU}|{NVCC}"
     )
     assert [block.mark for block in blocks(read(page)) if not pattern.fullmatch(block.mark)] == []
 
@@ -176,10 +178,12 @@ def test_commands_and_their_options_exist() -> None:
     check_each(PAGES, check_command_lines, name)
 
 
-def test_every_command_is_documented() -> None:
+def test_every_command_is_documented_in_the_section_of_its_group() -> None:
     text = read(ROOT / "docs/command-line.md")
-    leaves = [words for words, command in commands().items() if not isinstance(command, click.Group)]
-    assert [words for words in leaves if f"`simtbed {words}" not in text] == []
+    sections = {section.partition("\n")[0]: section for section in text.split("\n## ")}
+    group_of = {command: title for title, group in GROUPS.items() for command in group}
+    leaves = [words for words, command in commands().items() if words and not isinstance(command, click.Group)]
+    assert [words for words in leaves if f"`simtbed {words}" not in sections[group_of[words.split()[0]]]] == []
 
 
 # ------------------------------------------------------------------ links and names
@@ -203,6 +207,20 @@ def check_links(page: Path) -> None:
 
 def test_relative_links_resolve() -> None:
     check_each(PAGES, check_links, name)
+
+
+def check_tables(page: Path) -> None:
+    broken = []
+    for table in re.findall(r"(?:^\|.*\n)+", prose(read(page)), flags=re.MULTILINE):
+        rows = table.splitlines()
+        cells = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+        if len(cells) > 1 or len(rows) < 3 or not re.fullmatch(r"[|: -]+", rows[1]):
+            broken.append(rows[0])
+    assert broken == []
+
+
+def test_tables_have_a_head_and_rows_of_equal_length() -> None:
+    check_each(PAGES, check_tables, name)
 
 
 def check_paths(page: Path) -> None:
@@ -246,25 +264,11 @@ def test_names_in_the_text_exist() -> None:
     check_each(PAGES, check_names, name)
 
 
-@cache
-def names_of_the_code() -> set[str]:
-    """Modules, packages, classes, functions and assigned names of the four folders."""
-    defined = re.compile(r"^ *(?:(?:class|def) +(\w+)|\(?([A-Za-z_][\w, ]*)\)? *[:=](?!=))", re.MULTILINE)
-    identifiers = set()
-    for folder in ("emulator", "kernels", "oracles", "reports"):
-        for path in (ROOT / folder).rglob("*.py"):
-            identifiers |= {path.stem, path.parent.name}
-            for single, several in defined.findall(read(path)):
-                identifiers |= {single, *(piece.strip() for piece in several.split(","))}
-    return identifiers
-
-
-def test_words_of_the_glossary_are_names_of_the_code() -> None:
+def test_terms_of_the_glossary_have_a_page() -> None:
     rows = re.findall(r"^\| .* \|$", read(ROOT / "docs/glossary.md"), flags=re.MULTILINE)
     assert 20 < len(rows) <= 42  # 40 terms, the head and its rule
-    named = {code for row in rows for code in inline_code(row.rsplit("|", 2)[1])}
-    plain = {code for code in named if code.isidentifier()}
-    assert sorted(plain - names_of_the_code()) == []
+    pages = [row.rsplit("|", 2)[1].strip() for row in rows[1:]]
+    assert [page for page in pages if not re.fullmatch(r"\[[^]]*\]\([\w-]+\.md(#[\w-]+)?\)", page)] == []
 
 
 def test_the_changelog_begins_with_the_version_of_the_package() -> None:
@@ -305,6 +309,9 @@ def test_the_documentation_builds_strictly_and_its_reference_is_complete(tmp_pat
     assert process.returncode == 0, process.stderr
     shown = re.sub(r"<[^>]+>", "", read(tmp_path / "examples/index.html"))
     assert shown.count("__main__") == len(SOURCE.findall(read(ROOT / "docs/examples.md"))) > 0
+    for family in FAMILIES.values():
+        headings = Ids(read(tmp_path / f"variants/{family.name}/index.html")).ids
+        assert sorted(set(family.variants) - headings) == []
     pages = [tmp_path / page / "index.html" for page in ("api", "language")]
     ids = {identifier for page in pages for identifier in Ids(read(page)).ids}
     words = ("atomics", "bits", "copies", "hints", "intrinsics", "maths", "warps")

@@ -15,6 +15,8 @@ from ..language.intrinsics import WARP_SIZE
 from .device_fields import filled, require, rows, types
 from .timing import TIMINGS, Timing
 
+MIN_NVCC_CAPABILITY = (7, 5)
+"""Lowest compute capability that nvcc 13 compiles for."""
 SECTOR_BYTES, LINE_BYTES = 32, 128  # of L2, on every device; an L1 may transfer whole lines
 KIB, MIB = 1024, 1024 * 1024
 

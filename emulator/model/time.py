@@ -19,7 +19,7 @@ from ..compiled.kernel_launches import printed_kernels
 from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
-from ..machine.device import Device
+from ..machine.device import MIN_NVCC_CAPABILITY, Device
 from ..machine.occupancy import Occupancy, occupancy
 from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
@@ -44,8 +44,6 @@ CRITICAL_PATH_SCALE, INSTRUCTION_SCALE = 1.0, 1.0
 the best fit."""
 MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
 """Limits without instructions."""
-MIN_NVCC_CAPABILITY = (7, 5)
-"""Lowest compute capability supported by current nvcc."""
 _IMBALANCE_LIMIT = 3.0
 """Accesses of the longest warp relative to the mean, up to which launches were validated."""
 DEFAULT_INTERVAL_FACTOR = 1.5

@@ -1,13 +1,9 @@
 import cupy as cp
 
-rotate = cp.RawKernel(
-    """
-extern "C" __global__ void rotate(float *x) {
+source = """extern "C" __global__ void rotate(float *x) {
     float mine = x[threadIdx.x];
     x[(threadIdx.x + 1) % 256] = mine;
-}""",
-    "rotate",
-)
+}"""
 x = cp.arange(256, dtype=cp.float32)
-rotate((1,), (256,), (x,))
+cp.RawKernel(source, "rotate")((1,), (256,), (x,))
 print(x[30:34])

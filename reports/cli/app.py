@@ -24,32 +24,39 @@ from ..gpu_count import gpus_for_file
 from ..printing import print_message, print_text
 from ..targets.failed import TargetFailed
 
-COMMANDS = {
-    "list": "List the kernel families, their variants by paper, and the devices.",
-    "explain": "Explain a shipped variant.",
-    "pairhmm": "Compute Pair-HMM forward likelihoods, from file to file.",
-    "align": "Align pairs of sequences semi-globally, from file to file.",
-    "correct": "Correct sequencing errors in reads, from file to file.",
-    "simulate": "Simulate reads with sequencing errors.",
-    "sfs": "Compute site frequency spectra of N individuals, from file to file.",
-    "profile": "Profile the kernels of a target on a device.",
-    "whatif": "Predict the time of a target's launches.",
-    "verify": "Compare engines on a target, or all shipped variants with their oracles.",
-    "debug": "Stop in a kernel of a target, with pdb's commands.",
-    "check": "Run a target, or all shipped variants, under the checkers.",
-    "cuda": "Print the kernels of a target as CUDA C++.",
-    "numba": "Run a program with its Numba-CUDA kernels on an emulator.",
-    "diff": "Compare the counters of A and B by kernel, line and counter.",
-    "new": "Create a project with a kernel, its oracle, its test and its workflow.",
-    "ci": "Write a workflow with the tests on an emulator and on a GPU.",
-    "doctor": "List available and missing components of this machine, with remedies.",
-    "access": "Compute the cost of single warp accesses.",
-    "hardware": "Compare the emulator with a GPU: counters, times, device constants.",
-    "record": "Record the answers and counters of this machine's GPU.",
-    "report": "Compare the tables and figures of a paper with this package.",
-    "bench": "Measure the speed of the emulator, the kernels or whole commands.",
+GROUPS = {
+    "Kernels": {
+        "check": "Run a target, or all shipped variants, under the checkers.",
+        "profile": "Profile the kernels of a target on a device.",
+        "verify": "Compare engines on a target, or all shipped variants with their oracles.",
+        "debug": "Stop in a kernel of a target, with pdb's commands.",
+        "cuda": "Print the kernels of a target as CUDA C++.",
+        "numba": "Run a program with its Numba-CUDA kernels on an emulator.",
+        "whatif": "Predict the time of a target's launches.",
+        "diff": "Compare the counters of A and B by kernel, line and counter.",
+    },
+    "Genomics": {
+        "list": "List the kernel families, their variants by paper, and the devices.",
+        "explain": "Explain a shipped variant.",
+        "pairhmm": "Compute Pair-HMM forward likelihoods, from file to file.",
+        "align": "Align pairs of sequences semi-globally, from file to file.",
+        "correct": "Correct sequencing errors in reads, from file to file.",
+        "simulate": "Simulate reads with sequencing errors.",
+        "sfs": "Compute site frequency spectra of N individuals, from file to file.",
+        "report": "Compare the tables and figures of a paper with this package.",
+    },
+    "Project": {
+        "new": "Create a project with a kernel, its oracle, its test and its workflow.",
+        "ci": "Write a workflow with the tests on an emulator and on a GPU.",
+        "doctor": "List available and missing components of this machine, with remedies.",
+        "access": "Compute the cost of single warp accesses.",
+        "hardware": "Compare the emulator with a GPU: counters, times, device constants.",
+        "record": "Record the answers and counters of this machine's GPU.",
+        "bench": "Measure the speed of the emulator, the kernels or whole commands.",
+    },
 }
-"""Commands with their lines of `simtbed --help`. A command is imported from the module of its name on first use."""
+"""Sections of `simtbed --help`: commands with their lines. A command is imported from the module of its name on first use."""
+COMMANDS = {name: line for group in GROUPS.values() for name, line in group.items()}
 FILE_COMMANDS = ("pairhmm", "align", "correct", "sfs")
 """Commands that launch kernels on the contents of files."""
 
@@ -77,8 +84,9 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(group.items()))
 
 
 @click.group(cls=Commands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import os
 import re
@@ -12,7 +13,6 @@ from pathlib import Path
 from string import Template
 from typing import Annotated
 
-import msgspec
 from simtbed import SimtbedError, __version__
 from simtbed.escaping import printable
 from simtbed.kernels import files
@@ -32,25 +32,21 @@ FILES = {
 """Templates and the paths of their files."""
 
 
-class _DirectUrl(msgspec.Struct):
-    """The file `direct_url.json` of an installed package (PEP 610), which pip writes unless an index had the package."""
-
-    url: str
-    vcs_info: dict[str, str] | None = None
-
-
 def requirement() -> str:
-    """Return the line of a requirements file that installs simtbed from the place of this installation."""
+    """Return the line of a requirements file that installs simtbed from the place of this installation.
+
+    pip records this place in `direct_url.json` (PEP 610), unless it is an index.
+    """
     try:
         text = distribution("simtbed").read_text("direct_url.json")
     except PackageNotFoundError:
         text = None
     if text is None:
         return f"simtbed=={__version__}"
-    place = msgspec.json.decode(text, type=_DirectUrl)
-    if place.vcs_info is not None:
-        return f"simtbed @ {place.vcs_info['vcs']}+{place.url}@{place.vcs_info['commit_id']}"
-    return f"simtbed @ {place.url}"
+    place = json.loads(text)
+    if "vcs_info" in place:
+        return f"simtbed @ {place['vcs_info']['vcs']}+{place['url']}@{place['vcs_info']['commit_id']}"
+    return f"simtbed @ {place['url']}"
 
 
 @command

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simtbed import Device as DeviceRow
-from simtbed import Run
+from simtbed import LaunchError, Run, SimtbedError
+from simtbed.engines.cuda.nvcc import find_nvcc
+from simtbed.engines.cuda.sass import find_nvdisasm
 from simtbed.escaping import Document
+from simtbed.machine.device import MIN_NVCC_CAPABILITY
 from simtbed.runtime.recording import Recorder
 
 from .. import tables
@@ -33,6 +36,9 @@ from .options import (
 from .output import program_output, write_lines, write_report
 from .parameters import Option, command
 
+if TYPE_CHECKING:  # imported late: it takes half a second
+    from simtbed.compiled.kernel import CompiledKernel
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileOptions:
@@ -52,6 +58,7 @@ class ProfileOptions:
             "--budget, compare registers, spills and local memory with the baselines too."
         ),
     ] = False
+    source_only: Annotated[bool, Option(help="Count the source only, without nvcc.")] = False
     update_budget: UpdateBudget = False
     output: Report = None
     json: Json = False
@@ -62,8 +69,9 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     """Profile the kernels of a target on a device.
 
     The report has totals and efficiencies over all launches, the costs that another access pattern would avoid, and
-    the counters of each source line. With --compiled it describes the compiled kernels instead: their instructions and
-    accesses, and the differences from the source. Setup kernels, common to all variants of a family, are excluded.
+    the counters of each source line. With nvcc and nvdisasm it shows the instructions of the compiled kernels beside
+    those of the source. With --compiled it describes the compiled kernels instead: their instructions and accesses, and
+    the differences from the source. Setup kernels, common to all variants of a family, are excluded.
     With --budget the exit code is 1 if the counters of a kernel differ from its baseline.
 
     \b
@@ -79,20 +87,22 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     )
     with_budget = options.budget.budget is not None
     budgets = BudgetCheck.from_options(options.budget, options.compiled and with_budget, options.update_budget)
-    keep: Literal["nothing", "program"] = "program" if options.compiled else "nothing"
     compiled_view = options.compiled and not with_budget
+    beside = not (options.source_only or options.compiled or with_budget)
+    reason = _missing_tool(device) if beside else ""
+    decisions = compiled_view or (beside and not reason)
+    keep: Literal["nothing", "program"] = "program" if options.compiled or decisions else "nothing"
     make = partial(
         Recorder,
         engine=options.engine.value,
         device=device,
         detail=not compiled_view,
-        decisions=compiled_view,
+        decisions=decisions,
         keep=keep,
     )
     heading = {"variant" if isinstance(profiled, Shipped) else "target": str(profiled)}
     if isinstance(profiled, Shipped):
         heading["input"] = profiled.input
-    show = _compiled_view if compiled_view else _source_view
     paths = {"--save": options.save, "--html": options.html, "--output": options.output}
     selection = options.selection
     with budgets.report_files(paths, profiled.files, options.device) as outputs:
@@ -104,7 +114,11 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
                 write_lines(file, Document(text()))
         budgets.add(profiled, run)
         budgets.finish(outputs, lambda name: selection.is_complete and name == target_name(profiled))
-        content = show(heading, completed, run, device, options.json)
+        if compiled_view:
+            content = _compiled_view(heading, run, device, options.json)
+        else:
+            compiled = (reason or _compiled(run, device)) if beside else None
+            content = _source_view(heading, completed, run, device, compiled, options.json)
         if isinstance(content, str):
             write_report(outputs, "\n\n".join([content, *budgets.text()]))
         else:
@@ -112,9 +126,39 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     return completed.code or int(bool(budgets.faults))
 
 
+def _missing_tool(device: DeviceRow) -> str:
+    """Return the reason why no kernel can be compiled for a device on this machine; "" if one can."""
+    if device.compute_capability < MIN_NVCC_CAPABILITY:
+        return f"today's nvcc does not compile for {device.name}"
+    try:
+        find_nvcc()
+        find_nvdisasm()
+    except LaunchError as error:
+        return str(error)
+    return ""
+
+
+def _compiled(run: Run, device: DeviceRow) -> list[CompiledKernel] | str:
+    """Return the compiled kernels of a run with decisions, or the reason why there are none."""
+    from simtbed.compiled.kernel import compiled_kernels
+    from simtbed.compiled.kernel_launches import printed_kernels
+
+    try:
+        launched = printed_kernels((one.request, one.counts, one.decisions) for one in run.launches)
+        return compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
+    except SimtbedError as error:
+        return str(error).splitlines()[0]
+
+
 def _source_view(
-    heading: dict[str, str], completed: CompletedTarget, run: Run, device: DeviceRow, json: bool
+    heading: dict[str, str],
+    completed: CompletedTarget,
+    run: Run,
+    device: DeviceRow,
+    compiled: list[CompiledKernel] | str | None,
+    json: bool,
 ) -> dict[str, Any] | str:
+    """Return the report. compiled: see `page.instructions`; None to omit them."""
     profile, launches = run.profile, len(run.launches)
     if json:
         content: dict[str, Any] = {**heading, "device": device.name, "launches": launches, **page.content(profile)}
@@ -123,17 +167,16 @@ def _source_view(
                 {"kernel": name, "launches": kernel.launches, **page.content(kernel)}
                 for name, kernel in run.profiles().items()
             ]
-        return content
+        return content | (page.instructions_as_json(compiled) if compiled is not None else {})
     total = len(completed.run.launches)
     count = f"{launches:,}" if launches == total else f"{launches:,} of {total:,}"
     title = f"{' on '.join(heading.values())}, {device.name}, {count} launch{'' if total == 1 else 'es'}"
     kernels = [page.kernels(run)] if "target" in heading else []
-    return "\n\n".join([title, *kernels, page.text(profile)])
+    instructions = [page.instructions(compiled)] if compiled is not None else []
+    return "\n\n".join([title, *kernels, *instructions, page.text(profile)])
 
 
-def _compiled_view(
-    heading: dict[str, str], completed: CompletedTarget, run: Run, device: DeviceRow, json: bool
-) -> dict[str, Any] | str:
+def _compiled_view(heading: dict[str, str], run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
     from simtbed.compiled.kernel import compiled_kernels
     from simtbed.compiled.kernel_launches import printed_kernels
 

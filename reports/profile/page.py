@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simtbed import Profile, Run
+from simtbed.escaping import printable
 
 from .. import tables
 from . import counter_tables
 from .annotate import annotated, hottest, short
 from .memory_traffic import Traffic, memory_traffic
+
+if TYPE_CHECKING:  # imported late: it takes half a second
+    from simtbed.compiled.kernel import CompiledKernel
 
 
 def text(profile: Profile) -> str:
@@ -71,6 +75,31 @@ def kernels(run: Run) -> str:
             row += [counters.total("warp_instructions"), sectors, wavefronts]
         rows.append(row)
     return tables.table(["kernel", "launches", "host ms", "warp instructions", "sectors", "wavefronts"], rows)
+
+
+def instructions(compiled: Sequence[CompiledKernel] | str) -> str:
+    """Return the table of instructions of the source and of the SASS. compiled: the kernels, or the reason why there are none."""
+    if isinstance(compiled, str):
+        return f"warp instructions are those of the source, without the compiler's: {printable(compiled)}"
+    rows = []
+    for kernel in compiled:
+        source = kernel.launched.counters
+        counts = [f"{source.total('warp_instructions'):,}", f"{kernel.warp_instructions:,}"]
+        efficiencies = (source.derived()["warp_execution_efficiency"], kernel.efficiency)
+        rows.append([kernel.name, kernel.launched.launches, *counts, *(f"{100 * each:.1f} %" for each in efficiencies)])
+    headers = ["kernel", "launches", "warp instructions", "compiled", "threads per instruction", "compiled"]
+    return tables.table(headers, rows)
+
+
+def instructions_as_json(compiled: Sequence[CompiledKernel] | str) -> dict[str, Any]:
+    """Return the JSON content of `instructions`."""
+    if isinstance(compiled, str):
+        return {"compiled": None, "compiled_reason": compiled}
+    names = ("name", "registers", "warp_instructions", "thread_instructions", "efficiency")
+    rows = ({name: getattr(kernel, name) for name in names} for kernel in compiled)
+    return {
+        "compiled": [{"launches": kernel.launched.launches, **row} for kernel, row in zip(compiled, rows, strict=True)]
+    }
 
 
 def _traffic(traffic: list[Traffic]) -> str:

@@ -6,15 +6,13 @@ from simtbed import Device
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.errors import LaunchError
+from simtbed.machine.device import MIN_NVCC_CAPABILITY
 from simtbed.runtime.engine import Request
-
-MIN_CAPABILITY = (7, 5)
-"""The lowest compute capability of current nvcc."""
 
 
 def registers_of(request: Request, device: Device) -> int:
     """Return the registers per thread; 0 if nvcc is missing or rejects the kernel."""
-    if device.compute_capability < MIN_CAPABILITY:
+    if device.compute_capability < MIN_NVCC_CAPABILITY:
         return 0
     source = cuda_source(request.program, request.block)
     try:

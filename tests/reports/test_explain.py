@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from simtbed.kernels import FAMILIES
-from simtbed.reports.explanation import explanation, page
+from simtbed.reports.explanation import explanation
 
 from tests.reports.conftest import Simtbed
-
-PAGE = Path(__file__).parents[2] / "docs/variants.md"
-
-
-def test_the_kept_page_is_made_of_the_same_source(request: pytest.FixtureRequest) -> None:
-    text = page(FAMILIES.values())
-    if request.config.getoption("--update-golden"):
-        PAGE.write_text(text, encoding="utf-8")
-    assert text == PAGE.read_text(encoding="utf-8"), "docs/variants.md differs; --update-golden writes it"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

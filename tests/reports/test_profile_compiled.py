@@ -28,6 +28,25 @@ def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> 
     assert table.out.splitlines()[4].split() == ["compiled", "source"]
 
 
+@needs_sass
+def test_instructions_of_both_views_are_side_by_side(simtbed: Simtbed) -> None:
+    rows = [line.split() for line in simtbed("profile", "tree").out.splitlines()]
+    source, compiled = next((int(row[2]), int(row[3])) for row in rows if row[:2] == ["tree", "1"])
+    content = json.loads(simtbed("profile", "tree", "--json").out)
+    assert (source, compiled) == (content["totals"]["warp_instructions"], content["compiled"][0]["warp_instructions"])
+    assert source != compiled > 0
+    assert json.loads(simtbed("profile", "tree", "--source-only", "--json").out).keys() == content.keys() - {"compiled"}
+
+
+def test_the_report_says_why_it_has_no_compiled_instructions(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "warp instructions are those of the source, without the compiler's: "
+    assert f"{line}today's nvcc does not compile for K40\n" in simtbed("profile", "tree", "--device", "K40").out
+    monkeypatch.setattr(nvcc, "find_tool", lambda name: None)
+    assert f"{line}the CUDA compiler nvcc is not found" in simtbed("profile", "tree").out
+    content = json.loads(simtbed("profile", "tree", "--json").out)
+    assert content["compiled"] is None and "nvcc is not found" in content["compiled_reason"]
+
+
 def test_without_the_tools_one_line_says_what_to_install(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nvcc, "find_tool", lambda name: None)
     assert 'pip install "simtbed[nvcc]"' in simtbed("profile", "intertask-naive", "--compiled").refused(3)

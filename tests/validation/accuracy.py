@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import tomli_w
+from simtbed import devices
 from simtbed.kernels import FAMILIES
-from simtbed.reports.hardware.compare import Comparison, compare
+from simtbed.reports.hardware.cases import find
+from simtbed.reports.hardware.compare import Cell, Comparison, compare
+from simtbed.reports.hardware.figures import FIGURES
 from simtbed.reports.hardware.record import Record
+from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.testing.conformance import FEATURES
 
 from tests.validation.cases import CASES, EXAMPLES
@@ -37,6 +41,8 @@ CLAIMS = {
         "{answers.examples} examples and {answers.validation} validation kernels on an H200",
         "on {counters.kernels} held-out kernels, {counters.memory_equal} of {counters.memory} memory counters are equal, and "
         "{counters.warp_instructions_within_5_percent} of {counters.kernels} instruction counts are within 5 %",
+        "On {source_h200.kernels} kernels, {source_h200.memory_equal} of {source_h200.memory} memory counters of the source equal "
+        "Nsight Compute's; of the instruction counts, {source_h200.warp_instructions} are within 5 %.",
         "on {times.H200.launches} launches of {times.H200.kernels} held-out kernels, the mean error is "
         "{times.H200.mean_percent} % on an H200 and {times.H100.mean_percent} % on an H100",
     ),
@@ -49,9 +55,15 @@ CLAIMS = {
         "| memory counters | {shipped_h200.memory_equal} of {shipped_h200.memory} |\n"
         "| warp instructions, within 5 % | {shipped_h200.warp_instructions} of {shipped_h200.kernels} |\n"
         "| threads per instruction, within 2 points | {shipped_h200.threads} of {shipped_h200.kernels} |",
+        "| requests, sectors, wavefronts, bank conflicts | {source_h200.memory_equal} of {source_h200.memory} | "
+        "{validation_h200.memory_equal} of {validation_h200.memory} |\n"
+        "| warp instructions, within 5 % | {source_h200.warp_instructions} of {source_h200.kernels} | "
+        "{validation_h200.warp_instructions} of {validation_h200.kernels} |\n"
+        "| threads per instruction, within 2 points | {source_h200.threads} of {source_h200.kernels} | "
+        "{validation_h200.threads} of {validation_h200.kernels} |\n| registers",
         "| memory counters of {counters.kernels} kernels (batch 8) | {counters.memory_equal} of {counters.memory} |\n"
         "| warp instructions, within 5 % | {counters.warp_instructions_within_5_percent} of {counters.kernels} |",
-        "| memory counters | {validation_h200.memory_equal} of {validation_h200.memory} | "
+        "\n| memory counters | {validation_h200.memory_equal} of {validation_h200.memory} | "
         "{validation_h100.memory_equal} of {validation_h100.memory} |\n"
         "| warp instructions, within 5 % | {validation_h200.warp_instructions} of {validation_h200.kernels} | "
         "{validation_h100.warp_instructions} of {validation_h100.kernels} |\n"
@@ -99,9 +111,30 @@ def compared(name: str) -> Comparison:
     return compare(load_record(record), cases)
 
 
+def source_view(name: str) -> Comparison:
+    """Return a comparison of COMPARISONS with the counters of the source, without the compiler."""
+    record, cases = load_record(COMPARISONS[name][0]), COMPARISONS[name][1]
+    cells = []
+    for case in find(cases):
+        launcher = RecordingLauncher("jit", devices.find(record.device))
+        case.run(launcher)
+        recorded = {profiled.source: profiled for profiled in record.counters.get(case.name, ())}
+        for launched in launcher.kernels:
+            if (profiled := recorded.get(launched.digest)) is None:
+                continue
+            emulated = {**launched.counters.totals(), **launched.counters.derived()}
+            cells += [
+                Cell(case.name, figure, emulated[figure.name], profiled.figures[figure.name])
+                for figure in FIGURES
+                if figure.name in emulated and figure.goal != "shown"
+            ]
+    return Comparison(record, tuple(cells), (), (), ())
+
+
 def measure() -> dict[str, dict[str, int]]:
-    """Return the summary of each comparison."""
-    return {name: summary(compared(name)) for name in COMPARISONS}
+    """Return the summary of each comparison, and of the source view."""
+    compiled = {name: summary(compared(name)) for name in COMPARISONS}
+    return compiled | {"source_h200": summary(source_view("validation_h200"))}
 
 
 def _answers(record: Record, kernels: Record) -> dict[str, int]:
