@@ -17,6 +17,7 @@ from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array
 from ..machine.device import Device
 from ..passes.grids import is_cooperative
+from ..passes.load_uses import load_uses
 from ..span import Span
 from . import checkers
 from .elements import Forms
@@ -111,11 +112,8 @@ class Plan:
         sites |= {s.site: s.span for s in statements(kernel.body) if isinstance(s, ir.Store)}
         fenced = any(isinstance(s, ir.Fence) for s in statements(kernel.body))
         fenced |= any(access.order in RELEASES for _, access in operations)
-        roles = {
-            s.site: shadow.ACQUIRES * (e.order in ACQUIRES) | shadow.LOADS_ONLY * isinstance(e, ir.Load)
-            for s, e in operations
-            if is_ordered(e)
-        }
+        roles = {s.site: _role(s, e, kernel) for s, e in operations if is_ordered(e)}
+        roles |= dict.fromkeys(load_uses(kernel).proposals, shadow.PROPOSES)
         roles |= {
             s.site: shadow.ASYNCHRONOUS
             for s in statements(kernel.body)
@@ -214,13 +212,23 @@ class Plan:
         ]
         merged, fenced = bool(race.state[shadow.MERGED]), bool(race.state[shadow.FENCED])
         of_sites = {site: self.tracked[name].number for site, name in self.arrays.items() if name in self.tracked}
-        launch = report.RacingLaunch(self.kernel, arrays, of_sites, self.sites, grid, block, forms, merged, fenced)
+        launch = report.RacingLaunch(
+            self.kernel, arrays, of_sites, self.sites, self.roles, grid, block, forms, merged, fenced
+        )
         races = report.findings(race, launch)
         for number, (order, sites, diagnostic) in enumerate(races):
             for racing in sites:  # an unordered read before a write is one mistake, not two
                 faults.drop("uninitialised", racing)
             site = min(sites)
             faults.add(f"race {number}", site, order, diagnostic.count, lambda d=diagnostic: d)  # type: ignore[misc]
+
+
+def _role(stmt: ir.Stmt, access: ir.Access, kernel: ir.Function) -> int:
+    """Return the bits of `roles` of an ordered access."""
+    role = shadow.ACQUIRES * (access.order in ACQUIRES) | shadow.LOADS_ONLY * isinstance(access, ir.Load)
+    if access.order == "volatile":
+        return role | shadow.EXCHANGES * (stmt.site not in load_uses(kernel).polls)
+    return role | shadow.RETURNS * (isinstance(stmt, ir.Let) and stmt.target is not None)
 
 
 def _planes(tracked: TrackedArray) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -18,12 +18,12 @@ from ...ir import nodes as ir
 from ...ir.access import open_dimensions, shown_dimensions
 from ...ir.effects import PLAIN_ORDERS, performed
 from ...ir.names import variable_of_value
-from ...ir.walk import bodies, expressions, map_bodies, statements
+from ...ir.walk import bodies, expressions, statements
 from ...ir.wide import access_type, width
 from ...language.types import Array, Vector
 from ...sanitizer import barriers
 from ...span import Span
-from . import access
+from . import access, trees
 from .expressions import (
     THREAD,
     Expressions,
@@ -39,7 +39,14 @@ from .expressions import (
     target,
 )
 from .operations import OPERATIONS, Iteration, WarpOperation
-from .trees import assigned_register, attribute_target, attributes_of, counter_of, loop_numbers, unplaced
+from .trees import (
+    assigned_register,
+    attribute_target,
+    attributes_of,
+    counter_of,
+    loop_numbers,
+    unplaced,
+)  # fmt: skip
 
 POSITION, FINDING = "@position", "@finding"
 
@@ -70,11 +77,12 @@ def written_flags(array: str) -> str:
 
 
 class FunctionPrinter(Expressions):
-    """Printer of one function. functions: the Python functions printed before, by name. waits: whether the function is a generator."""
+    """Printer of one function. functions: the Python functions printed before, by name. waits: whether the function is a generator.
+    frames: number of inlined calls around the current statement."""
 
     def __init__(self, function: ir.Function, rules: Rules, functions: Mapping[str, Any]) -> None:
         super().__init__()
-        self.function, self.rules, self.functions = _numbered(function), rules, functions
+        self.function, self.rules, self.functions = trees.numbered(function), rules, functions
         self.spaces = {p.name: p.type for p in function.params if isinstance(p.type, Array)}
         self.spaces |= {s.array: s.type for s in statements(function.body) if isinstance(s, ir.Alloc)}
         parameters = {p.name for p in self.function.params if not isinstance(p.type, Array)}
@@ -82,6 +90,7 @@ class FunctionPrinter(Expressions):
         self.overwritten = parameters & {variable_of_value(one.name) for one in registers if one is not None}
         self.prefix: list[ast.expr] = []
         self.is_kernel = True
+        self.frames = 0
         self.waits = any(map(self.holds_wait, self.function.body))
 
     # -------------------------------------------------------------- the function
@@ -221,12 +230,15 @@ class FunctionPrinter(Expressions):
                 return self.while_loop(stmt)
             case ir.For():
                 return self.for_loop(stmt)
-            case ir.Break():
-                return [ast.Break()]
-            case ir.Continue():
-                return [ast.Continue()]
+            case ir.Break() | ir.Continue():
+                return [ast.Break() if isinstance(stmt, ir.Break) else ast.Continue()]
             case ir.Return():
                 return [self.returned(stmt)]
+            case ir.Frame():
+                self.frames += 1
+                body = self.body(stmt.body)
+                self.frames -= 1
+                return [trees.inlined_call(body, self.constants.node(trees.FrameExit))]
             case ir.WarpBarrier():
                 return [ast.Expr(self.wait(stmt, OPERATIONS[ir.WarpBarrier](stmt), self.value(stmt.mask)))]
             case ir.Print():
@@ -242,10 +254,13 @@ class FunctionPrinter(Expressions):
                 return [
                     self.finding_check(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)
                 ]
-        return [ast.Pass()]  # an order of memory or a sleep: threads run one after another
+        assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait | ir.RecordDecision)
+        return [ast.Pass()]  # threads run one after another
 
     def returned(self, stmt: ir.Return) -> ast.stmt:
-        """Return the statement that leaves the function. A thread of a generator reports the position of its end."""
+        """Return the statement that leaves the function or the inlined call. A thread of a generator reports the position of its end."""
+        if self.frames:
+            return ast.Raise(self.constants.node(trees.FrameExit), None)
         if stmt.value is not None:
             return ast.Return(self.value(stmt.value))
         return ast.Return(self.position(stmt) if self.is_kernel and self.waits else None)
@@ -476,13 +491,3 @@ class FunctionPrinter(Expressions):
             numbers = call(self.constants.node(loop_numbers), self.constants.node(dtype), *bounds)
         first: list[ast.stmt] = [ast.Assign([target(counter_of(loop))], ast.Constant(-1))] if counted else []
         return [*first, ast.For(target(self.local(loop.var.name)), numbers, body or [ast.Pass()], [])]
-
-
-def _numbered(function: ir.Function) -> ir.Function:
-    """Return the function with its statements numbered in the order of execution."""
-    count = iter(range(1 << 30))
-
-    def body(stmts: ir.Body) -> ir.Body:
-        return tuple(map_bodies(replace(stmt, site=next(count)), body) for stmt in stmts)
-
-    return replace(function, body=body(function.body))

@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import Diagnostic, LaunchError
 from ...ir import nodes as ir
 from ...ir.access import Operation
+from ...ir.effects import accesses
 from ...language.intrinsics import WARP_SIZE
 from ...runtime.engine import Request
 from ...sanitizer.races import detect, report, shadow
@@ -48,13 +49,12 @@ class Element:
         return Element(self.write, dict(self.reads), dict(self.atomics), self.block_scope)
 
     def earlier(self, kind: int) -> Iterator[Access]:
-        """Yield the accesses with which one of a kind may race."""
+        """Yield the accesses with which one of a kind may race, atomic operations from the last one on."""
         if self.write is not None:
             yield self.write
         if kind != shadow.LOADS:
             yield from self.reads.values()
-        if kind < shadow.ATOMICS or self.block_scope:
-            yield from self.atomics.values()
+        yield from reversed(self.atomics.values())
 
     def add(self, access: Access, kind: int) -> None:
         """Record an access of a kind."""
@@ -63,8 +63,9 @@ class Element:
             self.reads.clear()
             self.atomics.clear()
             return
-        accesses = self.reads if kind == shadow.LOADS else self.atomics
-        accesses[access.block, access.thread] = access
+        others = self.reads if kind == shadow.LOADS else self.atomics
+        others.pop((access.block, access.thread), None)  # the last one is behind the others
+        others[access.block, access.thread] = access
 
 
 class Races:
@@ -77,6 +78,7 @@ class Races:
         common = launch.request.overlapping_arrays
         plan = Plan.for_kernel(kernel, {"races"}, (), tuple(memory.overlap for memory in common))
         self.tracked, self.types, self.kernel = plan.tracked, plan.types, kernel
+        self.roles = {_place(node, node.span): plan.roles.get(stmt.site, 0) for stmt, node in accesses(kernel)}
         self.places = {
             name: (number, start) for number, memory in enumerate(common) for name, start in memory.starts.items()
         }
@@ -96,9 +98,11 @@ class Races:
             element.block_scope |= kind == shadow.BLOCK_ATOMICS
             for earlier in element.earlier(kind):
                 relation = self.relation(earlier, access)
-                if finding is None and relation != detect.ORDERED and _conflict(_kind(earlier), kind, relation):
+                if finding is None and relation != detect.ORDERED and self.conflict(earlier, access, relation):
                     finding = self.finding(earlier, access, relation, index)
                     break
+                if relation == detect.ORDERED and kind < shadow.ATOMICS and self.role(earlier) & shadow.RETURNS:
+                    break  # it is ordered after the atomic operations before it
             element.add(access, kind)
         return finding
 
@@ -111,6 +115,20 @@ class Races:
     def _racing_array(self, name: str) -> report.RacingArray:
         start = self.places[name][1] if name in self.places else None
         return report.RacingArray(name, self.types[name], self.tracked[name].units, start)
+
+    def role(self, access: Access) -> int:
+        """Return the bits of an access, see `shadow.ACQUIRES`."""
+        return self.roles[_place(access.node, access.span)]
+
+    def conflict(self, earlier: Access, access: Access, relation: int) -> bool:
+        """Return whether two accesses of threads of a group need an order."""
+        first, second = _kind(earlier), _kind(access)
+        if min(first, second) >= shadow.ATOMICS:
+            roles = self.role(earlier), self.role(access)
+            if relation == detect.WITHIN_WARP and roles[0] & roles[1] & shadow.EXCHANGES:
+                return bool((roles[0] ^ roles[1]) & shadow.LOADS_ONLY)
+            return relation == detect.WITHIN_GRID and max(first, second) == shadow.BLOCK_ATOMICS
+        return (first, second) != (shadow.LOADS, shadow.LOADS)
 
     def relation(self, earlier: Access, access: Access) -> int:
         """Return the smallest group with the threads of two accesses; ORDERED if a barrier or their order in a thread orders them."""
@@ -145,12 +163,15 @@ class Races:
         row[detect.BLOCK_2], row[detect.THREAD_2] = access.block, access.thread
         row[detect.PHASE_2] = access.phase
         row[detect.REMARK] = detect.SAME_VALUE if stores and _equal(earlier.value, access.value) else detect.HARMFUL
+        roles = {0: self.role(earlier), 1: self.role(access)}
+        if max(_kind(earlier), _kind(access)) >= shadow.ATOMICS and (roles[0] | roles[1]) & shadow.PROPOSES:
+            row[detect.REMARK] = detect.PROPOSAL
         overlaps = stores and relation == detect.WITHIN_WARP and self.is_same_instruction(earlier, access)
         row[detect.OVERLAP] = detect.SAME_INSTRUCTION if overlaps else detect.SEPARATE
         sites: dict[int, Span] = {0: earlier.span, 1: access.span}
         arrays = [self._racing_array(one.array) for one in (earlier, access)]
         racing = report.RacingLaunch(
-            self.kernel, arrays, {0: 0, 1: 1}, sites, request.grid, request.block, request.forms, False, False
+            self.kernel, arrays, {0: 0, 1: 1}, sites, roles, request.grid, request.block, request.forms, False, False
         )
         diagnostic: Diagnostic = report.findings(_Findings(row), racing)[0][2]  # type: ignore[arg-type]
         fault = self.launch.finding(diagnostic)
@@ -166,11 +187,9 @@ class _Findings:
     findings: Any
 
 
-def _conflict(first: int, second: int, relation: int) -> bool:
-    """Return whether accesses of two kinds need an order."""
-    if min(first, second) >= shadow.ATOMICS:
-        return relation == detect.WITHIN_GRID and max(first, second) == shadow.BLOCK_ATOMICS
-    return (first, second) != (shadow.LOADS, shadow.LOADS)
+def _place(node: Any, span: Span) -> tuple[Span, bool]:
+    """Return the span of an access, and whether it loads: a line of CUDA C++ that updates an element has two accesses of one span."""
+    return span, isinstance(node, ir.Load)
 
 
 def _kind(access: Access) -> int:

@@ -1,12 +1,23 @@
-"""Parts of Python functions of the IR: nodes without places, attributes, counters of loops."""
+"""Parts of Python functions of the IR: nodes without places, attributes, inlined calls, counters of loops, numbers of statements."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 from ...ir import nodes as ir
+from ...ir.walk import map_bodies
 from .expressions import attribute, name
+
+
+class FrameExit(Exception):
+    """Leaves an inlined call, for its `return`."""
+
+
+def inlined_call(body: list[ast.stmt], frame_exit: ast.expr) -> ast.stmt:
+    """Return the statement of an inlined call. frame_exit: the expression of `FrameExit`."""
+    return ast.Try(body or [ast.Pass()], [ast.ExceptHandler(frame_exit, None, [ast.Pass()])], [], [])
 
 
 def assigned_register(stmt: ir.Stmt) -> ir.Reg | None:
@@ -39,3 +50,13 @@ def attribute_target(base: str, path: list[str]) -> ast.Attribute:
 
 def counter_of(loop: ir.While | ir.For) -> str:
     return f"@iteration{loop.site}"
+
+
+def numbered(function: ir.Function) -> ir.Function:
+    """Return the function with its statements numbered in the order of execution."""
+    count = iter(range(1 << 30))
+
+    def body(stmts: ir.Body) -> ir.Body:
+        return tuple(map_bodies(replace(stmt, site=next(count)), body) for stmt in stmts)
+
+    return replace(function, body=body(function.body))

@@ -1,7 +1,10 @@
 """The race rule: two threads access one element, at least one of them writes, and nothing orders the two accesses.
 
-Atomic operations do not race with each other. A write of the value that is there already is benign: it is reported as
-a remark, and is a fault only on request. The rule is applied to one access of a warp at a time.
+Atomic operations do not race with each other. A volatile load and a volatile store of two lanes of a warp do, unless the load polls a
+flag: lanes are not in step. An atomic operation is ordered before a plain access if the thread of the access, or one ordered before it,
+has since read the element by an atomic operation of its own.
+Two races are benign: a write of the value that is there already, and a load that only proposes a compare-and-swap on its element. They
+are reported as remarks, and are faults only on request. The rule is applied to one access of a warp at a time.
 
 `engines.llvm.races.fast_path` states the rule again, for accesses that are certainly no findings. The property test
 `tests/checkers/test_fast_path.py` holds the two to each other.
@@ -33,17 +36,21 @@ from .shadow import (
     BLOCK,
     BLOCK_ATOMICS,
     BLOCK_OF,
+    EXCHANGES,
     FENCED,
     FOREIGN,
     GRID,
     LOADS,
+    LOADS_ONLY,
     MERGED,
     MOST_PAIRS,
     NOW,
     OTHER,
     PAIR,
     PHASE,
+    PROPOSES,
     READ,
+    RETURNS,
     STORES,
     THREAD,
     TICK,
@@ -59,8 +66,9 @@ ORDERED, WITHIN_WARP, WITHIN_BLOCK, WITHIN_GRID = range(4)
     USED, FIRST, SECOND, ARRAY, REMARK, RELATION, COUNT, INDEX, BLOCK_1, THREAD_1, BLOCK_2, PHASE_2, THREAD_2, OVERLAP, RELEASER,
 ) = range(PAIR)  # fmt: skip
 """Columns of a finding: access ids and threads of the first access and of the second, at which it was found."""
-HARMFUL, SAME_VALUE, UNACQUIRED = range(3)
-"""REMARK: none; both write the same value; the first was released, and the second thread has read the release but not acquired it."""
+HARMFUL, SAME_VALUE, UNACQUIRED, PROPOSAL = range(4)
+"""REMARK: none; both write the same value; the first was released, and the second thread has read the release but not acquired it; the
+load of the two proposes a compare-and-swap."""
 SEPARATE, SAME_INSTRUCTION, PENDING_COPY = range(3)
 """OVERLAP: the second access is another one; it is the same, of other lanes; the first is an asynchronous copy not waited for.
 RELEASER: RELEASED_BY_LANE, RELEASED_BY_WARP, or 0."""
@@ -225,9 +233,17 @@ def _check_earlier(race: RaceState, current: Access, lanes: Global[i64], lane: i
     first = _kind(race, epoch)
     if first == LOADS and kind == LOADS:
         return False
-    if first >= ATOMICS and kind >= ATOMICS and not (relation == WITHIN_GRID and max(first, kind) == BLOCK_ATOMICS):
-        return False  # of scopes that include both threads
-    if _synchronised(race, epoch, thread):
+    role = race.roles[current.access_id // 4]
+    first_role = race.roles[i64(race.log[4 * (epoch >> BITS) + ACCESS_OF]) // 4]
+    if first >= ATOMICS and kind >= ATOMICS:
+        exchange = (
+            relation == WITHIN_WARP and role & first_role & EXCHANGES != 0 and (role ^ first_role) & LOADS_ONLY != 0
+        )
+        if not exchange and not (relation == WITHIN_GRID and max(first, kind) == BLOCK_ATOMICS):
+            return False  # of scopes that include both threads
+    if _synchronised(race, epoch, thread) or (
+        first >= ATOMICS and _precedes_own(race, current, lanes[lane], epoch, thread)
+    ):
         return False
     status = i32(NOT_RELEASED)
     if race.state[FENCED] != 0:
@@ -241,8 +257,22 @@ def _check_earlier(race: RaceState, current: Access, lanes: Global[i64], lane: i
     same = kind == STORES and first == STORES and epoch == i64(race.epochs[current.start + lanes[lane]])
     same = same and _writes_same(current, lanes, 1 + current.words, lane, lane)
     remark = i32(SAME_VALUE) if same else i32(HARMFUL)
+    if max(first, kind) >= ATOMICS and (role | first_role) & PROPOSES != 0:
+        remark = i32(PROPOSAL)
     _report(race, current, lanes[lane], epoch, thread, Finding(remark, relation, SEPARATE, status))
     return True
+
+
+@st.device
+def _precedes_own(race: RaceState, current: Access, element: i64, epoch: i64, thread: i64) -> bool:
+    """Return whether an atomic operation precedes the last one on its element, which uses the old value and is ordered before a plain
+    access: all threads see the writes of an element in one order."""
+    last = i64(race.epochs[current.start + element + ATOMIC * current.size])
+    if current.access_id & 3 >= ATOMICS or last <= epoch:
+        return False
+    if race.roles[i64(race.log[4 * (last >> BITS) + ACCESS_OF]) // 4] & RETURNS == 0:
+        return False
+    return _relation(race, current.shared, last, thread) == ORDERED or _synchronised(race, last, thread)
 
 
 @st.device
@@ -257,7 +287,12 @@ def _is_new_reader(race: RaceState, current: Access, at: i64, thread: i64) -> bo
         last = i64(race.epochs[at + ATOMIC * current.size])
     other = i64(race.epochs[at + OTHER * current.size])
     second = other if (_kind(race, other) >= ATOMICS) == atomic else i64(0)
-    if _covered(race, current.shared, last, second, thread):
+    role = race.roles[current.access_id // 4]
+    if role & EXCHANGES != 0:
+        stores = last >= TICK and race.roles[i64(race.log[4 * (last >> BITS) + ACCESS_OF]) // 4] & LOADS_ONLY == 0
+        if _owns(race, last, thread) and (stores or role & LOADS_ONLY != 0):
+            return False
+    elif _covered(race, current.shared, last, second, thread):
         return False
     relation = _relation(race, current.shared, last, thread)
     if relation != ORDERED and _relation(race, current.shared, second, thread) <= relation:

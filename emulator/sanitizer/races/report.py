@@ -35,6 +35,7 @@ from .detect import (
     OVERLAP,
     PENDING_COPY,
     PHASE_2,
+    PROPOSAL,
     RELATION,
     RELEASER,
     REMARK,
@@ -51,7 +52,7 @@ from .detect import (
 )
 from .placement import Around, Gap, Placement, Placer, before
 from .release_acquire import RELEASED_BY_LANE, RELEASED_BY_WARP
-from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, PAIR, STORES, RaceState
+from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, LOADS_ONLY, PAIR, STORES, RaceState
 
 
 @dataclass(frozen=True)
@@ -83,12 +84,13 @@ class RacingArray:
 @dataclass(frozen=True)
 class RacingLaunch:
     """The launch of a report. arrays: by number of the tracked array. of_sites: the number of each site's array. sites: span of each.
-    forgotten: whether the blocks of earlier accesses are unknown."""
+    roles: of sites, see `shadow.ACQUIRES`. forgotten: whether the blocks of earlier accesses are unknown."""
 
     kernel: ir.Function
     arrays: Sequence[RacingArray]
     of_sites: Mapping[int, int]
     sites: Mapping[int, Span]
+    roles: Mapping[int, int]
     grid: Dim3
     block: Dim3
     forms: Forms
@@ -240,7 +242,7 @@ class _Finding:
         if self.group == "grid" and not is_cooperative(self.launch.kernel):
             return False
         plain = row[OVERLAP] != SAME_INSTRUCTION and row[REMARK] != UNACQUIRED and not row[RELEASER]
-        return bool(plain) and min(self.kinds) < ATOMICS
+        return bool(plain) and min(self.kinds) < ATOMICS and row[REMARK] != PROPOSAL
 
     def place(self, placer: Placer) -> None:
         """Find the places of barriers. A pending copy needs one before its read."""
@@ -254,7 +256,8 @@ class _Finding:
         first, second = self.spans
         space = self.launch.arrays[int(self.row[ARRAY])].type.space
         benign = _BENIGN[int(self.row[REMARK])]
-        message = f"{benign}race on {space} memory: {self._event()}"
+        exchange = " between lanes that are assumed in step" * self.is_exchange
+        message = f"{benign}race on {space} memory{exchange}: {self._event()}"
         remedy, advice = self._advice()
         notes = [self._thread(1), self._thread(0), advice]
         if self.row[REMARK] == SAME_VALUE:
@@ -296,7 +299,17 @@ class _Finding:
 
     @property
     def kinds(self) -> tuple[int, int]:
-        return int(self.row[FIRST]) & 3, int(self.row[SECOND]) & 3
+        """The operations of the two accesses. Two volatile accesses of a warp, which race, are a load and a store."""
+        first, second = (int(self.row[n]) & 3 for n in (FIRST, SECOND))
+        if not self.is_exchange:
+            return first, second
+        loads = [self.launch.roles[int(self.row[n]) // 4] & LOADS_ONLY for n in (FIRST, SECOND)]
+        return (LOADS, STORES) if loads[0] else (STORES, LOADS)
+
+    @property
+    def is_exchange(self) -> bool:
+        """Whether both accesses are volatile, of one warp."""
+        return bool(self.row[RELATION] == WITHIN_WARP) and min(int(self.row[n]) & 3 for n in (FIRST, SECOND)) >= ATOMICS
 
     def _thread(self, which: int) -> str:
         block, thread = (int(self.row[n]) for n in ((BLOCK_1, THREAD_1), (BLOCK_2, THREAD_2))[which])
@@ -319,6 +332,8 @@ class _Finding:
             return self._wait()
         if row[OVERLAP]:
             return (), "give each thread an element of its own, let one thread write, or use an atomic operation"
+        if row[REMARK] == PROPOSAL:
+            return (), "the read only proposes a compare-and-swap on its element, which fails for a stale value"
         if row[REMARK] == UNACQUIRED:
             fence = "st.fence()" if row[RELATION] == WITHIN_GRID else "st.fence_block()"
             advice = f'it was released, and the atomic operation that read so does not acquire: {fence} after it, or order="acquire"'
@@ -395,7 +410,8 @@ class _Finding:
     def _ordered(self, how: str) -> str:
         """Return advice with a text on how to order the accesses."""
         if self.group == "warp" and "syncwarp" in how:
-            how += " (from compute capability 7.0 on the lanes of a warp are not in step)"
+            volatile = ", and volatile does not order them" * self.is_exchange
+            how += f" (from compute capability 7.0 on the lanes of a warp are not in step{volatile})"
         if max(self.kinds) >= ATOMICS:
             first, second = self.spans
             plain, kind = (second, self.kinds[1]) if self.kinds[0] >= ATOMICS else (first, self.kinds[0])
@@ -405,7 +421,7 @@ class _Finding:
 
 
 KIND = "race"
-_BENIGN = {HARMFUL: "", SAME_VALUE: "benign ", UNACQUIRED: "unacquired "}
+_BENIGN = {HARMFUL: "", SAME_VALUE: "benign ", UNACQUIRED: "unacquired ", PROPOSAL: "benign "}
 _VERBS = {LOADS: "read", STORES: "write", ATOMICS: "act on", BLOCK_ATOMICS: "act, for their blocks alone, on"}
 _THIRD = {
     LOADS: "reads",

@@ -255,3 +255,27 @@ def flag_read_plainly(x: Global[f32], flag: Global[i32], out: Global[f32], FIXED
     elif t == 0:
         seen = st.volatile_load(flag, 0) if FIXED else flag[0]
         out[0] = f32(seen)
+
+
+@pair("race", grid=4, block=32, count=st.zeros(1, "i32"))
+@st.kernel
+def counter_reset_by_another_block_than_the_last(count: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    """The block that counts last may reset the counter; after any other one, blocks still count."""
+    if st.thread.x == 0:
+        before = st.atomic_add(count, 0, 1)
+        if before == st.grid_dim.x - 1 if FIXED else before == 2:
+            count[0] = 0
+            out[0] = 1
+
+
+@pair("race", total=st.zeros(1, "i32"))
+@st.kernel
+def value_read_before_a_compare_and_swap(total: Global[i32], out: Global[f32], FIXED: Const) -> None:
+    """A plain read may propose the first swap, but its value is no result."""
+    old = st.volatile_load(total, 0) if FIXED else total[0]
+    out[st.thread.x] = f32(old)
+    while True:
+        expected = old
+        old = st.compare_swap(total, 0, expected, expected + 1)
+        if old == expected:
+            break

@@ -29,6 +29,26 @@ def last_warp_of_a_reduction(x: Global[f32], out: Global[f32], FIXED: Const) -> 
             out[0] = partial[0]
 
 
+@pair("race", x=X)
+@st.kernel
+def volatile_reduction_of_a_warp(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """Volatile memory was enough for lanes in step."""
+    partial = st.shared(f32, 64)
+    t = st.thread.x
+    partial[t] = x[t]
+    st.sync()
+    if t < 32:
+        for k in range(6):
+            value = st.volatile_load(partial, t) + st.volatile_load(partial, t + (32 >> k))
+            if FIXED:
+                st.syncwarp()
+            st.volatile_store(partial, t, value)
+            if FIXED:
+                st.syncwarp()
+        if t == 0:
+            out[0] = partial[0]
+
+
 @pair("race", block=32, x=X)
 @st.kernel
 def neighbours_in_one_warp(x: Global[f32], out: Global[f32], FIXED: Const) -> None:

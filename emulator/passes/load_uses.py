@@ -1,0 +1,271 @@
+"""Uses of loaded values: plain loads that only propose the expected value of a compare-and-swap, and volatile loads that poll a flag.
+
+A forward data flow over an inlined kernel: each register has labels, the loads that its value depends on. A choice by a labelled value
+labels the registers assigned under it. Known limit: the statements after an early exit of a loop are not labelled.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ..ir import nodes as ir
+from ..ir.effects import performed
+from ..ir.walk import children, effect, once_a_node, statements
+from .waiting import waits
+
+
+class Form(Enum):
+    """Relation of a value to a load: the loaded bits, a value computed from them, a value assigned under a condition with them, the
+    result of a compare-and-swap that expects them."""
+
+    EXACT = "exact"
+    DERIVED = "derived"
+    CHOSEN = "chosen"
+    RESULT = "result"
+
+
+class Use(Enum):
+    """Use of a loaded value. ATTEMPT: whether compare-and-swaps on its element are tried. CONDITION: another choice."""
+
+    PROPOSAL = "proposal"
+    ATTEMPT = "attempt"
+    CONDITION = "condition"
+    DATA = "data"
+
+
+Label = tuple[int, Form]
+"""The site of a load, and the form of its value."""
+Labels = frozenset[Label]
+State = dict[str, Labels]
+"""The labels of registers, by name."""
+NONE: Labels = frozenset()
+BIT_CASTS = {f"as_{type}" for type in ("i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64")}
+
+
+@dataclass(frozen=True)
+class LoadUses:
+    """Sites of loads. proposals: plain loads, verified by compare-and-swaps on their elements before another use, or without one.
+    polls: volatile loads that only decide branches and loops, or that a loop repeats until another thread stores."""
+
+    proposals: frozenset[int]
+    polls: frozenset[int]
+
+
+@once_a_node
+def load_uses(kernel: ir.Function) -> LoadUses:
+    """Return the proposals and polls of an inlined kernel with sites."""
+    followed = {
+        stmt.site: load
+        for stmt in statements(kernel.body)
+        if isinstance(load := performed(stmt), ir.Load) and load.order in ("weak", "volatile")
+    }
+    swapped = {swap.array for stmt in statements(kernel.body) if isinstance(swap := performed(stmt), ir.CompareSwap)}
+    volatile = {site for site, load in followed.items() if load.order == "volatile"}
+    if not swapped and not volatile:
+        return LoadUses(frozenset(), frozenset())
+    uses = _Uses(kernel, followed).of_loads()
+    waited = {
+        stmt.site
+        for loop in statements(kernel.body)
+        if isinstance(loop, ir.While) and waits(loop)
+        for stmt in statements((*loop.setup, *loop.body))
+    }
+    verified = {n for n, load in followed.items() if load.array in swapped and uses[n] <= {Use.PROPOSAL, Use.ATTEMPT}}
+    polls = {n for n in volatile if n in waited or Use.DATA not in uses[n]}
+    return LoadUses(frozenset(verified - volatile), frozenset(polls))
+
+
+class _Uses:
+    """The data flow. exits: for each enclosing loop the states at its exits. frames: bodies of enclosing calls and loops."""
+
+    def __init__(self, kernel: ir.Function, loads: dict[int, ir.Load]) -> None:
+        self.kernel, self.loads = kernel, loads
+        self.uses: defaultdict[int, set[Use]] = defaultdict(set)
+        self.enclosing: list[ir.While | ir.For | ir.Frame] = []
+        self.exits: list[list[State]] = []
+
+    def of_loads(self) -> defaultdict[int, set[Use]]:
+        """Return the uses of each load, by site."""
+        self.body(self.kernel.body, {}, NONE)
+        return self.uses
+
+    # -------------------------------------------------------------- expressions
+    def labels(self, node: ir.Expr, state: State) -> Labels:
+        """Return the labels of a value. A comparison with the result of a compare-and-swap verifies what it expected."""
+        if isinstance(node, ir.Reg):
+            return state.get(node.name, NONE)
+        parts = [self.labels(child, state) for child in children(node)]
+        joined = NONE.union(*parts)
+        if isinstance(node, ir.Op) and node.name in ("eq", "ne"):
+            verified = {s for s, form in joined if form is Form.RESULT} & _loaded(joined)
+            for name, labels in state.items():
+                state[name] = frozenset(one for one in labels if one[0] not in verified)
+            joined = frozenset(one for one in joined if one[0] not in verified)
+        exact = isinstance(node, ir.Op) and node.name in BIT_CASTS
+        return joined if exact else _derived(joined)
+
+    def use(self, labels: Labels, use: Use) -> None:
+        for site in _loaded(labels):
+            self.uses[site].add(use)
+
+    def data(self, nodes: Iterator[ir.Expr], state: State) -> None:
+        """Record uses of values as data."""
+        for node in nodes:
+            self.use(self.labels(node, state), Use.DATA)
+
+    # -------------------------------------------------------------- statements
+    def body(self, stmts: ir.Body, state: State, choice: Labels) -> None:
+        """Pass over statements and update the state. choice: labels of the choice whether they run."""
+        for stmt in stmts:
+            self.statement(stmt, state, choice)
+
+    def statement(self, stmt: ir.Stmt, state: State, choice: Labels) -> None:
+        match stmt:
+            case ir.If():
+                inner = choice | _chosen(self.choose(stmt.cond, (stmt,), state))
+                other = dict(state)
+                self.body(stmt.then, state, inner)
+                self.body(stmt.orelse, other, inner)
+                _join(state, other)
+            case ir.While() | ir.For():
+                self.loop(stmt, state, choice)
+            case ir.Frame():
+                self.enclosing.append(stmt)
+                self.body(stmt.body, state, choice)
+                self.enclosing.pop()
+            case ir.Break() | ir.Continue() | ir.Return():
+                self.data(children(stmt), state)
+                for exits in self.exits:
+                    exits.append(dict(state))
+            case ir.Let(target=ir.Reg(name=name)):
+                state[name] = self.assigned(stmt, state) | choice
+            case ir.Let() if isinstance(effect(stmt), ir.CompareSwap):
+                self.assigned(stmt, state)
+            case ir.Check() | ir.RecordDecision():
+                pass  # observers
+            case _:
+                self.data(children(stmt), state)
+
+    def loop(self, stmt: ir.While | ir.For, state: State, choice: Labels) -> None:
+        """Pass over a loop until the state at its start does not change; the state becomes that at its exits."""
+        self.enclosing.append(stmt)
+        while True:
+            start = dict(state)
+            self.exits.append([])
+            if isinstance(stmt, ir.While):
+                self.body(stmt.setup, state, choice)
+                labels = self.choose(stmt.cond, (stmt,), state)
+            else:
+                labels = NONE.union(*(self.choose(child, (stmt,), state) for child in children(stmt)))
+                state[stmt.var.name] = _derived(labels)
+            end = dict(state)
+            self.body(stmt.body, state, choice | _chosen(labels))
+            jumps = self.exits.pop()
+            for other in (start, *jumps):  # a `continue` is one
+                _join(state, other)
+            if state == start:
+                break
+        self.enclosing.pop()
+        state.clear()
+        for other in (end, *jumps):
+            _join(state, other)
+
+    def choose(self, cond: ir.Expr, region: ir.Body, state: State) -> Labels:
+        """Record the uses of a condition of statements; return its labels."""
+        labels = self.labels(cond, state)
+        for site in _loaded(labels):
+            only_swaps = self.only_swaps(region, self.loads[site].array)
+            self.uses[site].add(Use.ATTEMPT if only_swaps else Use.CONDITION)
+        return labels
+
+    def only_swaps(self, region: ir.Body, array: str) -> bool:
+        """Return whether the statements, and those that their early exits skip, have compare-and-swaps on an array as their only writes."""
+        stmts = list(statements(region))
+        for leaves, left in ((ir.Break | ir.Continue, ir.While | ir.For), (ir.Return, ir.Frame)):
+            if any(isinstance(stmt, leaves) for stmt in stmts):
+                outer = next((one for one in reversed(self.enclosing) if isinstance(one, left)), None)
+                if outer is None:
+                    return False
+                stmts += statements(outer.body)
+        swaps = [performed(stmt) for stmt in stmts if isinstance(performed(stmt), ir.CompareSwap)]
+        return any(swap.array == array for swap in swaps) and all(_changes_only(stmt, array) for stmt in stmts)
+
+    def assigned(self, stmt: ir.Let, state: State) -> Labels:
+        """Return the labels of the right side of an assignment."""
+        match stmt.value:
+            case ir.Load():
+                self.data(children(stmt.value), state)
+                return frozenset({(stmt.site, Form.EXACT)}) if stmt.site in self.loads else NONE
+            case ir.CompareSwap() as swap:
+                return self.swapped(swap, state)
+            case ir.Vote() as vote:
+                return _derived(NONE.union(*(self.labels(child, state) for child in children(vote))))
+            case value if isinstance(value, ir.Effect):
+                self.data(children(value), state)
+                return NONE
+        return self.labels(stmt.value, state)
+
+    def swapped(self, swap: ir.CompareSwap, state: State) -> Labels:
+        """Return the labels of a compare-and-swap's result."""
+        self.data(iter((swap.index,)), state)
+        expected, value = self.labels(swap.expected, state), self.labels(swap.value, state)
+        proposed = {s for s, form in expected if form is Form.EXACT and _same_element(self.loads[s], swap)}
+        for site in proposed:
+            self.uses[site].add(Use.PROPOSAL)
+        derived = frozenset(one for one in expected if one[1] is Form.DERIVED)
+        other = frozenset(one for one in expected | value if one[0] not in proposed)
+        self.use(derived | other, Use.DATA)
+        again = {s for s, form in expected if form is Form.RESULT}
+        return frozenset((site, Form.RESULT) for site in proposed | again)
+
+
+def _loaded(labels: Labels) -> set[int]:
+    """Return the sites of loads whose values are not verified."""
+    return {site for site, form in labels if form is not Form.RESULT}
+
+
+def _derived(labels: Labels) -> Labels:
+    return frozenset((site, Form.DERIVED if form is Form.EXACT else form) for site, form in labels)
+
+
+def _chosen(labels: Labels) -> Labels:
+    return frozenset((site, Form.CHOSEN) for site in _loaded(labels))
+
+
+def _join(state: State, other: State) -> None:
+    for name, labels in other.items():
+        state[name] = state.get(name, NONE) | labels
+
+
+def _changes_only(stmt: ir.Stmt, array: str) -> bool:
+    match performed(stmt):
+        case None:
+            return not isinstance(stmt, ir.Print | ir.Assert | ir.HostCall)
+        case ir.CompareSwap() as swap:
+            return swap.array == array
+        case ir.Load():
+            return True
+    return False
+
+
+def _same_element(load: ir.Load, swap: ir.CompareSwap) -> bool:
+    """Return whether both access one element, by equal expressions of the index, in units of one size."""
+    size = getattr(load.type, "bits", 0)
+    return load.array == swap.array and size == swap.type.bits and _equal(load.index, swap.index)
+
+
+def _equal(a: ir.Expr, b: ir.Expr) -> bool:
+    """Return whether two expressions have the same text."""
+    if isinstance(a, ir.Within) and isinstance(b, ir.Within):
+        return _equal(a.flat, b.flat)
+    known = ir.Reg | ir.Special | ir.Const | ir.Op
+    if type(a) is not type(b) or not isinstance(a, known) or _head(a) != _head(b):
+        return False
+    return all(map(_equal, children(a), children(b)))
+
+
+def _head(expr: ir.Expr) -> object:
+    return expr.value if isinstance(expr, ir.Const) else getattr(expr, "name", None)
