@@ -24,6 +24,7 @@ from ..ir.fingerprint import fingerprint
 from ..machine.device import Device
 from ..runtime.arrays import DeviceArray
 from ..runtime.engine import Request
+from ..runtime.recording import plain_value
 from ..runtime.request import find_device, named_arguments, prepare_request
 from ..runtime.specialisation import AnyKernel, signature_of
 from ..runtime.tolerance import Tolerance
@@ -153,7 +154,7 @@ def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> lis
             request = _request(launch, chosen, group[0])
         except SimtbedError as error:
             refused = f"{launch.kernel.__name__}, {chosen.branch_arm}: {str(error).splitlines()[0]}"
-        plain = {name: _plain(value) for name, value in chosen.constants.items()}
+        plain = {name: plain_value(value) for name, value in chosen.constants.items()}
         tasks.append(
             SweepTask(
                 launch.kernel.__name__, launch.number, chosen.branch_arm, plain, tuple(group), request, refused,
@@ -205,10 +206,6 @@ def _new_in_both(name: str, first: Request, second: Request) -> bool:
 
 def _extents(extents: Dim3) -> str:
     return "x".join(map(str, extents)).removesuffix("x1").removesuffix("x1")
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 # ------------------------------------------------------------------ running
