@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, TypeVar, dataclass_transform
+from typing import Annotated, Any, TypeVar, dataclass_transform
 
 from ..language.forms import (
     AccessOrder,
@@ -31,10 +31,12 @@ from ..language.forms import (
     ShuffleMode,
     VoteMode,
 )
-from ..language.types import Array, Scalar, Value
+from ..language.types import Array, Results, Scalar, Value
 from ..span import Span
 
 C = TypeVar("C")
+ValueOrResults = Annotated[Value, Results]
+"""A value's type. Until calls are inlined, it may be the `Results` of a device function."""
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -59,7 +61,7 @@ class HostFunction:
 @node
 class Const:   value: bool | int | float; type: Scalar; span: Span
 @node
-class Reg:     name: str; type: Value; span: Span                       # a variable of one thread
+class Reg:     name: str; type: ValueOrResults; span: Span              # a variable of one thread
 @node
 class Item:    array: str; index: Expr; type: Value; span: Span         # a register array's element
 @node
@@ -67,9 +69,9 @@ class Special: name: str; type: Scalar; span: Span                      # thread
 @node
 class Op:      name: str; args: tuple[Expr, ...]; type: Scalar; span: Span   # a row of ops.TABLE
 @node
-class Pack:    args: tuple[Expr, ...]; type: Value; span: Span          # build a vector
+class Pack:    args: tuple[Expr, ...]; type: ValueOrResults; span: Span # build a vector or results
 @node
-class Component: value: Expr; index: Expr; type: Scalar; span: Span     # of a vector or of results
+class Component: value: Expr; index: Expr; type: Value; span: Span      # of a vector or of results
 @node
 class Extent:  array: str; type: Scalar; span: Span                     # elements of an array
 @node
@@ -99,7 +101,7 @@ class Clock:       type: Scalar; span: Span
 @node
 class Barrier:     mode: BarrierMode; value: Expr; type: Scalar; span: Span  # the whole block; sync ignores value
 @node
-class Call:        function: str; args: tuple[Expr | ArrayRef, ...]; type: Value | None; span: Span
+class Call:        function: str; args: tuple[Expr | ArrayRef, ...]; type: ValueOrResults | None; span: Span
 @node
 class ArrayRef:    name: str; span: Span                                # an array passed to a Call
 
@@ -173,7 +175,7 @@ class Param:       name: str; type: Value | Array; span: Span
 class Function:
     """host: the `HostFunction`, for engines that run Python; None for other front ends."""
 
-    name: str; params: tuple[Param, ...]; body: Body; result: Value | None; span: Span; host: Any = None
+    name: str; params: tuple[Param, ...]; body: Body; result: ValueOrResults | None; span: Span; host: Any = None
 @node
 class Program:     kernel: Function; functions: tuple[Function, ...]    # callees before callers
 # fmt: on

@@ -24,6 +24,7 @@ from ..ir.fingerprint import fingerprint
 from ..machine.device import Device
 from ..runtime.arrays import DeviceArray
 from ..runtime.engine import Request
+from ..runtime.recording import plain_value
 from ..runtime.request import find_device, named_arguments, prepare_request
 from ..runtime.specialisation import AnyKernel, signature_of
 from ..runtime.tolerance import Tolerance
@@ -32,7 +33,7 @@ from .explain import text as explained
 from .launches import counting_rules, observe
 from .outputs import Agreement, Comparison, Reference, output_names
 from .sweep_table import OBJECTIVES, SweepTable
-from .time import estimate
+from .time import ObservedLaunch, estimate
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -153,7 +154,7 @@ def plan(launch: RepeatableLaunch, axes: Axes, devices: Sequence[Device]) -> lis
             request = _request(launch, chosen, group[0])
         except SimtbedError as error:
             refused = f"{launch.kernel.__name__}, {chosen.branch_arm}: {str(error).splitlines()[0]}"
-        plain = {name: _plain(value) for name, value in chosen.constants.items()}
+        plain = {name: plain_value(value) for name, value in chosen.constants.items()}
         tasks.append(
             SweepTask(
                 launch.kernel.__name__, launch.number, chosen.branch_arm, plain, tuple(group), request, refused,
@@ -205,10 +206,6 @@ def _new_in_both(name: str, first: Request, second: Request) -> bool:
 
 def _extents(extents: Dim3) -> str:
     return "x".join(map(str, extents)).removesuffix("x1").removesuffix("x1")
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str) else str(value)
 
 
 # ------------------------------------------------------------------ running
@@ -265,10 +262,10 @@ def _solve(work: SweepWork, request: Request) -> Answer:
     task = work.task
     rows, explanations, refused = [], [], ""
     try:
-        observed = observe(request, source_only=work.source_only)
+        observed = observe(request, source_only=work.source_only, writes=task.reference is not None)
     except SimtbedError as error:
         return [], [], f"{task.kernel}, {task.branch_arm}: {str(error).splitlines()[0]}", Agreement.unknown
-    agreement, reason = _compare(work, observed.outputs, request)
+    agreement, reason = _compare(work, observed)
     for device in task.devices:
         registers = work.registers(request, device) if work.registers else 0
         launch = replace(observed, registers=registers)
@@ -287,12 +284,12 @@ def _solve(work: SweepWork, request: Request) -> Answer:
     return rows, explanations, refused, agreement
 
 
-def _compare(work: SweepWork, outputs: Mapping[str, Any], request: Request) -> tuple[Agreement, str]:
+def _compare(work: SweepWork, observed: ObservedLaunch) -> tuple[Agreement, str]:
     """Return the agreement of the outputs of a task with those of the launch as given, and the value of column "outputs"."""
     reference = work.task.reference
     if reference is None:
         return Agreement.reference, Agreement.reference.value
-    agreement, reason = reference.compare(request, outputs, work.comparison)
+    agreement, reason = reference.compare(observed, work.comparison)
     if agreement is Agreement.differ and work.task.derived_grid and reference.request is not None:
         grid = _extents(reference.request.grid)
         reason += f"; the grid follows the block: grids=[{grid}] (--grid {grid}) keeps that of the launch"

@@ -17,7 +17,7 @@ from functools import cache
 from importlib import import_module
 from itertools import count
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -268,7 +268,7 @@ Check = Callable[[Any], bool]
 @cache
 def _checks(cls: Any) -> Mapping[str, Check]:
     """Return a check of the type of each field of a dataclass or a named tuple."""
-    hints = get_type_hints(cls)
+    hints = get_type_hints(cls, include_extras=True)
     names = cls._fields if issubclass(cls, tuple) else [one.name for one in fields(cls) if one.init]
     return {name: check(hints[name]) for name in names}
 
@@ -278,7 +278,7 @@ def check(hint: Any) -> Check:
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return lambda value: True
-    if origin in (Union, UnionType):
+    if origin in (Union, UnionType, Annotated):  # annotated with further types
         checks = [check(one) for one in arguments]
         return lambda value: any(fits(value) for fits in checks)
     if origin is Literal:

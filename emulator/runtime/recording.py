@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, Literal
 
 import numpy as np
 
+from ..checked import shown
 from ..errors import Diagnostic, LaunchError
 from ..frontend.signature import RecordArrayParameter, RecordParameter
 from ..language.types import Array
@@ -176,13 +177,13 @@ def _arguments(call: PendingLaunch) -> tuple[Argument, ...]:
     types = request.specialisation.summary.parameters
     for name, parameter in signature_of(call.kernel).parameters.items():
         if parameter.type is None:
-            result.append(Argument(name, "Const", value=_plain(values[name])))
+            result.append(Argument(name, "Const", value=plain_value(values[name])))
         elif isinstance(parameter.type, RecordArrayParameter):
             result.append(Argument(name, f"Global[{parameter.type}]", shape=values[name].shape))
         elif isinstance(parameter.type, Array) and parameter.type.space == "constant":
             result.append(Argument(name, f"Constant[{parameter.type.element}]", shape=values[name].shape))
         elif isinstance(parameter.type, RecordParameter):
-            result.append(Argument(name, str(parameter.type), value=_plain(values[name])))
+            result.append(Argument(name, str(parameter.type), value=plain_value(values[name])))
         elif isinstance(type := types[name], Array):
             text = f"{type.space.capitalize()}[{type.element}]"
             result.append(Argument(name, text, shape=request.forms[name].whole_shape))
@@ -191,12 +192,14 @@ def _arguments(call: PendingLaunch) -> tuple[Argument, ...]:
     return tuple(result)
 
 
-def _plain(value: Any) -> Any:
-    """Return a constant or a struct as numbers and tuples."""
+def plain_value(value: Any) -> Any:
+    """Return a constant or a struct as numbers, texts and tuples, and a text for other values, such as complex numbers."""
     if isinstance(value, Enum):
-        return _plain(value.value)
+        return plain_value(value.value)
     if is_dataclass(value) and not isinstance(value, type):
-        value = astuple(value)
+        value = tuple(getattr(value, member.name) for member in fields(value))
     if isinstance(value, tuple):
-        return tuple(_plain(item) for item in value)
-    return value.item() if hasattr(value, "item") else value
+        return tuple(plain_value(item) for item in value)
+    value = value.item() if isinstance(value, np.generic | np.ndarray) and value.size == 1 else value
+    kind = next((kind for kind in (bool, int, float, str) if isinstance(value, kind)), None)
+    return value if value is None else shown(value) if kind is None else kind(value)

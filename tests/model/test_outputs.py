@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import Global, f32
+from simtbed import Global, f32, float4, i32, u8
+from simtbed.model.launches import observe
 from simtbed.model.outputs import Agreement, Comparison, Reference
 from simtbed.model.sweep_table import SweepTable
 from simtbed.runtime.request import prepare_request
@@ -61,8 +64,61 @@ def test_a_choice_without_one_of_the_launches_is_no_candidate() -> None:
 
 def test_a_pickled_reference_computes_its_outputs_again() -> None:
     request = prepare_request(row_sum, grid=32, block=32, args=ROWS)
-    reference = Reference(request)
-    expected = reference.outputs()["out"]
-    again = pickle.loads(pickle.dumps(Reference(request)))
-    assert (again.outputs()["out"] == expected).all()
-    assert again.compare(request, {"out": expected}, Comparison()) == (Agreement.equal, "equal")
+    launch = observe(request, source_only=True, writes=True)
+    reference = pickle.loads(pickle.dumps(Reference(request)))
+    assert reference.compare(launch, Comparison()) == (Agreement.equal, "equal")
+    assert (reference.outputs().arrays["out"] == launch.outputs["out"]).all()
+
+
+@dataclass
+class Point:
+    x: f32
+    y: i32
+
+
+@st.kernel
+def constants(
+    octets: Global[u8], truths: Global[bool], nans: Global[f32], vectors: Global[float4], rows: Global[f32], points: Global[Point],
+    largest: Global[i32], kept: Global[f32],
+) -> None:  # fmt: skip
+    """The arrays contain the results already: a block writes its 32 elements of each."""
+    i = st.block.x * 32 + st.thread.x
+    octets[i] = 1
+    truths[i] = True
+    nans[i] = math.nan
+    vectors[i] = float4(1, 2, 3, 4)
+    rows[st.block.x, st.thread.x] = 1
+    points[i].y = 2
+    st.atomic_max(largest, i, 1)
+    kept[i] = max(kept[i], 1.0)
+
+
+@pytest.mark.slow
+def test_a_choice_writes_the_elements_that_the_launch_writes() -> None:
+    """Values alone cannot show it: the arrays contain the results of an earlier launch."""
+    arguments = {
+        "octets": np.ones(64, np.uint8), "truths": np.ones(64, np.bool_), "nans": np.full(64, np.nan, np.float32),
+        "vectors": np.tile(np.arange(1, 5, dtype=np.float32), (64, 1)), "rows": np.ones((2, 64), np.float32)[:, ::2],
+        "points": np.array([(1, 2)] * 64, [("x", np.float32), ("y", np.int32)]), "largest": np.ones(64, np.int32),
+        "kept": np.ones(64, np.float32),
+    }  # fmt: skip
+    firsts = {
+        "octets[32]": 32, "truths[32]": 32, "nans[32]": 32, "vectors[32].x": 128, "rows[1, 0]": 32, "points[32].y": 32,
+        "largest[32]": 32, "kept[32]": 32,
+    }  # fmt: skip
+    table = st.whatif(constants, grid=2, block=32, args=arguments, source_only=True, grids=[2, 1, (2, 2)])
+    assert table[2]["outputs"] == "equal"
+    reason = table[1]["outputs"]
+    for first, number in firsts.items():
+        assert f" is not written: {number} of {2 * number} elements, first {first}, which" in reason
+
+
+def test_a_choice_is_compared_with_device_arrays_after_a_launch() -> None:
+    arguments = {"x": st.DeviceArray(X), "out": st.DeviceArray(np.zeros(32, np.float32))}
+    st.launch(row_sum, grid=32, block=32, args=arguments)
+    table = st.whatif(row_sum, grid=32, block=32, args=arguments, source_only=True, blocks=[32, 64])
+    assert table.agreements == [Agreement.reference, Agreement.differ]
+    assert table[1]["outputs"].startswith("out is not written: 16 of 32 elements, first out[16], which the launch")
+    assert table[1]["outputs"].endswith("grids=[32] (--grid 32) keeps that of the launch")
+    waived = st.whatif(row_sum, grid=32, block=32, args=arguments, source_only=True, blocks=[64], not_compared="out")
+    assert waived.agreements == [Agreement.unknown]

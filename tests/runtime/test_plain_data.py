@@ -6,16 +6,20 @@ import json
 import sys
 import typing
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import IntEnum
 from functools import reduce
+from pathlib import PurePosixPath
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
 import simtbed as st
+from hypothesis import given
 from ml_dtypes import bfloat16
 from simtbed import Const, Global, f32, i32
-from simtbed.ir.nodes import HostFunction, Op, Program
+from simtbed.ir import nodes
+from simtbed.ir.nodes import HostCall, HostFunction, Op, Program
 from simtbed.language.types import F32
 from simtbed.machine.device import H200
 from simtbed.model.outputs import Reference
@@ -27,8 +31,15 @@ from simtbed.runtime.common_memory import copies_of
 from simtbed.runtime.engine import Request
 from simtbed.runtime.observing import observing
 from simtbed.runtime.plain_data import Decoder, Encoder
-from simtbed.runtime.recording import Recorder
+from simtbed.runtime.prepared import prepare
+from simtbed.runtime.recording import Recorder, plain_value
+from simtbed.runtime.request import prepare_request
 from simtbed.runtime.tolerance import Tolerance
+from simtbed.sanitizer import checkers
+from simtbed.span import Span
+from simtbed.testing.conformance.feature import FEATURES, Feature
+from simtbed.testing.source_text import kernel_from_source
+from simtbed.testing.strategies import Generated, kernels
 
 from tests.table_checks import check_each
 
@@ -69,6 +80,7 @@ def leaves(value: Any) -> Iterator[Any]:
     elif isinstance(value, HostFunction):
         yield None  # not recorded
     elif is_dataclass(value) and not isinstance(value, type):
+        yield type(value)
         for member in fields(value):
             yield from leaves(getattr(value, member.name))
     elif isinstance(value, dict):
@@ -123,6 +135,30 @@ def test_arrays_share_memory_after_reading() -> None:
     assert np.shares_memory(task.request.arguments["x"], task.request.arguments["out"])
 
 
+class Level(IntEnum):
+    HIGH = 3
+
+
+class Metres(float):
+    """A float of another class."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    level: Level
+    extra: Any
+
+
+def test_constants_are_recorded_as_plain_values() -> None:
+    constants = {
+        3: Level.HIGH, 2.5: Metres(2.5), "a": np.str_("a"), (3, None): Settings(Level.HIGH, None), "(1+2j)": 1 + 2j,
+        (3, "PurePosixPath('a')"): Settings(Level.HIGH, PurePosixPath("a")), 7: np.array(7), True: np.bool_(True),
+    }  # fmt: skip
+    for expected, constant in constants.items():
+        plain = plain_value(constant)
+        assert again(plain) == [expected] and type(plain) is type(expected)
+
+
 def test_every_class_of_a_plan_is_read_again(launches: list[st.Launch]) -> None:
     reference = Reference(launches[0].request, "refused")
     read, same = again((reference, reference), Tolerance(ulp=3))
@@ -150,6 +186,54 @@ def test_every_class_of_a_launch_may_be_in_a_line() -> None:
         for cls in inside
         if plain_data._class(f"{cls.__module__}.{cls.__name__}".removeprefix("simtbed.")) is not cls
     } == set()
+
+
+def check_program(program: Program | HostCall) -> set[Any]:
+    """Compare a program with the one that is read from its lines. Return the leaves of its nodes."""
+    (read,) = again(program)
+    assert list(leaves(read)) == list(leaves(program))
+    return set(leaves(program))
+
+
+def check_feature(one: Feature) -> None:
+    check_program(one.launch(prepare_request).program)
+
+
+@st.kernel
+def printing(out: Global[i32]) -> None:
+    print("thread", st.thread.x)
+    out[st.thread.x] = 0
+
+
+def test_device_functions_with_several_results_are_read_again() -> None:
+    names = {"tuples_of_device_functions", "complex_numbers_of_device_functions", "structs"}
+    chosen = [one for one in FEATURES if one.name in names]
+    assert len(chosen) == len(names)
+    check_each(chosen, check_feature, lambda one: one.name)
+
+
+@pytest.mark.slow
+def test_every_node_is_read_again() -> None:
+    """The features contain the nodes before and after the passes. Only the debugger's programs have calls of Python."""
+    kinds = check_program(HostCall("breakpoint()", Span("a.py", 1, 1, 1, 2), site=3))
+    requests = {one.name: one.launch(prepare_request) for one in FEATURES}
+    requests["printing"] = prepare_request(printing, grid=1, block=32, args={"out": st.empty(32, i32)})
+
+    def check(name: str) -> None:
+        program = requests[name].program
+        for prepared in (program, prepare(program, checkers.parse("all"), decisions=True).program):
+            kinds.update(check_program(prepared))
+
+    check_each(requests, check)
+    assert {*get_args(nodes.Expr), *get_args(nodes.Effect), *get_args(nodes.Stmt)} <= kinds
+
+
+@pytest.mark.slow
+@given(case=kernels())
+def test_random_kernels_are_read_again(case: Generated, tmp_path_factory: pytest.TempPathFactory) -> None:
+    kernel = kernel_from_source(case.source, tmp_path_factory.mktemp("generated"))
+    request = prepare_request(kernel, grid=case.grid, block=case.block, args=case.arguments())
+    check_program(request.program)
 
 
 def test_deep_expressions_are_written(launches: list[st.Launch]) -> None:
