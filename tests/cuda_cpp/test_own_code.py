@@ -12,6 +12,7 @@ from simtbed.cuda_cpp import clang
 from simtbed.cuda_cpp.kernel import CudaSource
 from simtbed.engines.cuda import own_code
 from simtbed.engines.cuda.binary import binary
+from simtbed.llvm import compiler
 from simtbed.own_code import CudaText
 from simtbed.runtime.request import prepare_request
 
@@ -125,3 +126,15 @@ def test_included_files_are_read_and_are_inputs_of_the_cache(tmp_path: Path) -> 
     more.write_text(more.read_text().replace("x * FACTOR", "x->y"))
     with pytest.raises(st.CompileError, match=r"more\.cuh:4:"):
         run()
+
+
+def test_a_known_text_is_not_linked_again() -> None:
+    """LLVM keeps memory of each link."""
+    text = "__global__ void add_one(float *x) { x[threadIdx.x] += 1; }"
+
+    def run() -> int:
+        kernel = st.cuda_source(text)["add_one"]
+        assert (st.launch(kernel, grid=1, block=2, args=(np.ones(2, np.float32),)).x == 2).all()
+        return compiler._LINKED
+
+    assert run() == run() == run()
