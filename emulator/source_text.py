@@ -130,9 +130,11 @@ def quote(version: SourceFile) -> None:
 
 
 def lines(file: str) -> Sequence[str]:
-    """Return the lines of a file, of the version that messages quote; none for an unknown file."""
+    """Return the lines of a file, of the version that messages quote; none for an unknown file, a pipe or a device."""
     version = _shown.get(file)
     try:
+        if version is None and file not in linecache.cache and os.path.exists(file) and not os.path.isfile(file):
+            return ()
         return linecache.getlines(file) if version is None else version.lines
     except ValueError:  # no path: NUL, a surrogate
         return ()

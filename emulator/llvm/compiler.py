@@ -146,6 +146,11 @@ _HELPERS: dict[str, Library] = {}
 """Linked helpers of this process by digest."""
 
 
+MAX_RECENT = 64
+_RECENT: dict[bytes, Library] = {}
+"""Recently linked code by digest, the latest last."""
+
+
 def compiled(
     key: Sequence[str] | None,
     make: Callable[[], tuple[bytes, ModuleText]],
@@ -252,13 +257,25 @@ def _compile_helper(module: ModuleText, name: str, target: Target, passes: Passe
 
 
 def _link(code: bytes, entry: str, helpers: Mapping[str, Library], library: Sequence[str] = ()) -> Library:
-    """Link object code. library: names of the called library functions."""
+    """Link object code. library: names of the called library functions.
+
+    Code that was linked recently is not linked again: LLVM does not free all memory of unlinked code.
+    """
     global _LINKED
+    digest = hashlib.blake2b(
+        repr((entry, *((name, used.address) for name, used in helpers.items()), *library)).encode() + code
+    ).digest()
+    if (linked := _RECENT.pop(digest, None)) is not None:
+        _RECENT[digest] = linked
+        return linked
     uses: dict[str, functions.Code] = dict(helpers)
     uses |= {name: functions.code(name) for name in library}  # this may compile and link one
     _LINKED += 1
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(entry)
     for name, used in uses.items():
         builder.import_symbol(name, used.address)
-    linked = builder.link(_linker(), f"module_{_LINKED}")
-    return Library(linked[entry], linked, tuple(uses.values()))
+    module = builder.link(_linker(), f"module_{_LINKED}")
+    _RECENT[digest] = linked = Library(module[entry], module, tuple(uses.values()))
+    if len(_RECENT) > MAX_RECENT:
+        del _RECENT[next(iter(_RECENT))]
+    return linked

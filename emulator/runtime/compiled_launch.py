@@ -46,7 +46,7 @@ class CompiledLaunch:
                 raise LaunchError(f"{self.kernel.__name__} takes {', '.join(self._names)}: {len(values)} are given")
             args = {**args, **dict(zip(self._names, values, strict=False)), **named}
         if self._latest and (repetition := find_repetition(self._latest, args)) is not None:
-            repeated = repetition.run(args, stream, 2)
+            repeated = repetition.run(args, stream, 3)
             if repeated is not None:
                 return Result(repeated)
         plan = self._plan

@@ -89,7 +89,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths, device)
     latest: dict[Any, LatestLaunch] | None = getattr(kernel, "_latest", None)
     if latest and (repetition := find_repetition(latest, args)) is not None and types is None and engine == "cuda":
-        repeated = repetition.run(args, stream, 2) if repetition.has_options(chosen) else None
+        repeated = repetition.run(args, stream, 3) if repetition.has_options(chosen) else None
         if repeated is not None:
             return Result(repeated)
     if types is None and not observers():

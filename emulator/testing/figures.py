@@ -59,7 +59,7 @@ def _lines(profile: Profile) -> Iterator[tuple[Figures, Span]]:
     for (file, number), row in profile.by_line().items():
         text = profile.sources[file]
         function, first = _function(text, number)
-        whole = text.splitlines()[number - 1] if text else ""
+        whole = "".join(text.splitlines()[number - 1 : number])
         source = whole.strip()
         column = len(whole) - len(whole.lstrip()) + 1
         place = Span(file, number, column, number, column + len(source))

@@ -44,9 +44,14 @@ def hottest(profile: Profile) -> list[Hottest]:
         total = sum(value(row) for row in lines.values())
         if total:
             place = max(lines, key=lambda place: value(lines[place]))
-            source = profile.sources[place[0]].splitlines()[place[1] - 1].strip()
+            source = _line(profile.sources[place[0]].splitlines(), place[1]).strip()
             result.append(Hottest(what, place, value(lines[place]), value(lines[place]) / total, source))
     return result
+
+
+def _line(source: list[str], number: int) -> str:
+    """Return a line, counted from 1; an empty text for one that `#line` names and no file has."""
+    return source[number - 1] if 1 <= number <= len(source) else ""
 
 
 def short(file: str) -> str:
@@ -69,7 +74,7 @@ def annotated(profile: Profile) -> str:
             for line in range(first, last + 1):
                 row = lines.get((file, line), {})
                 cells = (show(row).rjust(width) for (_, show), width in zip(columns, widths, strict=True))
-                text.append(f"{'  '.join(cells)}  {line:>4} | {source[line - 1]}".rstrip())
+                text.append(f"{'  '.join(cells)}  {line:>4} | {_line(source, line)}".rstrip())
     return "\n".join(text[1:])
 
 

@@ -10,8 +10,9 @@ import pytest
 import simtbed as st
 from simtbed.cuda_cpp import clang
 from simtbed.cuda_cpp.kernel import CudaSource
-from simtbed.engines.cuda import own_code
+from simtbed.engines.cuda import nvcc, own_code
 from simtbed.engines.cuda.binary import binary
+from simtbed.llvm import compiler
 from simtbed.own_code import CudaText
 from simtbed.runtime.request import prepare_request
 
@@ -125,3 +126,58 @@ def test_included_files_are_read_and_are_inputs_of_the_cache(tmp_path: Path) -> 
     more.write_text(more.read_text().replace("x * FACTOR", "x->y"))
     with pytest.raises(st.CompileError, match=r"more\.cuh:4:"):
         run()
+
+
+def test_a_known_text_is_not_linked_again() -> None:
+    """LLVM keeps memory of each link."""
+    text = "__global__ void add_one(float *x) { x[threadIdx.x] += 1; }"
+
+    def run() -> int:
+        kernel = st.cuda_source(text)["add_one"]
+        assert (st.launch(kernel, grid=1, block=2, args=(np.ones(2, np.float32),)).x == 2).all()
+        return compiler._LINKED
+
+    assert run() == run() == run()
+
+
+HALVES = """#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+__global__ void add(const __half *x, const __half *y, __half *out) { out[threadIdx.x] = __hadd(x[threadIdx.x], y[threadIdx.x]); }
+__global__ void pairs(const __half2 *x, __half *out, float q, __half2 *z) { out[threadIdx.x] = x[0].x; }
+__global__ void brain(const __nv_bfloat16 *x, __nv_bfloat16 *out) { out[threadIdx.x] = x[threadIdx.x]; }
+__global__ void value(half a, half *out) { out[threadIdx.x] = a; }
+__global__ void over(const float *x, float *out) { out[0] = x[0]; }
+__global__ void over(const half *x, half *out) { out[0] = x[0]; }
+extern "C" __global__ void plain(half *x) { x[0] = x[1]; }
+template <typename T> __global__ void first(T *x, const T *y) { x[0] = y[0]; }
+namespace inner { __global__ void named(half *x, half *y) { x[0] = y[1]; } }
+"""
+
+
+@needs_nvcc
+@pytest.mark.slow
+def test_kernels_with_halves_are_found_in_the_cubin() -> None:
+    """CUDA's headers have classes; the parser has built-in types."""
+    text = st.cuda_source(HALVES, (), ("first<__half>", "first<__nv_bfloat16>", "first<float>"))
+    names = [
+        "add",
+        "pairs",
+        "brain",
+        "value",
+        "plain",
+        "first<__half>",
+        "first<__nv_bfloat16>",
+        "first<float>",
+        "named",
+    ]
+    symbols = {name: text[name].declaration.symbol for name in names}
+    built = {
+        name: nvcc.build(text.translation_unit, symbol, "sm_90", ("-std=c++17", *own_code.OPTIONS))
+        for name, symbol in symbols.items()
+    }
+    entries = {name: nvcc.entry_of(built[name].cubin, symbol) for name, symbol in symbols.items()}
+    assert len({*entries.values()}) == len(names)
+    assert entries["add"] == "_Z3addPK6__halfS1_PS_" and entries["first<__half>"] == "_Z5firstI6__halfEvPT_PKS1_"
+    assert nvcc.entry_of(built["add"].cubin, "_Z4overPKDF16_PDF16_") == "_Z4overPK6__halfPS_"
+    assert nvcc.entry_of(built["add"].cubin, "_Z4overPKfPf") == "_Z4overPKfPf"
+    assert nvcc.entry_of(built["add"].cubin, "_Z5otherPKf") == "_Z5otherPKf"

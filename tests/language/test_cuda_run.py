@@ -236,7 +236,7 @@ def test_arrays_that_share_memory_are_copied_once(notes: Notes) -> None:
 def _forgotten() -> None:
     """Forget the process's knowledge of the kernel and its device, as in a new process."""
     vars(measured).pop("_facts", None)
-    driver.context_of.cache_clear()
+    driver._CONTEXTS.clear()
 
 
 def test_another_process_finds_the_kernel_by_its_digest(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,7 +401,7 @@ def test_arrays_that_do_not_fit_are_measured(notes: Notes) -> None:
 def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pycuda", None)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
-    driver.context_of.cache_clear()
+    driver._CONTEXTS.clear()
     args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError) as error:
         launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import simtbed as st
+from simtbed.reports.profile import annotate
 from simtbed.reports.targets import cuda_file
 
 from tests.pages import ROOT
@@ -152,3 +154,13 @@ def test_a_script_is_emulated_on_request(capfd: pytest.CaptureFixture[str]) -> N
         "--emulate opencl: there are pycuda, cupy, numba and none"
         in simtbed("check", "--emulate", "opencl", script).refused()
     )
+
+
+@pytest.mark.parametrize("named", ['0 "user.cu"', '500 "user.cu"', '3 "/dev/zero"', '3 ""'])
+def test_lines_that_no_file_has(project: Path, named: str) -> None:
+    """`#line` may name a line or a file without a text; the source of that line is empty."""
+    (project / "shift.cu").write_text(f"#line {named}\n__global__ void c(float *x) {{ x[threadIdx.x] += 1; }}\n")
+    kernel = st.cuda_file("shift.cu")["c"]
+    profile = st.launch(kernel, grid=1, block=8, args=(np.ones(8, np.float32),)).profile()
+    assert {one.source for one in annotate.hottest(profile)} == {""}
+    assert annotate.annotated(profile).endswith(" |")

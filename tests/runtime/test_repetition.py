@@ -164,12 +164,15 @@ def test_a_failed_repetition_is_named_with_its_place(notes: Notes) -> None:
     results = [run(args, stream) for _ in range(4)]
     notes.driver.fails_later = True
     with pytest.raises(
-        LaunchError, match=r"moved \(.*test_repetition.py:\d+\).* failed on the GPU: an illegal memory access"
+        LaunchError,
+        match=r"^moved \([^)]*test_repetition.py:32\) failed on the GPU: an illegal memory access was encountered$",
     ):
         results[-1].wait()
     notes.driver.fails_later = False
     stream.synchronize()
     notes.fails = True
-    with pytest.raises(LaunchError, match="moved failed on the GPU"):
+    with pytest.raises(
+        LaunchError, match=r"^moved does not run on the GPU: before it, moved \(.*\) failed on the GPU: an illegal"
+    ):
         run(args)
     notes.fails = False

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ...errors import LaunchError, OutOfMemory, UnavailableError
+from ...forking import call_in_child
 from ...runtime.arrays import Buffer, DeviceArray
 from ...runtime.common_memory import ranges_of
 from ...runtime.engine import CodePlace, Dim3, Maths, Request, Resources
@@ -39,7 +40,7 @@ class Context:
     """A device's primary context, shared with other libraries of the process.
 
     number: of the device. loaded: kernels in its memory. before_the_end: functions to call before the context is destroyed. queue: its
-    `launches.Queue`, after the first launch.
+    `launches.Queue`, after the first launch. failure: the message of the error that ended the use of the GPU by this process.
     """
 
     device: Any
@@ -50,6 +51,7 @@ class Context:
     )
     before_the_end: list[Callable[[], None]] = field(default_factory=list)
     queue: Any = None
+    failure: str = ""
 
     @property
     def arch(self) -> str:
@@ -81,14 +83,42 @@ def primary_context() -> Context:
     return context_of(current_gpu())
 
 
-@cache
+CREATION = threading.RLock()
+"""Held while an object of a context is created that all threads share."""
+_CONTEXTS: dict[int, Context] = {}
+
+
 def context_of(number: int) -> Context:
     """The primary context of a device, by its number."""
-    with _usable():
-        device = device_of(number)
-        context = Context(device, device.retain_primary_context(), number)
-    atexit.register(_forget, context)
+    context = _CONTEXTS.get(number)
+    if context is None:
+        with CREATION, _usable():
+            if (context := _CONTEXTS.get(number)) is None:
+                device = device_of(number)
+                context = _CONTEXTS[number] = Context(device, device.retain_primary_context(), number)
+                atexit.register(_forget, context)
     return context
+
+
+FORKED = (
+    "the GPU was used before this process was forked, and CUDA does not work in such a process: start it by the method "
+    '"spawn" of multiprocessing'
+)
+
+
+class _ContextOfParent:
+    """The context in the child of a fork."""
+
+    def push(self) -> None:
+        raise LaunchError(FORKED)
+
+    pop = push
+
+
+@call_in_child
+def _lose_contexts() -> None:
+    for context in _CONTEXTS.values():
+        context.context = _ContextOfParent()
 
 
 def device_of(number: int) -> Any:
@@ -108,7 +138,8 @@ def _usable() -> Iterator[None]:
     try:
         yield
     except pycuda_driver().Error as error:
-        raise UnavailableError(f"no CUDA device can be used: {error}") from None
+        cause = FORKED if "initialization error" in str(error) else error
+        raise UnavailableError(f"no CUDA device can be used: {cause}") from None
 
 
 # ------------------------------------------------------------------ loaded kernels
@@ -135,6 +166,8 @@ def _unload(context: Context, function: DeviceFunction) -> None:
 
 def _forget(context: Context) -> None:
     """Unload before the context is destroyed."""
+    if isinstance(context.context, _ContextOfParent):
+        return
     with context.current():
         context.loaded.clear()
         for clear in context.before_the_end:
@@ -191,9 +224,12 @@ class GpuArray:
         return self.context.number
 
     def read(self) -> Buffer:
-        contents = np.empty(self.shape, self.dtype)
+        contents, driver = np.empty(self.shape, self.dtype), pycuda_driver()
         with self.context.current():
-            pycuda_driver().memcpy_dtoh(contents, self.allocation)
+            try:
+                driver.memcpy_dtoh(contents, self.allocation)
+            except driver.Error as error:
+                raise failed(error, self.context, "the copy of an array to the host") from None
         return contents
 
     @staticmethod
@@ -228,12 +264,35 @@ def launch_error(error: Exception, request: Request, context: Context, place: Co
     if not isinstance(error, driver.Error | DriverError):
         return error
     name = f"{request.specialisation.summary.name}{place or ''}"
+    if context.failure:
+        return failed(error, context, name)
     if isinstance(error, driver.MemoryError) or getattr(error, "status", 0) == OUT_OF_MEMORY:
         needed = sum(a.nbytes for a in request.arguments.values())
         return OutOfMemory(f"{name}: its arrays, {needed} bytes, do not fit the device's free memory")
-    names = list(dict.fromkeys([*(context.queue.unfinished() if context.queue else ()), name]))
+    return failed(error, context, name)
+
+
+_LASTING = (
+    "illegal memory access", "illegal instruction", "misaligned address", "invalid program counter", "unspecified launch failure",
+    "address space", "hardware stack error", "launch timed out", "device-side assert",
+)  # fmt: skip
+"""Parts of the driver's texts of errors after which every call of the process fails."""
+
+
+def failed(error: Exception, context: Context, name: str = "") -> LaunchError:
+    """Return the error of an operation, with the launches that may have failed. name: of the operation, if it may have.
+
+    After an error that lasts, the error names that one as the cause.
+    """
+    if context.failure:
+        what = name or "the operation"
+        return LaunchError(f"{what} does not run on the GPU: before it, {context.failure}; start a new process")
+    names = list(dict.fromkeys([*(context.queue.unfinished() if context.queue else ()), *[name] * bool(name)]))
     rest = f", or one of {len(names) - 3} launches after it," if len(names) > 3 else ""
-    return LaunchError(f"{', or '.join(names[:3])}{rest} failed on the GPU: {error}")
+    text = f"{', or '.join(names[:3]) or 'an earlier launch'}{rest} failed on the GPU: {error}"
+    if any(lasting in str(error) for lasting in _LASTING):
+        context.failure = text
+    return LaunchError(text)
 
 
 def resident(context: Context, array: DeviceArray) -> Any:

@@ -5,6 +5,7 @@ NumPy arrays are copied through page-locked memory, section by section, so that 
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -22,6 +23,7 @@ from ...runtime.engine import CodePlace, Outcome, Request
 from ...runtime.gpu_memory import ExternalMemory
 from . import library
 from .driver import (
+    CREATION,
     DEFAULT_SHARED,
     Context,
     GpuArray,
@@ -58,14 +60,17 @@ class Queue:
     pending: deque[StartedLaunch] = field(default_factory=deque)
     queued: deque[Any] = field(default_factory=lambda: deque(maxlen=MAX_QUEUED_NAMES))
     result_bytes: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     @staticmethod
     def of_context(context: Context) -> Queue:
         """Return the queue of the current context, created once."""
         if context.queue is None:
-            driver = pycuda_driver()
-            queue = context.queue = Queue(driver.DeviceMemoryPool(), driver.PageLockedMemoryPool())
-            context.before_the_end.append(queue.clear)
+            with CREATION:
+                if context.queue is None:
+                    driver = pycuda_driver()
+                    context.queue = Queue(driver.DeviceMemoryPool(), driver.PageLockedMemoryPool())
+                    context.before_the_end.append(context.queue.clear)
         result: Queue = context.queue
         return result
 
@@ -78,14 +83,17 @@ class Queue:
 
     def discard_ended(self) -> None:
         """Release the memory of launches that have ended. Raises DriverError after a failed launch."""
-        while self.pending and self.pending[0].has_ended():
-            self.pending.popleft().release()
+        with self.lock:  # the launch that has ended is the one that is released
+            while self.pending and self.pending[0].has_ended():
+                self.pending.popleft().release()
 
     def take_events(self, timed: bool) -> tuple[int, int]:
         """Return the start event, 0 without a time, and the end event of a launch."""
-        if timed:
-            return self.timed_events.pop() if self.timed_events else (library.new_event(True), library.new_event(True))
-        return 0, self.events.pop() if self.events else library.new_event(False)
+        with self.lock:
+            if timed:
+                new = library.new_event
+                return self.timed_events.pop() if self.timed_events else (new(True), new(True))
+            return 0, self.events.pop() if self.events else library.new_event(False)
 
     def unfinished(self) -> list[str]:
         """Return the names of the launches that have not been seen to end."""
@@ -93,9 +101,10 @@ class Queue:
 
     def discard_queued(self, stream: int) -> None:
         """Forget the repeated launches of a stream, which have ended."""
-        remaining = [launch for launch in self.queued if launch.handle != stream]
-        self.queued.clear()
-        self.queued.extend(remaining)
+        with self.lock:
+            for _ in range(len(self.queued)):  # other threads append at any time
+                if (launch := self.queued.popleft()).handle != stream:
+                    self.queued.append(launch)
 
     def new_result(self, form: Buffer) -> Buffer:
         """Return an array for a result, in page-locked memory if the program keeps little of it."""
@@ -103,12 +112,14 @@ class Queue:
         if not 0 < size <= MAX_STAGED or self.result_bytes + size > MAX_PAGE_LOCKED_RESULTS:
             return np.empty(form.shape, form.dtype)
         array: Buffer = self.page_locked.allocate(form.shape, form.dtype)
-        self.result_bytes += size
+        with self.lock:
+            self.result_bytes += size
         weakref.finalize(array, self._released, size)
         return array
 
     def _released(self, size: int) -> None:
-        self.result_bytes -= size
+        with self.lock:
+            self.result_bytes -= size
 
 
 @dataclass(eq=False)
@@ -116,7 +127,8 @@ class StartedLaunch:
     """A launch in progress.
 
     place: in the program; None for a launch that the program waits for. retained: memory in use until its end.
-    start_event, end_event: before the kernel, 0 if it is not timed, and at the end.
+    start_event, end_event: before the kernel, 0 if it is not timed, and at the end. waiting: threads that wait for the end event,
+    which no other launch may use then.
     """
 
     place: CodePlace | None
@@ -128,6 +140,7 @@ class StartedLaunch:
     start_event: int
     end_event: int
     ended: bool = False
+    waiting: int = 0
 
     @property
     def name(self) -> str:
@@ -147,28 +160,36 @@ class StartedLaunch:
 
     def finish_in_context(self) -> Outcome:
         milliseconds = None
-        if not self.ended:
+        lock = Queue.of_context(self.context).lock
+        with lock:
+            waits = not self.ended
+            self.waiting += waits
+        if waits:
             try:
                 library.synchronize_event(self.end_event)
+                if self.start_event:
+                    milliseconds = library.elapsed(self.start_event, self.end_event)
             except DriverError:
                 self.retained.clear()
                 raise
-            if self.start_event:
-                milliseconds = library.elapsed(self.start_event, self.end_event)
-            self.release()
+            with lock:
+                self.waiting -= 1
+                self.release()
         return Outcome(self.results, milliseconds=milliseconds, resources=self.launcher.loaded.resources)
 
     def release(self) -> None:
         """Release memory and events of the ended launch, in its context."""
-        if self.ended:
-            return
-        self.ended = True
-        self.retained.clear()
         queue = Queue.of_context(self.context)
-        if self.start_event:
-            queue.timed_events.append((self.start_event, self.end_event))
-        else:
-            queue.events.append(self.end_event)
+        with queue.lock:
+            self.ended = True
+            self.retained.clear()
+            if self.waiting or not self.end_event:
+                return
+            if self.start_event:
+                queue.timed_events.append((self.start_event, self.end_event))
+            else:
+                queue.events.append(self.end_event)
+            self.start_event = self.end_event = 0
 
 
 class Launcher:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
-from ...errors import LaunchError
 from ...runtime.streams import Stream
 from . import library
-from .driver import Context
+from .driver import Context, failed
 from .launches import Queue
 from .library import DriverError
 
@@ -35,14 +35,15 @@ class GpuStream:
         return handle
 
     def record(self) -> GpuEvent:
-        with self.context.current():
+        with self.context.current(), _errors(self.context):
             event = GpuEvent(self.context, library.new_event(True))
             library.record_event(event.handle, self.handle)
             return event
 
     def synchronize(self) -> None:
-        with self.context.current():
-            _checked(self.context, library.synchronize_stream, self.handle)
+        with self.context.current(), _errors(self.context):
+            library.synchronize_stream(self.handle)
+            Queue.of_context(self.context).discard_ended()
             Queue.of_context(self.context).discard_queued(self.handle)
 
 
@@ -54,27 +55,26 @@ class GpuEvent:
         weakref.finalize(self, _destroy, context, library.destroy_event, handle)
 
     def wait(self, stream: Any) -> None:
-        with self.context.current():
+        with self.context.current(), _errors(self.context):
             library.wait_for_event(stream.handle, self.handle)
 
     def synchronize(self) -> None:
-        with self.context.current():
-            _checked(self.context, library.synchronize_event, self.handle)
+        with self.context.current(), _errors(self.context):
+            library.synchronize_event(self.handle)
+            Queue.of_context(self.context).discard_ended()
 
     def elapsed(self, end: Any) -> float:
-        with self.context.current():
+        with self.context.current(), _errors(self.context):
             return library.elapsed(self.handle, end.handle)
 
 
-def _checked(context: Context, call: Any, handle: int) -> None:
-    """Wait for a stream or an event. Raises LaunchError, which names the launches that may have failed."""
-    queue = Queue.of_context(context)
+@contextmanager
+def _errors(context: Context) -> Iterator[None]:
+    """Convert an error of the driver to LaunchError, which names the launches that may have failed."""
     try:
-        call(handle)
-        queue.discard_ended()
+        yield
     except DriverError as error:
-        names = ", or ".join(queue.unfinished()[:3]) or "an earlier launch"
-        raise LaunchError(f"{names} failed on the GPU: {error}") from None
+        raise failed(error, context) from None
 
 
 def _destroy(context: Context, destroy: Any, handle: int) -> None:

@@ -60,7 +60,7 @@ def build(
 
     def built(data: bytes) -> Built:
         report, _, cubin = data.partition(b"\0")
-        return Built(cubin, resources(report.decode(), kernel, cubin), release)
+        return Built(cubin, resources(report.decode(), entry_of(cubin, kernel), cubin), release)
 
     result = disk_cache.load(f"{key}.cubin", built)
     if result is None:
@@ -191,6 +191,28 @@ def resources(report: str, kernel: str, cubin: bytes) -> Resources:
         spill_stores=number(r"(\d+) bytes spill stores"),
         spill_loads=number(r"(\d+) bytes spill loads"),
     )
+
+
+_HEADER_TYPES = {"DF16_": "6__half", "DF16b": "13__nv_bfloat16", "5half2": "7__half2", "9bfloat162": "14__nv_bfloat162"}
+"""Types in symbols that the parser reads as others than those of CUDA's headers, with the names there."""
+
+
+def entry_of(cubin: bytes, kernel: str) -> str:
+    """Return the symbol in a cubin of a kernel whose symbol may have other 16-bit floats; `kernel` if there is no such symbol."""
+    entries = [name.removeprefix(".text.") for name in sections(cubin) if name.startswith(".text.")]
+    equal = [entry for entry in entries if _without_substitutions(entry) == _without_substitutions(kernel)]
+    return equal[0] if kernel not in entries and len(equal) == 1 else kernel
+
+
+def _without_substitutions(symbol: str) -> str:
+    """Return a mangled name with the types of CUDA's headers, without the repetitions of a type."""
+    for read, name in _HEADER_TYPES.items():
+        symbol = symbol.replace(read, name)
+    symbol = re.sub(r"S[0-9A-Z]*_", "", symbol)
+    for name in _HEADER_TYPES.values():
+        first, found, rest = symbol.partition(name)
+        symbol = first + found + rest.replace(name, "")
+    return symbol
 
 
 def sections(elf: bytes) -> dict[str, int]:

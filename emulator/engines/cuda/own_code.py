@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ def compiled(own: OwnCode, request: Request, arch: str) -> tuple[Interface, nvcc
         compiler = nvcc.of_toolkit(ptx.toolkit)
         return interface, nvcc.build(ptx.text, own.kernel, arch, PTX_OPTIONS, suffix=".ptx", compiler=compiler)
     assert isinstance(own, CudaText)
-    return interface, nvcc.build(own.text, own.kernel, arch, options(own))
+    built = nvcc.build(own.text, own.kernel, arch, options(own))
+    return replace(interface, kernel=nvcc.entry_of(built.cubin, own.kernel)), built
 
 
 def options(own: CudaText) -> tuple[str, ...]:

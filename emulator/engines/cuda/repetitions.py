@@ -60,7 +60,12 @@ class Repetition:
         for array in locked:
             array.lock.acquire()
         pushed = self.context.context
-        pushed.push()
+        try:
+            pushed.push()
+        except BaseException:
+            for array in locked:
+                array.lock.release()
+            raise
         try:
             for array, memory in zip(arrays, self.memory, strict=True):
                 if array.remote is None or array.remote is not memory():
