@@ -363,6 +363,12 @@ def find(name: str) -> Device:
     raise LaunchError(f"no device is called {shown(name)}; there are {', '.join(DEVICES)}, or a TOML file of your own")
 
 
+def __getattr__(name: str) -> Device:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    raise AttributeError(f"no device is called {name}; there are {', '.join(DEVICES)}", name=name, obj=None)
+
+
 def load(path: str | Path) -> Device:
     """A device described by the user: TOML with keys as the fields of Device, and a table [rates].
 

@@ -126,7 +126,7 @@ def filled_as(template: Buffer, element: Buffer) -> Buffer:
 
 
 def _new(shape: Any, type: Any, readable: bool) -> NewArray:
-    extents = shape if isinstance(shape, tuple) else (shape,)
+    extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if not 1 <= len(extents) <= MAX_DIMENSIONS:
         raise LaunchError(f"shape has {len(extents)} dimensions, a kernel takes 1 to {MAX_DIMENSIONS}")
     single = len(extents) == 1
@@ -338,7 +338,12 @@ def named(type: Any) -> Scalar | Vector:
     name = text if isinstance(text, str) else ""
     result = SCALARS.get(name) or VECTORS.get(name)
     if result is None:
-        raise LaunchError(f"{shown(name or type)} is not a type; there are {', '.join((*SCALARS, *VECTORS))}")
+        from ..frontend.advice import type_advice  # late: only errors need it
+
+        text = shown(name or type)
+        names = f"there are {', '.join((*SCALARS, *VECTORS))}"
+        advice = type_advice(getattr(np, name, None) if isinstance(type, str) else type, names)
+        raise LaunchError(f"{text} is not a type; {advice}")
     return result
 
 
