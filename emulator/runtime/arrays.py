@@ -235,6 +235,17 @@ class DeviceArray:
             return self.remote.read().view(self.dtype).reshape(-1)[: self._host.size].reshape(self.shape)
         return self._host.copy() if self.fill is None else filled_as(self._host, self.fill)
 
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> Buffer:
+        """Return `numpy()` for `np.asarray` and NumPy's functions. copy=False raises ValueError: the contents may be on a GPU."""
+        if copy is False:
+            raise ValueError("a DeviceArray is copied to NumPy: leave copy=None")
+        return self.numpy().astype(dtype or self.dtype, copy=False)
+
+    def __repr__(self) -> str:
+        """Return shape, type and device. A launch in progress continues."""
+        number = getattr(self.remote, "device_number", 0)
+        return f"<DeviceArray: {self.dtype}{list(self.shape)}, {f'GPU {number}' if self.remote else 'host'}>"
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The array for other libraries, while it is in the memory of a GPU; AttributeError otherwise."""
