@@ -154,9 +154,20 @@ def __getattr__(name: str) -> _Any:
     elif name in _HOMES:
         value = getattr(_import_module(f"{__name__}.{_HOMES[name]}"), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(_missing(name), name=name, obj=None)
     globals()[name] = value
     return value
+
+
+def _missing(name: str) -> str:
+    """Return the message for a name that this module has not, with its equivalent if it is a word of another language."""
+    message = f"module {__name__!r} has no attribute {name!r}"
+    if name.startswith("_"):
+        return message
+    foreign = _import_module(f"{__name__}.frontend.foreign")
+    advice = foreign.advice([name]) or foreign.advice(["cuda", name])
+    near = _import_module(f"{__name__}.checked").closest(name, __all__)
+    return f"{message}: {advice[1] if advice else f'do you mean st.{near}?' if near else 'docs/language.md lists the names'}"
 
 
 def __dir__() -> list[str]:

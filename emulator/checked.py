@@ -24,6 +24,13 @@ def shown(value: Any) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 4]} ..."
 
 
+def closest(name: str, names: Iterable[str], similarity: float = 0.75) -> str | None:
+    """Return the closest match of a misspelt name; None without one. similarity: the least, from 0 to 1 as in `difflib`."""
+    from difflib import get_close_matches  # late: only errors need it
+
+    return next(iter(get_close_matches(name, names, 1, similarity)), None)
+
+
 def counted(number: int) -> str:
     """Return an integer with thousands separators: 70,000."""
     return f"{number:,}" if number.bit_length() <= 200 else shown(number)

@@ -9,11 +9,11 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 
-from ..language.types import SIGNED, Scalar
+from ..checked import closest
+from ..language.types import SIGNED, Scalar, from_dtype
 from ..language.types import Value as ValueType
 from ..span import Span
 from .constants import Tuple
-from .foreign import closest
 from .values import ArrayValue, Host, Value, written
 
 LISTED = "docs/language.md lists every word"
@@ -84,6 +84,16 @@ def no_attribute(value: Value, name: str) -> tuple[str, ...]:
         near = closest(name, candidates or [n for n in dir(target) if not n.startswith("_")])
         return (f"do you mean {near}?" if near else "write a constant of the module",)
     return ("a number has no attributes: write an operation of it",)
+
+
+def type_advice(target: object, other: str) -> str:
+    """Return the hint for an object that is not a type of the language. other: for an object of no known type."""
+    if target in (int, float):
+        return "write st.i32 or st.i64" if target is int else "write st.f32 or st.f64"
+    if isinstance(target, type) and issubclass(target, np.generic):
+        kind = from_dtype(np.dtype(target))
+        return f"write {written(kind)}" if kind is not None else other
+    return other
 
 
 # ------------------------------------------------------------------ casts

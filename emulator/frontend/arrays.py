@@ -18,7 +18,7 @@ from ..span import Span
 from . import typing
 from .constants import Literal, Tuple
 from .protocols import FunctionReader
-from .values import ArrayValue, Choice, Number, SourceError, Value, view_as_number
+from .values import ArrayValue, Brackets, Choice, Number, SourceError, Value, view_as_number
 
 ONE_LITERAL, ZERO_LITERAL = Literal(1), Literal(0)
 
@@ -203,7 +203,7 @@ def index(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedI
     """Return the index of the element `array[node]` in the IR's array."""
     places, span = _index_items(reader, array, node), _span(reader, node)
     if len(places) < len(array.extents) or any(isinstance(p.value, _Slice) for p in places):
-        raise SourceError(span, *view_as_number(view(reader, array, node)))
+        raise view_as_number(view(reader, array, node), span)
     values = [p.value for p in places if not isinstance(p.value, _Slice)]
     for dimension, place in enumerate(places):
         _check_constant(array, dimension, place)
@@ -260,8 +260,8 @@ def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIn
     span = _span(reader, node)
     if array.type.space == "register":
         raise SourceError(span, f"{array.shown} is in registers, which have no slices", "index one register at a time")
-    places = _index_items(reader, array, node)
-    places += [_IndexItem(_Slice(None, None), span)] * (len(array.extents) - len(places))
+    given = _index_items(reader, array, node)
+    places = given + [_IndexItem(_Slice(None, None), span)] * (len(array.extents) - len(given))
     extents: list[Number] = []
     strides: list[Number] = []
     begins: list[tuple[Number, Number]] = []
@@ -282,9 +282,10 @@ def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIn
     shown = ast.unparse(ast.Subscript(ast.Name(array.shown), inside))
     stem = f"{names.Name.parse(array.name).user.replace('.', '_')}_offset"
     offset = _frozen(reader, _simple(_sum(array, [array.offset], begins, span)), span, stem)
-    return replace(
-        array, extents=tuple(extents), strides=tuple(strides), offset=offset, shown=shown, is_whole=False, is_view=True
-    )
+    is_row = not any(isinstance(place.value, _Slice) for place in given)
+    brackets = Brackets(shown, array.shown, len(array.extents), is_row, span)
+    kept = {"is_whole": False, "is_view": True, "brackets": brackets}
+    return replace(array, extents=tuple(extents), strides=tuple(strides), offset=offset, shown=shown, **kept)
 
 
 def _simple(value: ir.Expr) -> Number:

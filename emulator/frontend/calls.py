@@ -6,7 +6,7 @@ import ast
 import builtins
 import inspect
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, NoReturn, cast
 
@@ -301,8 +301,14 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
     word = intrinsic_of(target)
     if word is None or not isinstance(word.form, forms.AllocationForm):
         return None
-    args, span = _bind(reader, node, word), reader.span(node)
+    span = reader.span(node)
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
+        raise SourceError(span, "`*` is not in the kernel language", "give the tuple itself: a shape may be one")
+    args = _bind(reader, node, word)
     kind = reader.value(args["element"])
+    if isinstance(kind, Tuple | Literal):
+        advice = f"write st.{word.name}(st.f32, {ast.unparse(args['element'])})"
+        raise SourceError(reader.span(args["element"]), "the type precedes the shape", advice)
     if isinstance(kind, Host) and is_struct(kind.object):
         advice = f"declare one array a field, each by st.{word.name}(...)"
         raise SourceError(span, f"{word.form.space} memory holds no structs, this is {kind.name}", advice)
@@ -314,14 +320,19 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
             count = _count(reader, name, args["count"], span)
             return reader.declare(name, Array(element, None, "shared"), (), span, count)
         case forms.AllocationForm("register"):
-            shape = (_extent(reader, args["count"]),)
+            shape = _shape(reader, [args["count"]])
+            if len(shape) > 1:
+                advice = f"write st.registers({written(element)}, {array_size(Array(element, shape, 'register'))})"
+                raise SourceError(span, f"registers have one dimension, not {len(shape)}", advice)
         case forms.AllocationForm("constant"):
             values = _table(reader, args["values"], element)
             shape = (len(values),)
         case _:
-            shape = tuple(_extent(reader, n) for n in args["shape"])
+            shape = _shape(reader, args["shape"])
             if not shape:
-                raise SourceError(span, f"st.{word.name} needs its size", f"write st.{word.name}({element}, 64)")
+                raise SourceError(
+                    span, f"st.{word.name} needs its size", f"write st.{word.name}({written(element)}, 64)"
+                )
     type = Array(element, shape, word.form.space)
     excess = over_capacity(type.space, array_size(type))
     if excess is not None:
@@ -346,8 +357,10 @@ def _count(reader: FunctionReader, name: str, node: ast.expr | None, span: Span)
         reader.launch_known.takes_rest = name
         return None
     value = reader.value(node)
+    if isinstance(value, Tuple) and len(value.items) == 1:
+        (value,) = value.items
     if isinstance(value, Literal):
-        return ir.Const(_extent(reader, node), I32, reader.span(node))
+        return ir.Const(_extent(reader, value, reader.span(node)), I32, reader.span(node))
     count = reader.launch_known.resolve(value) if isinstance(value, ir.Expr) else None
     if count is None or count.type.size < 4:
         raise SourceError(
@@ -358,11 +371,23 @@ def _count(reader: FunctionReader, name: str, node: ast.expr | None, span: Span)
     return count
 
 
-def _extent(reader: FunctionReader, node: ast.expr) -> int:
-    extent = reader.constant_int(node, "an array's size")
+def _shape(reader: FunctionReader, nodes: Sequence[ast.expr]) -> tuple[int, ...]:
+    """Return the extents of an array: numbers, or one tuple of them."""
+    if len(nodes) == 1 and isinstance(nodes[0], ast.Tuple | ast.List):
+        nodes = nodes[0].elts
+    values = [(reader.value(node), reader.span(node)) for node in nodes]
+    if len(values) == 1 and isinstance(values[0][0], Tuple):
+        values = [(item, values[0][1]) for item in values[0][0].items]
+    return tuple(_extent(reader, value, span) for value, span in values)
+
+
+def _extent(reader: FunctionReader, value: Value, span: Span) -> int:
+    if isinstance(value, Tuple):
+        raise SourceError(span, "an extent is a number, this is a tuple", "write one tuple of numbers, or the numbers")
+    extent = reader.constant_value(value, span, "an array's size")
     if extent < 1:
         advice = "write a positive number of elements"
-        raise SourceError(reader.span(node), f"an array needs at least one element, not {extent}", advice)
+        raise SourceError(span, f"an array needs at least one element, not {extent}", advice)
     return extent
 
 

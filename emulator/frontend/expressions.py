@@ -11,17 +11,17 @@ from functools import partial
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
-from ..checked import shown
+from ..checked import closest, shown
 from ..ir import nodes as ir
 from ..language import hints, intrinsics
 from ..language.types import BOOL, F32, I32, Array, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
-from .advice import ARRAY_FIRST, LISTED, PYTHON_BUILTINS, advice_for, no_attribute
+from .advice import ARRAY_FIRST, LISTED, PYTHON_BUILTINS, advice_for, no_attribute, type_advice
 from .constants import Literal, Tuple, field_annotations, is_record, is_struct
 from .constructs import not_a_bool, refused
-from .foreign import PYTHON, closest, dotted, similar_name
+from .foreign import PYTHON, dotted, similar_name
 from .logic import BooleanReader, is_bool
 from .source import MISSING
 from .values import (
@@ -96,7 +96,10 @@ class ExpressionReader(BooleanReader):
 
     def constant_int(self, node: ast.expr, what: str, advice: str = "make it a Const parameter") -> int:
         """Return an integer known at compile time."""
-        value = self.value(node)
+        return self.constant_value(self.value(node), self.span(node), what, advice)
+
+    def constant_value(self, value: Value, span: Span, what: str, advice: str = "make it a Const parameter") -> int:
+        """Return the integer of a value known at compile time."""
         if isinstance(value, ir.Expr):
             if self.waits_for_unrolling(value):
                 raise NeedsConstants
@@ -104,10 +107,10 @@ class ExpressionReader(BooleanReader):
             value = value if number is None else Literal(number.value)
         if not isinstance(value, Literal):
             problem = f"{what} must be known at compile time, this is {describe(value)}"
-            raise SourceError(self.span(node), problem, advice)
+            raise SourceError(span, problem, advice)
         if isinstance(value.value, bool) or not isinstance(value.value, int):
             advice = "divide with //" if isinstance(value.value, float) else ""
-            raise SourceError(self.span(node), f"{what} is a whole number, this is {describe(value)}", advice)
+            raise SourceError(span, f"{what} is a whole number, this is {describe(value)}", advice)
         return value.value
 
     def index(self, array: ArrayValue, node: ast.expr) -> ir.Expr:
@@ -434,7 +437,7 @@ class ExpressionReader(BooleanReader):
             raise SourceError(
                 self.span(node),
                 f"a type is expected here, this is {describe(of_python(target))}",
-                "write st.i32, st.f32, st.float4 ...",
+                type_advice(target, "write st.i32, st.f32, st.float4 ..."),
             )
         return type
 

@@ -16,6 +16,12 @@ _KNOWN_AS = {
 }  # fmt: skip
 """Module aliases used as keys in words.py."""
 PYTHON = ("np", "math", "random", "time")
+IMPORTS = {
+    "math": "import math, or write st.sqrt(x) and so on",
+    "np": "import numpy as np",
+    "st": "import simtbed as st",
+}
+"""Modules that kernels use, by their usual names, and how to import them."""
 
 
 def dotted(node: ast.expr) -> list[str]:
@@ -78,10 +84,3 @@ def for_debugging(target: Any) -> bool:
     module, name = (str(getattr(target, key, "")) for key in ("__module__", "__name__"))
     is_debugger = name in ("breakpoint", "set_trace")
     return is_debugger or module.partition(".")[0] in sys.stdlib_module_names - {"builtins", *PYTHON}
-
-
-def closest(name: str, names: Sequence[str]) -> str | None:
-    """Return the closest match of a misspelt name; None without one."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(name, names, 1)), None)

@@ -137,7 +137,7 @@ class LoopReader(BlockReader):
         iterable, unroll = self._unrolled(node.iter)
         counted = isinstance(iterable, ast.Call) and self._is(iterable.func, builtins.range)
         if not counted:
-            return self._written_out(node, self._items(iterable))
+            return self._written_out(node, self._items(iterable, unrolled=unroll))
         assert isinstance(iterable, ast.Call)
         if not isinstance(node.target, ast.Name):
             raise SourceError(self.span(node.target), "a loop over range has one variable", "write: for i in range(n)")
@@ -290,8 +290,8 @@ class LoopReader(BlockReader):
             raise SourceError(self.span(call), "a loop's step is not 0", "write a step, such as 1 or -1")
         return range(*bounds)
 
-    def _items(self, node: ast.expr) -> list[Value]:
-        """Return the items of a loop over a tuple, a list, range, enumerate, zip or reversed."""
+    def _items(self, node: ast.expr, unrolled: bool = False) -> list[Value]:
+        """Return the items of a loop over a tuple, a list, range, enumerate, zip or reversed. unrolled: by st.unroll."""
         if isinstance(node, ast.List | ast.Tuple):
             return self.values(*node.elts)
         if isinstance(node, ast.Call) and isinstance(called := self.value(node.func), Host):
@@ -306,7 +306,9 @@ class LoopReader(BlockReader):
             raise SourceError(span, "a loop runs over indices", f"write: for i in range(len({value.name}))")
         if isinstance(value, Host) and isinstance(value.object, list):
             raise SourceError(span, "a list may change", "make it a tuple")
-        advice = "write: for i in range(n), or for w in a tuple of constants"
+        is_count = isinstance(value, Literal | ir.Expr)
+        text = f"range({ast.unparse(node)})" if is_count else "range(n)"
+        advice = f"write: for i in {f'st.unroll({text})' if unrolled else text}, or for w in a tuple of constants"
         raise SourceError(span, f"a loop runs over range(...) or a tuple, this is {describe(value)}", advice)
 
     def _combined(self, node: ast.Call, function: Any) -> list[Value]:

@@ -120,6 +120,10 @@ class FunctionReader(Emitter, Protocol):
     def waits_for_unrolling(self, expr: ir.Expr) -> bool:
         """Return whether the expression is a constant only after the unrolled loops around it are expanded."""
 
+    def constant_value(self, value: Value, span: Span, what: str, advice: str = ...) -> int:
+        """Return the integer of a value known at compile time."""
+        ...
+
     def constant_int(self, node: ast.expr, what: str, advice: str = ...) -> int:
         """Return an integer known at compile time."""
 

@@ -22,6 +22,7 @@ from ..language.types import FLAT, Array, ArrayLayout, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
 from . import arrays, calls, records, struct_arrays, typing
+from .advice import type_advice
 from .constants import Literal, Tuple, exact, is_struct
 from .host_calls import host_function
 from .protocols import FunctionReader, Progress
@@ -396,13 +397,7 @@ class Specialiser:
         span = reader.span(arg.annotation)
         type = calls.value_type(self, annotation, span)
         if type is None:
-            advice = (
-                "write st.i32 or st.i64"
-                if annotation is int
-                else "write st.f32 or st.f64"
-                if annotation is float
-                else "write st.Global[st.f32], st.i32, st.Const ..."
-            )
+            advice = type_advice(annotation, "write st.Global[st.f32], st.i32, st.Const ...")
             raise SourceError(span, f"{describe(of_python(annotation))} is not a type of the language", advice)
         return type
 

@@ -31,6 +31,7 @@ from .values import (
     TypeConflict,
     Value,
     describe,
+    element_advice,
     written,
 )
 
@@ -401,7 +402,10 @@ class StatementReader(BranchReader):
 
     def _name_view(self, name: str, view: ArrayValue | StructArray, span: Span) -> None:
         if name not in self.once or name in self.types:
-            raise SourceError(span, f"{name} is given more than one value, a view among them", "name each view once")
+            advice = "name each view once"
+            if isinstance(view, ArrayValue) and view.brackets is not None and view.brackets.is_row:
+                advice = f"{element_advice(view, view.brackets)}; or {advice}"
+            raise SourceError(span, f"{name} is given more than one value, a view among them", advice)
         self.fresh = None  # the view's extents are registers
         self.names[name] = struct_arrays.renamed(view, name)
         self.assigned.add(name)

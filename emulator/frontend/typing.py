@@ -66,7 +66,7 @@ def expression(value: Value, span: Span, type: ValueType | None = None) -> ir.Ex
     if isinstance(value, ir.Expr):
         return value
     if isinstance(value, ArrayValue) and value.is_view:
-        raise SourceError(span, *view_as_number(value))
+        raise view_as_number(value, span)
     raise SourceError(span, f"a number is expected here, this is {describe(value)}", advice_for(value))
 
 
@@ -102,7 +102,7 @@ def unified(values: list[tuple[Value, Span]], word: str) -> list[ir.Expr]:
     typed = [v for v, _ in values if not isinstance(v, Literal | Choice)]
     for value, span in values:
         if isinstance(value, ArrayValue) and value.is_view:
-            raise SourceError(span, *view_as_number(value))
+            raise view_as_number(value, span)
         if not isinstance(value, Literal | Choice | ir.Expr):
             raise SourceError(span, f"{word} takes numbers, this is {describe(value)}", advice_for(value))
         if isinstance(value, ir.Expr) and isinstance(value.type, Vector):

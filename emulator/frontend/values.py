@@ -60,12 +60,23 @@ Number = ir.Expr | Literal
 
 
 @dataclass(frozen=True)
+class Brackets:
+    """The brackets that create a view. text: with the array, as x[i]. dimensions: of the array. is_row: without slices."""
+
+    text: str
+    array: str
+    dimensions: int
+    is_row: bool
+    span: Span
+
+
+@dataclass(frozen=True)
 class ArrayValue:
     """An array, or a view of one.
 
     name, type: of the array in the IR. extents, strides: by dimension, in elements. offset: of the view's first
     element. shown: the user's name. is_whole: whether it is one-dimensional and covers the whole IR array. is_long: whether it
-    is, or is a slice of, one dimension with more elements than an i32 holds.
+    is, or is a slice of, one dimension with more elements than an i32 holds. brackets: of a view that this function creates.
     """
 
     name: str
@@ -77,6 +88,7 @@ class ArrayValue:
     is_whole: bool
     is_view: bool = False
     is_long: bool = False
+    brackets: Brackets | None = None
 
 
 @dataclass(frozen=True)
@@ -185,16 +197,26 @@ def written(type: ValueType) -> str:
     return f"st.{type}"
 
 
-def view_as_number(value: ArrayValue) -> tuple[str, str]:
-    """Return the message and the hint for a view used as a number."""
-    word = "a row" if value.shown.endswith("]") and ":" not in value.shown else "a view"
-    indices = value.shown.removesuffix("]")
+def view_as_number(value: ArrayValue, span: Span) -> SourceError:
+    """Return the error of a view used as a number: at its brackets, or at the use of a parameter of a device function."""
+    brackets = value.brackets
+    if brackets is not None and brackets.is_row:
+        text, array = brackets.text, brackets.array
+        return SourceError(
+            brackets.span,
+            f"{array} has {brackets.dimensions} dimensions: {text} is a row of it, not an element",
+            element_advice(value, brackets),
+        )
+    text = value.shown if brackets is None else brackets.text
     more = ", ".join("jkmn"[: len(value.extents)])
-    element = (
-        f"{indices}{'[' if indices == value.shown else ', '}{more}]" if word == "a row" else f"{value.shown}[{more}]"
-    )
-    flat = f", or give {value.name}.ravel()" if word == "a row" and value.type.space == "global" else ""
-    return f"{value.shown} is {word} of {value.name} ({_form(value)})", f"write {element}{flat}"
+    message = f"{text} is a view of {value.name} ({_form(value)})"
+    return SourceError(span if brackets is None else brackets.span, message, f"write {text}[{more}]")
+
+
+def element_advice(value: ArrayValue, brackets: Brackets) -> str:
+    """Return the hint for a row where an element is expected."""
+    flat = f", or give the kernel {value.name}.ravel()" if value.type.space == "global" else ""
+    return f"write {brackets.array}[{', '.join('ijkm'[: brackets.dimensions])}]{flat}"
 
 
 def _form(value: ArrayValue) -> str:

@@ -12,6 +12,7 @@ from typing import Literal as Word
 
 import numpy as np
 
+from ..checked import closest
 from ..ir import nodes as ir
 from ..ir.building import BodyBuilder
 from ..ir.names import renamed, temporary
@@ -218,10 +219,12 @@ class FunctionScope(BodyBuilder):
         external = self.program.external(self.source, name)
         if external is MISSING:
             self.refuse_foreign([name], span)
-            near = foreign.closest(name, [*self.names, *self.types, *self.source.function.__globals__])
+            near = closest(name, [*self.names, *self.types, *self.source.function.__globals__], 0.6)
             if name in (SCALARS.keys() | VECTORS) or any(word.name == name for word in INTRINSICS.values()):
                 near = f"st.{name}"
-            meant = f"do you mean {near}?" if near else "make it a parameter, or assign it first"
+            meant = foreign.IMPORTS.get(name) or (
+                f"do you mean {near}?" if near else "make it a parameter, or assign it first"
+            )
             raise SourceError(span, f"{name} is not defined", meant)
         return self.special(external, span)
 

@@ -122,13 +122,13 @@ else:
 
 # ------------------------------------------------------------------ memory
 @intrinsic(AllocationForm("shared"))
-def shared(element: type[T], *shape: int) -> Shared[T]:
-    """Allocate shared memory of the block, uninitialised; several extents are row-major."""
+def shared(element: type[T], *shape: int | tuple[int, ...]) -> Shared[T]:
+    """Allocate shared memory of the block, uninitialised; several extents, or a tuple of them, are row-major."""
     on_host("shared()")
 
 
 @intrinsic(AllocationForm("shared", dynamic=True))
-def dynamic_shared(element: type[T], count: int | None = None) -> Shared[T]:
+def dynamic_shared(element: type[T], count: int | tuple[int] | None = None) -> Shared[T]:
     """Allocate an array in the dynamic shared memory of the launch (`shared=` bytes).
 
     The arrays of a kernel are placed in the order of their calls, each aligned to its element.
@@ -139,13 +139,13 @@ def dynamic_shared(element: type[T], count: int | None = None) -> Shared[T]:
 
 
 @intrinsic(AllocationForm("local"))
-def local(element: type[T], *shape: int) -> Local[T]:
+def local(element: type[T], *shape: int | tuple[int, ...]) -> Local[T]:
     """Allocate local memory of the thread, uninitialised, indexed at run time."""
     on_host("local()")
 
 
 @intrinsic(AllocationForm("register"))
-def registers(element: type[T], count: int) -> Registers[T]:
+def registers(element: type[T], count: int | tuple[int]) -> Registers[T]:
     """Allocate `count` registers of the thread, uninitialised, with indices constant after unrolling."""
     on_host("registers()")
 

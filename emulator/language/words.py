@@ -65,6 +65,7 @@ CUDA = _section("""
     __match_any_sync(mask, v)  ->  st.match_any(v)
     __match_all_sync(mask, v, &pred)  ->  mask, same = st.match_all(v)
     __reduce_add_sync(mask, v)  ->  st.reduce_add(v)
+    warpReduceSum(v)  warp_reduce(v)  warp_sum(v)  ->  `st.reduce_add(v)` of integers, or a loop over `v += st.shuffle_xor(v, d)`
     __reduce_min_sync(mask, v)  ->  st.reduce_min(v)
     __reduce_max_sync(mask, v)  ->  st.reduce_max(v)
     __reduce_and_sync(mask, v)  ->  st.reduce_and(v)

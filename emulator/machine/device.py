@@ -181,6 +181,12 @@ def _inherited(base: Device, table: dict[str, Any]) -> str:
     return f"as {base.name}: {', '.join(values) or 'the other fields'}"
 
 
+def __getattr__(name: str) -> Device:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    raise AttributeError(f"no device is called {name}; there are {', '.join(DEVICES)}", name=name, obj=None)
+
+
 def load(path: str | Path) -> Device:
     """A device described by the user: TOML with keys as the fields of Device, and a table [rates].
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ..checked import shown
+from ..checked import closest, shown
 from ..errors import SimtbedError
 from ..language.intrinsics import WARP_SIZE
 from ..span import Span
@@ -51,7 +51,9 @@ class Counters:
     def total(self, name: str) -> int:
         """Return the sum of one counter. Raises SimtbedError if there is no such counter."""
         if not isinstance(name, str) or name not in MEANING:
-            raise SimtbedError(f"no counter is called {shown(name)}; the names are in simtbed.profiler.events.MEANING")
+            near = closest(name, MEANING) if isinstance(name, str) else None
+            names = f"do you mean {near}?" if near else f"there are {', '.join(MEANING)}"
+            raise SimtbedError(f"no counter is called {shown(name)}; {names}")
         return sum(row.get(name, 0) for row in self.rows.values())
 
     def totals(self) -> Row:

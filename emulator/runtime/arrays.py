@@ -126,7 +126,7 @@ def filled_as(template: Buffer, element: Buffer) -> Buffer:
 
 
 def _new(shape: Any, type: Any, readable: bool) -> NewArray:
-    extents = shape if isinstance(shape, tuple) else (shape,)
+    extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if not 1 <= len(extents) <= MAX_DIMENSIONS:
         raise LaunchError(f"shape has {len(extents)} dimensions, a kernel takes 1 to {MAX_DIMENSIONS}")
     single = len(extents) == 1
@@ -235,6 +235,17 @@ class DeviceArray:
             return self.remote.read().view(self.dtype).reshape(-1)[: self._host.size].reshape(self.shape)
         return self._host.copy() if self.fill is None else filled_as(self._host, self.fill)
 
+    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> Buffer:
+        """Return `numpy()` for `np.asarray` and NumPy's functions. copy=False raises ValueError: the contents may be on a GPU."""
+        if copy is False:
+            raise ValueError("a DeviceArray is copied to NumPy: leave copy=None")
+        return self.numpy().astype(dtype or self.dtype, copy=False)
+
+    def __repr__(self) -> str:
+        """Return shape, type and device. A launch in progress continues."""
+        number = getattr(self.remote, "device_number", 0)
+        return f"<DeviceArray: {self.dtype}{list(self.shape)}, {f'GPU {number}' if self.remote else 'host'}>"
+
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The array for other libraries, while it is in the memory of a GPU; AttributeError otherwise."""
@@ -338,7 +349,12 @@ def named(type: Any) -> Scalar | Vector:
     name = text if isinstance(text, str) else ""
     result = SCALARS.get(name) or VECTORS.get(name)
     if result is None:
-        raise LaunchError(f"{shown(name or type)} is not a type; there are {', '.join((*SCALARS, *VECTORS))}")
+        from ..frontend.advice import type_advice  # late: only errors need it
+
+        text = shown(name or type)
+        names = f"there are {', '.join((*SCALARS, *VECTORS))}"
+        advice = type_advice(getattr(np, name, None) if isinstance(type, str) else type, names)
+        raise LaunchError(f"{text} is not a type; {advice}")
     return result
 
 

@@ -20,6 +20,7 @@ from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, Array, Scalar, Vector
 from ..machine.device import Device
+from .argument_binding import record_numbers
 from .array_forms import ArrayForm, as_elements, real_view
 from .array_views import check_aliases
 from .arrays import Buffer, DeviceArray, NewArray
@@ -27,7 +28,7 @@ from .common_memory import check_overlap
 from .counter_limits import wrapping_loops
 from .engine import Request
 from .registry import EngineRow
-from .request import LaunchOptions, check_device, find_device, record_numbers, unlimited_request
+from .request import LaunchOptions, check_device, find_device, unlimited_request
 from .scalars import checked_scalar
 from .specialisation import AnyKernel, KernelFacts, facts_of, known_facts
 

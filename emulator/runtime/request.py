@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import Enum
-from itertools import groupby
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..checked import counted, one_of, shown, truth, whole, within_stack
 from ..errors import LaunchError
-from ..frontend.constants import is_record, is_struct
 from ..frontend.launchable import LaunchableKernel
-from ..frontend.signature import RecordArrayParameter, RecordParameter, Signature
-from ..ir.limits import over_capacity
-from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
+from ..language.types import Array
 from ..machine import device as devices
 from ..machine.device import Device
-from .array_forms import ArrayForm, as_elements, real_view, struct_field
+from .argument_binding import bind_arguments, require_names
 from .array_views import argument as argument_of
 from .array_views import check_aliases
-from .arrays import Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
+from .arrays import Buffer, DeviceArray, NewArray
 from .common_memory import check_overlap, check_writeable
 from .counter_limits import wrapping_loops
 from .engine import MATHS, MAX_ITERATIONS, Dim3, Maths, Request
 from .foreign_arrays import as_number
-from .poison import poison, poison_record
-from .scalars import checked_scalar
-from .specialisation import AnyKernel, Specialisation, bound, signature_of, specialisation_of
+from .refusals import Refusals
+from .specialisation import AnyKernel, bound, signature_of
 
 
 @dataclass(slots=True)
@@ -71,55 +65,6 @@ class LaunchOptions:
         )
 
 
-@dataclass
-class _Bindings:
-    """The program's arguments, collected parameter by parameter; fields as in `Request`."""
-
-    arrays: dict[str, Buffer] = field(default_factory=dict)
-    filled: dict[str, Buffer] = field(default_factory=dict)
-    forms: dict[str, ArrayForm] = field(default_factory=dict)
-    numbers: dict[str, np.generic] = field(default_factory=dict)
-    structs: dict[str, Buffer] = field(default_factory=dict)
-    owners: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-
-    def bind_array(self, name: str, element: Scalar | Vector, argument: Any, accepts: tuple[str, ...] = ()) -> None:
-        if accepts and not isinstance(argument, NewArray):
-            given = argument.host if isinstance(argument, DeviceArray) else _any_array(name, argument)
-            array = as_elements(name, given, element, accepts)
-            form = ArrayForm.for_array(name, array, element)
-            form = form if array is given else replace(form, own=(given.dtype, given.shape))
-        else:
-            array = _array(name, element, argument)
-            form = ArrayForm.for_array(name, array, element)
-        self.forms[name] = form
-        self.arrays[name] = form.flat(array)
-        if isinstance(argument, NewArray | DeviceArray) and argument.fill is not None:
-            self.filled[name] = argument.fill
-            if not is_zero(argument.fill):
-                self.arrays[name] = np.broadcast_to(argument.fill, self.arrays[name].shape)
-        self.numbers |= form.numbers(name)
-
-    def bind_structs(self, name: str, type: RecordArrayParameter, argument: Any) -> None:
-        self.structs[name] = _structs(name, type, argument)
-        fields: list[tuple[tuple[str, ...], Scalar]] = []
-        for own, path, kind in type.components:
-            assert isinstance(kind, Scalar)
-            self.forms[own], self.arrays[own] = struct_field(name, self.structs[name], path, kind)
-            self.numbers |= self.forms[own].numbers(own)
-            self.owners[own] = (name, path)
-            fields.append((path, kind))
-            if isinstance(argument, NewArray):
-                self.filled[own] = np.zeros((), kind.dtype) if argument.readable else poison(kind)
-        if isinstance(argument, NewArray) and not argument.readable:
-            record = poison_record(self.structs[name].dtype, fields)
-            self.structs[name] = np.broadcast_to(record, argument.shape)
-
-    def new_arrays(self, args: Mapping[str, Any]) -> dict[str, NewArray]:
-        """Return the arrays created by the launch, by the program's own parameters."""
-        new = {n: value for n, value in args.items() if isinstance(value, NewArray) and n not in self.structs}
-        return new | {own: args[n] for own, (n, _) in self.owners.items() if isinstance(args[n], NewArray)}
-
-
 def prepare_request(kernel: AnyKernel, **options: Any) -> Request:
     """Return the validated request of `launch(kernel, **options)`. Raises the errors of `launch`."""
     return validated_request(kernel, LaunchOptions(**options))
@@ -137,28 +82,30 @@ def validated_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
 @within_stack()
 def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: bool = False) -> Request:
     """Return the request of `validated_request` for any values of numbers: no loop counter has a limit yet."""
-    device = find_device(options.device)
-    grid, block = _grid_and_block(options, device)
-    shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
+    device, refusals = find_device(options.device), Refusals()
+    with refusals.collected():
+        grid, block = _grid_and_block(options, device)
+    with refusals.collected():
+        shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
     step_limit, schedule = options.step_limit, options.schedule
-    step_limit = None if step_limit is None else whole("step_limit", step_limit, 1, MAX_ITERATIONS)
-    schedule = None if schedule is None else whole("schedule", schedule, 0, (1 << 63) - 1)
-    checks = _checks(options.check)
-    counters, detail, decisions = _recording(options)
+    with refusals.collected():
+        step_limit = None if step_limit is None else whole("step_limit", step_limit, 1, MAX_ITERATIONS)
+        schedule = None if schedule is None else whole("schedule", schedule, 0, (1 << 63) - 1)
+    with refusals.collected():
+        checks = applied_checks(kernel, _checks(options.check))
+    with refusals.collected():
+        counters, detail, decisions = _recording(options)
     kernel, named_args = named_arguments(kernel, options.args)
-    checks = applied_checks(kernel, checks)
     signature = signature_of(kernel)
     args = {**kernel.defaults, **named_args}
-    _same_names(kernel, signature, args)
-    bindings, specialisation = _bind(kernel, signature, args, options.types, host_calls)
+    with refusals.collected():
+        require_names(kernel, signature, args)
+    bindings, specialisation = bind_arguments(kernel, signature, args, options.types, host_calls, refusals)
     summary = specialisation.summary
-    arguments: dict[str, Buffer | np.generic] = {}
-    for name, type in summary.parameters.items():
-        if isinstance(type, Array):
-            arguments[name] = bindings.arrays[name]
-        else:
-            bound = bindings.numbers.get(name)
-            arguments[name] = checked_scalar(name, type, args[name]) if bound is None else bound
+    arguments: dict[str, Buffer | np.generic] = {
+        name: bindings.arrays[name] if isinstance(type, Array) else bindings.numbers[name]
+        for name, type in summary.parameters.items()
+    }
     device_arrays = {name: value for name, value in args.items() if isinstance(value, DeviceArray)}
     masks = {name: value.written for name, value in device_arrays.items() if value.written is not None}
     check_aliases(kernel.__name__, device_arrays, summary.changed)
@@ -217,29 +164,6 @@ def _recording(options: LaunchOptions) -> tuple[bool, bool, bool]:
         if value and not counters:
             raise LaunchError(f"{name}=True records counted events: leave counters=True")
     return counters, detail, decisions
-
-
-def _bind(
-    kernel: AnyKernel, signature: Signature, args: Mapping[str, Any], types: Any, host_calls: bool
-) -> tuple[_Bindings, Specialisation]:
-    """Return the arguments by the program's own parameters, and the specialised kernel."""
-    parameters = signature.parameters
-    consts = {name: _const(name, args[name]) for name, parameter in parameters.items() if parameter.type is None}
-    real = _real(kernel, signature, args, types)
-    bindings = _Bindings()
-    for name, parameter in parameters.items():
-        type = parameter.type
-        if isinstance(type, Array) and type.space == "constant":
-            consts[name] = _constant_table(name, type, args[name])
-        elif isinstance(type, Array):
-            element = real if parameter.real and real is not None else type.element
-            bindings.bind_array(name, element, args[name], parameter.accepts)
-        elif isinstance(type, RecordArrayParameter):
-            bindings.bind_structs(name, type, args[name])
-        elif isinstance(type, RecordParameter):
-            bindings.numbers |= record_numbers(name, type, args[name])
-    layouts = {name: form.layout for name, form in bindings.forms.items()}
-    return bindings, specialisation_of(kernel, consts, real, layouts, host_calls)
 
 
 def check_device(kernel: AnyKernel, request: Request) -> None:
@@ -342,149 +266,3 @@ def named_arguments(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, Mapping[st
         raise LaunchError(f"args is a mapping of parameters' names to values, or a tuple of these, not {shown(args)}")
     parameters = signature_of(kernel).parameters
     return kernel, {name: argument_of(name, parameters.get(name), value) for name, value in args.items()}
-
-
-def _same_names(kernel: AnyKernel, signature: Signature, args: Mapping[str, Any]) -> None:
-    missing = [name for name in signature.parameters if name not in args]
-    extra = [name for name in args if name not in signature.parameters]
-    if missing:
-        beyond = f", and has no parameter {', '.join(map(str, extra))}" if extra else ""
-        raise LaunchError(f"{kernel.__name__} needs {', '.join(missing)}{beyond}")
-    if extra:
-        raise LaunchError(
-            f"{kernel.__name__} has no parameter {', '.join(extra)}; it has {', '.join(signature.parameters)}"
-        )
-
-
-def _real(kernel: AnyKernel, signature: Signature, args: Mapping[str, Any], types: Any) -> Scalar | None:
-    """Return the type of Real: stated, or the type of the arrays for Global[Real]."""
-    if types is not None and not (isinstance(types, Mapping) and set(types) <= {"Real"}):
-        raise LaunchError(f'types is {{"Real": "f32"}} or {{"Real": "f64"}}, not {shown(types)}')
-    chosen = None
-    if types:
-        real_name = getattr(types["Real"], "name", types["Real"])
-        chosen = SCALARS.get(real_name) if isinstance(real_name, str) else None
-        if chosen not in FLOATS:
-            raise LaunchError(f"Real is f32 or f64, not {real_name if chosen else shown(real_name)}")
-    for name, parameter in signature.parameters.items():
-        if not (parameter.real and isinstance(parameter.type, Array)):
-            continue
-        argument = args[name]
-        array = argument if isinstance(argument, DeviceArray | NewArray) else checked_array(name, argument)
-        type = named(array.type) if isinstance(array, NewArray) else from_dtype(array.dtype)
-        if type not in FLOATS:
-            raise LaunchError(f"{kernel.__name__}: {name} is Global[Real], f32 or f64, not {type}")
-        if chosen is not None and type is not chosen:
-            raise LaunchError(f"{kernel.__name__}: Real is {chosen}, but {name} is {type}")
-        chosen = type
-    return chosen
-
-
-def _any_array(name: str, argument: Any) -> Buffer:
-    """Return an array argument of any element type, structs included."""
-    structs = isinstance(argument, np.ndarray) and argument.dtype.names is not None and argument.ndim
-    return argument if structs else checked_array(name, argument)
-
-
-def _array(name: str, element: Scalar | Vector, argument: Any) -> Buffer:
-    if isinstance(argument, NewArray):
-        if named(argument.type) != element:
-            raise LaunchError(
-                f"{name} is Global[{element}], not {named(argument.type)}; give st.{argument.call}, st.{element})"
-            )
-        array = argument.template()
-    else:
-        array = argument.host if isinstance(argument, DeviceArray) else checked_array(name, argument)
-    dtype = COMPLEX[element] if element in COMPLEX else split(element)[0].dtype
-    if array.dtype != dtype:
-        raise LaunchError(
-            f"{name} is Global[{element}], the array given is {array.dtype}; convert it: .astype(np.{dtype})"
-        )
-    return real_view(array) if element in COMPLEX else array
-
-
-def _structs(name: str, type: RecordArrayParameter, argument: Any) -> Buffer:
-    """Return an array of structs as a NumPy array."""
-    if isinstance(argument, DeviceArray):
-        raise LaunchError(f"{name} is an array of {type}: a DeviceArray has elements of one type")
-    if isinstance(argument, NewArray):
-        if not is_struct(argument.type):
-            raise LaunchError(f"{name} is an array of {type}, not {argument.type}")
-        return np.zeros(argument.shape, _dtype(type.components))
-    if not isinstance(argument, np.ndarray):
-        raise LaunchError(f"{name} is a NumPy array of {type}, not {shown(argument)}")
-    if argument.dtype.names is None:
-        raise LaunchError(f"{name} is an array of {type}, the array given is {argument.dtype}")
-    return argument
-
-
-def _dtype(components: Sequence[tuple[str, tuple[str, ...], Any]]) -> np.dtype[Any]:
-    """Return the aligned NumPy type of a struct with these components."""
-    fields: list[tuple[str, Any]] = []
-    for key, of_key in groupby(components, lambda component: component[1][0]):
-        inner = [(own, path[1:], kind) for own, path, kind in of_key]
-        fields.append((key, _dtype(inner) if inner[0][1] else inner[0][2].dtype))
-    return np.dtype(fields, align=True)
-
-
-def record_numbers(name: str, type: RecordParameter, argument: Any) -> dict[str, np.generic]:
-    """Return the numbers of a tuple or a struct by the program's own parameters."""
-    numbers = {}
-    for own, path, kind in type.components:
-        value = argument
-        for key in path:
-            try:
-                value = value[int(key)] if key.isdigit() else getattr(value, key)
-            except (AttributeError, TypeError, LookupError):
-                raise LaunchError(f"{name} is {type}, not {argument!r}") from None
-        numbers[own] = checked_scalar(".".join((name, *path)), kind, value)
-    return numbers
-
-
-MAX_CONST_DEPTH, MAX_CONST_NUMBERS = 16, 1 << 16
-"""Maximum nesting of the tuples of a Const value, and maximum numbers in it."""
-
-
-def _constant_table(name: str, type: Array, argument: Any) -> tuple[Any, ...]:
-    """Return the values of a table in constant memory."""
-    element = type.element
-    if not isinstance(element, Scalar):
-        raise LaunchError(f"{name} is Constant[{element}]: a table in constant memory holds numbers of a scalar type")
-    if (
-        not isinstance(argument, np.ndarray)
-        or argument.ndim != 1
-        or argument.dtype != element.dtype
-        or not argument.size
-    ):
-        expected = f"a NumPy array of one dimension and of {element.dtype}, with an element or more"
-        raise LaunchError(f"{name} is Constant[{element}]: give {expected}, not {shown(argument)}")
-    if excess := over_capacity("constant", argument.nbytes):
-        raise LaunchError(f"{name} has {': '.join(excess)}")
-    return tuple(argument.tolist())
-
-
-def _const(name: str, argument: Any) -> Any:
-    """Return a Const value: an int, float, bool or text, or a tuple of them."""
-
-    def count(value: Any, depth: int) -> int:
-        if isinstance(value, Enum):
-            return count(value.value, depth)
-        if is_record(value):  # its attributes are read by name
-            return 1
-        if isinstance(value, tuple):
-            if depth == MAX_CONST_DEPTH:
-                raise LaunchError(f"{name} is Const: its tuples nest more than {MAX_CONST_DEPTH} deep")
-            return 1 + sum(count(item, depth + 1) for item in value)
-        number = value.item() if isinstance(value, np.bool_ | np.integer | np.floating | np.complexfloating) else value
-        if isinstance(number, list | np.ndarray):
-            raise LaunchError(f"{name} is Const: give a tuple, not {shown(value)}")
-        if not isinstance(number, bool | int | float | complex | str):
-            raise LaunchError(f"{name} is Const, a number, a text or a tuple of them, not {shown(value)}")
-        if isinstance(number, int) and not -(1 << 63) <= number < 1 << 64:
-            raise LaunchError(f"{name} is Const: {shown(value)} does not fit 64 bits")
-        return 1
-
-    argument = as_number(argument)
-    if count(argument, 0) > MAX_CONST_NUMBERS:
-        raise LaunchError(f"{name} is Const: it has more than {MAX_CONST_NUMBERS:,} numbers; give it as an array")
-    return argument

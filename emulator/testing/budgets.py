@@ -18,7 +18,7 @@ from ..runtime.engine import Request, Resources
 from ..runtime.result import Result, details_of
 from ..span import Span
 from .compiling import architecture, built_for
-from .figures import COMPILED, Figures, changed_lines, compared, explained, figures
+from .figures import COMPILED, Figures, changed_lines, compared, explained, figures, improvement
 from .tally import Tally
 from .written import write
 
@@ -142,12 +142,17 @@ class Verdict:
     """Comparison of launches with their baseline.
 
     over: whether a limit is exceeded. place: the most likely changed line of the kernel; None if there is none. lines: the
-    report.
+    report. improvement: a text if counts decreased, and none increased.
     """
 
     over: bool
     place: Span | None
     lines: list[str]
+    improvement: str
+
+    def outcome(self, option: str) -> str:
+        """Return a text on the budget. option: accepts the change."""
+        return f"{self.improvement or 'is over its budget'}: accept with {option}"
 
 
 def judged(before: Figures, now: Figures, profile: Profile, soft: float, hard: float) -> Verdict | None:
@@ -159,7 +164,12 @@ def judged(before: Figures, now: Figures, profile: Profile, soft: float, hard: f
     changed = changed_lines(before, profile)
     place = next((line.span for line in changed if line.span), None)
     over = not same_device or max(change.percent for change in changed_metrics) > hard
-    return Verdict(over, place, explained(before, now, changed, changed_metrics))
+    return Verdict(
+        over,
+        place,
+        explained(before, now, changed, changed_metrics),
+        improvement(changed_metrics) if same_device else "",
+    )
 
 
 def compiled(requests: Iterable[Request]) -> dict[str, Any]:
@@ -219,13 +229,11 @@ class Budget:
         if not verdict.over:
             self._remark(f"within its hard limit of {self.hard} %\n{text}")
             return
-        finding = Diagnostic(KIND, f"{self.name} of {self.test} is over its budget", place, tuple(verdict.lines))
-        advice = (
-            f'an earlier launch of the test has this budget: give this one another name, such as budget("{self.name} 2")'
-            if repeated
-            else "pytest --simtbed-update accepts it"
-        )
-        raise self._missed(f"{text}\n  {advice}", finding)
+        outcome = verdict.outcome("--simtbed-update")
+        if repeated:
+            outcome = f'differs from an earlier launch of the test: give it a name of its own, such as budget("{self.name} 2")'
+        finding = Diagnostic(KIND, f"{self.name} of {self.test} {outcome}", place, tuple(verdict.lines))
+        raise self._missed(f"{text}\n  {outcome}", finding)
 
     def _before(self, now: Figures) -> Figures | None:
         """Return the baseline to compare with; None if this run writes it."""

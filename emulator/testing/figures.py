@@ -88,9 +88,33 @@ class Change:
             return 0.0
         return 100 * abs(self.now - self.before) / abs(self.before) if self.before else float("inf")
 
+    @property
+    def is_count(self) -> bool:
+        """Whether the metric is a count, not a ratio."""
+        return isinstance(self.before, int) and isinstance(self.now, int)
+
     def __str__(self) -> str:
-        much = f" ({self.percent:.2f} %)" if self.before else ""
-        return f"{self.name}: {self.before:,} in the baseline, now {self.now:,}{much}"
+        sign = "+" if self.now > self.before else "-"
+        much = f" ({sign}{rounded(self.percent)} %)" if self.before else ""
+        return f"{self.name}: {_shown(self.before)} in the baseline, now {_shown(self.now)}{much}"
+
+
+def rounded(percent: float) -> str:
+    """Return a percentage with two significant digits, and whole from 10 on."""
+    return f"{percent:,.0f}" if percent >= 10 else f"{percent:.2g}"
+
+
+def _shown(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def improvement(differences: Iterable[Change]) -> str:
+    """Return the largest decrease of a count as text; empty if a count increased, or none changed."""
+    counts = [change for change in differences if change.is_count]
+    if not counts or any(change.now > change.before for change in counts):
+        return ""
+    best = max(counts, key=lambda change: change.percent)
+    return f"improved by {rounded(best.percent)} % ({best.name})"
 
 
 def changes(before: Mapping[str, float], now: Mapping[str, float]) -> list[Change]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from simtbed import SimtbedError
-from simtbed.kernels import FAMILIES
-
 from .. import tables
-from ..explanation import Explanation, explanation
+from ..explanation import explanation
 from ..printing import print_text
+from ..selection import find_variant
 from .options import Json
 from .parameters import Argument, command
 
@@ -27,14 +25,7 @@ def explain(
     simtbed explain wavefront
     simtbed explain sfs/iterative
     """
-    text = _find(variant)
+    family, name = find_variant(variant)
+    text = explanation(family, family.variants[name])
     print_text(tables.as_json(text.content()) if json else text.text())
     return 0
-
-
-def _find(name: str) -> Explanation:
-    family, _, variant = name.rpartition("/")
-    owners = [f for f in FAMILIES.values() if variant in f.variants and family in ("", f.name)]
-    if not owners:
-        raise SimtbedError(f"there is no variant {name!r}; see `simtbed list`")
-    return explanation(owners[0], owners[0].variants[variant])

@@ -81,7 +81,8 @@ class Budgets:
                 message = f"{name} of {target} has no baseline in {self.baselines.path}: --update-budget writes it"
                 faults.append(Diagnostic(KIND, message, place))
             elif verdict := judged(baselines[name], now, profile, self.soft, self.hard):
-                result = "is over its budget" if verdict.over else f"is within its hard limit of {self.hard} %"
+                within = f"is within its hard limit of {self.hard} %"
+                result = verdict.outcome("--update-budget") if verdict.over else within
                 message = f"{name} of {target} {result}"
                 finding = Diagnostic(KIND, message, verdict.place or place, tuple(verdict.lines))
                 (faults if verdict.over else remarks).append(finding)

@@ -154,6 +154,11 @@ def find_target(
         return Shipped(*find_variant(name), source)
     if source is not None:
         raise SimtbedError(f"--input needs a shipped variant; write the arguments of {printable(name)} after its name")
+    if name.endswith(".ipynb"):
+        script = f"jupyter nbconvert --to script {printable(name)}"
+        raise SimtbedError(
+            f"{printable(name)} is a notebook: write it as a script by {script}, or use st.profiling in it"
+        )
     if _FUNCTION.fullmatch(name):
         if arguments:
             raise SimtbedError(printable(f"{name} is called without arguments, got {' '.join(arguments)}"))

@@ -12,6 +12,8 @@ import simtbed as st
 from simtbed.testing import verify
 from simtbed.testing.figures import figures
 
+from tests.table_checks import check_each
+
 MISTAKES = """
 __device__ float neighbour(const float *x, int i) { return x[i + 1]; }  // bounds
 __global__ void bounds(const float *x, float *out) { out[threadIdx.x] = neighbour(x, threadIdx.x); }
@@ -175,3 +177,35 @@ def test_budgets_take_lines_of_other_languages(tmp_path: Path, monkeypatch: pyte
     result = st.launch(kernel, grid=1, block=32, args=(st.empty(32, "f32"),))
     lines = figures(result.profile(), [(32, 0)])["lines"]
     assert [(line["line"], line["source"]) for line in lines] == [(2, "x[threadIdx.x] = 1;")]
+
+
+UPDATES = ("h[x[i]] += 1", "h[x[i]]++", "h[x[i]] = h[x[i]] + 1", "h[x[i]] = 1 + h[x[i]]")
+
+
+def test_an_update_without_an_atomic_operation_is_one_finding() -> None:
+    def check(update: str) -> None:
+        text = f"__global__ void count(const int *x, int *h) {{ int i = threadIdx.x + blockIdx.x * 64; {update}; }}"
+        args = (np.arange(128, dtype=np.int32) % 7, np.zeros(7, np.int32))
+        result = st.launch(st.cuda_source(text).count, grid=2, block=64, args=args, check="races", faults="return")
+        (fault,) = result.faults
+        assert "use an atomic operation" in str(fault) and "fence" not in str(fault), str(fault)
+
+    check_each(UPDATES, check)
+
+
+@st.kernel
+def counted(x: st.Global[st.i32], h: st.Global[st.i32], own: st.Const) -> None:
+    """Count values, in one statement or two expressions."""
+    i = st.thread.x + st.block.x * st.block_dim.x
+    if own:
+        h[x[i]] += 1
+    else:
+        h[x[i]] = h[x[i]] + 1
+
+
+def test_an_update_in_python_is_one_finding() -> None:
+    for own, grid in ((True, 2), (False, 2), (True, 1), (False, 1)):
+        args = {"x": np.arange(128, dtype=np.int32) % 7, "h": np.zeros(7, np.int32), "own": own}
+        result = st.launch(counted, grid=grid, block=128 // grid, args=args, check="races", faults="return")
+        (fault,) = result.faults
+        assert "use an atomic operation" in str(fault), str(fault)

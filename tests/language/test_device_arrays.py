@@ -97,3 +97,16 @@ def test_its_type_is_checked() -> None:
     args = {"x": DeviceArray(FILL.astype(np.int64)), "between": empty(64, "i32"), "pairs": empty(64, "int2")}
     with pytest.raises(LaunchError, match="x is Global"):
         launch(doubled, grid=2, block=32, args=args)
+
+
+def test_numpy_reads_a_device_array() -> None:
+    values = np.arange(12, dtype=np.float32).reshape(3, 4)
+    array = DeviceArray(values)
+    assert np.array_equal(np.asarray(array), values) and np.allclose(array, values)
+    assert np.asarray(array, np.float64).dtype == np.float64 and np.array(array).shape == (3, 4)
+    np.asarray(array)[0, 0] = 7  # a copy
+    assert array.numpy()[0, 0] == 0
+    with pytest.raises(ValueError, match="a DeviceArray is copied"):
+        array.__array__(copy=False)
+    assert repr(array) == "<DeviceArray: float32[3, 4], host>"
+    assert repr(DeviceArray(empty(5, "i32"))) == "<DeviceArray: int32[5], host>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from simtbed.kernels import FAMILIES
@@ -51,3 +52,12 @@ def test_list_groups_variants_by_paper(simtbed: Simtbed) -> None:
     assert not any("intertask-tile2-registers" in line for line in lines[ren:after])
     ours = next(at for at, line in enumerate(lines) if line.startswith("Ours"))
     assert any("intertask-tile2-registers" in line for line in lines[ours:])
+
+
+def test_an_ambiguous_variant_and_a_notebook_are_refused(
+    simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "packed is ambiguous: write alignment/packed or correction/packed" in simtbed("explain", "packed").refused()
+    monkeypatch.chdir(tmp_path)
+    Path("steps.ipynb").write_text("{}")
+    assert "steps.ipynb is a notebook: write it as a script by jupyter" in simtbed("check", "steps.ipynb").refused()

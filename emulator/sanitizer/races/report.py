@@ -210,6 +210,14 @@ class _Finding:
         return first, second
 
     @property
+    def is_update(self) -> bool:
+        """Whether both accesses have one place and one writes, or one statement reads and writes an element, as `h[i] += 1`."""
+        first, second = self.spans
+        if STORES not in self.kinds or (first.file, first.line) != (second.file, second.line):
+            return False
+        return first.text.startswith(second.text) or second.text.startswith(first.text)
+
+    @property
     def gap(self) -> Gap | None:
         return self.placement.gap if self.placement is not None else None
 
@@ -327,7 +335,7 @@ class _Finding:
 
     def _advice(self) -> tuple[tuple[Insertion, ...], str]:
         """Return the barriers that order the two accesses, and the advice."""
-        row, (first, second) = self.row, self.spans
+        row, first = self.row, self.spans[0]
         if row[OVERLAP] == PENDING_COPY:
             return self._wait()
         if row[OVERLAP]:
@@ -348,7 +356,7 @@ class _Finding:
         if row[RELEASER] == RELEASED_BY_WARP:
             return (), f"another warp of the block released it: st.sync() after line {first.line}, before that release"
         if self.group == "grid" and not is_cooperative(self.launch.kernel):
-            if first == second and STORES in self.kinds:
+            if self.is_update:
                 return (), self._exclusive()
             return (), self._ordered(_BETWEEN_BLOCKS)
         remedy = self._remedy()
@@ -366,8 +374,8 @@ class _Finding:
 
     def _unplaced(self) -> str:
         """Return advice where no barrier orders the two accesses."""
-        (first, second), placement, statement = self.spans, self.placement, self.statement
-        if first == second and STORES in self.kinds:
+        placement, statement = self.placement, self.statement
+        if self.is_update:
             return self._exclusive()
         if placement is None or (placement.gap is None and placement.around is None):
             return self._ordered(f"{statement} between the two")

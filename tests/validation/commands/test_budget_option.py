@@ -58,7 +58,7 @@ def test_a_baseline_is_written_held_and_lost(simtbed: Simtbed, project: Path) ->
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
     for command in ("profile", "check", "verify"):
         over = simtbed(command, "--budget", "kernels.toml", "steps.py")
-        assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.out, command
+        assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (+100 %)" in over.out, command
         assert "steps.py:6:5: copy of steps.py is over its budget" in over.out
         assert "out[i] = x[4 * i]" in over.out and "was: out[i] = x[2 * i]" in over.out
 
@@ -85,7 +85,7 @@ def test_a_file_of_totals_has_no_lines(simtbed: Simtbed, project: Path) -> None:
     assert simtbed("check", "--budget", "kernels.toml", "steps.py").code == 0
     edit(project, "x[2 * i]\n", "x[4 * i]\n")
     over = simtbed("check", "--budget", "kernels.toml", "steps.py")
-    assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (100.00 %)" in over.out
+    assert over.code == 1 and "global_load_sectors: 16 in the baseline, now 32 (+100 %)" in over.out
     assert "steps.py:4:1: copy of steps.py is over its budget" in over.out and "was:" not in over.out
     simtbed("profile", "--budget", "kernels.toml", "--update-budget", "steps.py")
     written = tomllib.loads(path.read_text())["steps.py"]
