@@ -62,6 +62,21 @@ class _Numpy(ModuleType):
         return call
 
 
+class _Random(_Numpy):
+    """The module `numpy.random`, whose functions take CuPy's option `dtype`."""
+
+    def __getattr__(self, name: str) -> Any:
+        function = super().__getattr__(name)
+        if not callable(function) or isinstance(function, type):
+            return function
+
+        def call(*args: Any, dtype: Any = None, **options: Any) -> Any:
+            numbers = function(*args, **options)
+            return numbers if dtype is None else _as_cupy(np.asarray(numbers, dtype))
+
+        return call
+
+
 class RawKernel:
     """A kernel of a CUDA C++ text."""
 
@@ -160,7 +175,7 @@ def modules() -> dict[str, ModuleType]:
         is_available=lambda: True, get_current_stream=lambda: Inert(),
     )  # fmt: skip
     vars(cupy).update(
-        ndarray=ndarray, RawKernel=RawKernel, RawModule=RawModule, cuda=cuda, random=_Numpy("cupy.random", np.random),
+        ndarray=ndarray, RawKernel=RawKernel, RawModule=RawModule, cuda=cuda, random=_Random("cupy.random", np.random),
         linalg=_Numpy("cupy.linalg", np.linalg), asnumpy=_asnumpy,
         get_array_module=lambda *arrays: cupy if any(isinstance(one, ndarray) for one in arrays) else np,
         asarray=_asarray, __version__="13.0",

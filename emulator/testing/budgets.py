@@ -231,7 +231,7 @@ class Budget:
             return
         outcome = verdict.outcome("--simtbed-update")
         if repeated:
-            outcome = f'differs from an earlier launch of the test: give it a name of its own, such as budget("{self.name} 2")'
+            outcome = f'an earlier launch of the test has this budget: give this one another name, such as budget("{self.name} 2")'
         finding = Diagnostic(KIND, f"{self.name} of {self.test} {outcome}", place, tuple(verdict.lines))
         raise self._missed(f"{text}\n  {outcome}", finding)
 

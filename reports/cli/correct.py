@@ -8,13 +8,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from simtbed import SimtbedError
 from simtbed.escaping import printable
+from simtbed.kernels import Agreement
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host.files import example_file, read_file
 from simtbed.kernels.correction.host.pairs import pair_files
 from simtbed.kernels.correction.host.pipeline_files import CorrectionOptions, Summary, Writers, correct_file
-from simtbed.kernels.correction.host.problem import Parameters
+from simtbed.kernels.correction.host.problem import Parameters, Problem, Reads
+from simtbed.kernels.family import Answer
 from simtbed.kernels.files import STANDARD, Outputs
 from simtbed.kernels.files.paths import STDIN, identities
 from simtbed.runtime.cores import current_cores, on_cores
@@ -22,8 +25,8 @@ from simtbed.runtime.cores import current_cores, on_cores
 from .. import tables
 from ..launchers import Runner, launcher_of_workers
 from ..terminal import progress_of_records
-from .options import Engine, Example, Json, Output, ResourceOptions, RunOn, Variant
-from .output import print_report, require_cluster_options, warn
+from .options import Counting, Engine, Example, Json, Output, ResourceOptions, RunOn, Variant
+from .output import print_report, report, require_cluster_options, require_counting_engine, warn
 from .parameters import Argument, Option, command
 
 
@@ -70,6 +73,11 @@ class CorrectOptions:
         None
     )
     engine: RunOn = Engine.jit
+    counters: Counting = False
+    check: Annotated[
+        bool,
+        Option(help="Compare the answer with the oracle, which counts the k-mers itself; all reads are in memory."),
+    ] = False
     example: Example = False
     resources: ResourceOptions
     json: Json = False
@@ -105,7 +113,10 @@ def correct(
         raise SimtbedError("--truth needs a single file of reads, not pairs")
     if source and mates and identities(source, STDIN) & identities(mates, STDIN):
         raise SimtbedError(f"{printable(mates)}: IN and MATES are the same file")
-    require_cluster_options(options.resources.dask, counting=False, json=options.json, gpus=1)
+    if options.check and options.spectrum:
+        raise SimtbedError("--check counts the k-mers of the reads: it excludes --spectrum")
+    require_counting_engine(options.engine, options.counters)
+    require_cluster_options(options.resources.dask, options.counters, options.json, gpus=1)
     with on_cores(options.resources.threads or current_cores()):
         return correct_reads(source, mates, options)
 
@@ -118,7 +129,8 @@ def correct_reads(source: Path | None, mates: Path | None, options: CorrectOptio
     parameters = Parameters(
         options.k, options.min_multiplicity, options.min_votes, options.max_trim, not options.no_trim, options.filter.value
     )  # fmt: skip
-    runner = Runner(options.engine.value)
+    runner = Runner(options.engine.value, counting=options.counters)
+    checked: list[tuple[Reads, Answer]] = []
     launcher = launcher_of_workers(options.engine.value) if cluster else runner
     named = {"--output": options.output or STANDARD, "--discarded": options.discarded, "--log": options.log}
     named |= {"--paired-output": options.paired_output, "--save-spectrum": options.save_spectrum}
@@ -134,20 +146,31 @@ def correct_reads(source: Path | None, mates: Path | None, options: CorrectOptio
         writers = Writers(
             outputs["--output"], outputs.get("--discarded"), outputs.get("--log"), outputs.get("--paired-output"), show,
             outputs.get("--save-spectrum"),
+            (lambda reads, answer: checked.append((reads, answer))) if options.check else None,
         )  # fmt: skip
         settings = CorrectionOptions(parameters, variant, launcher, true_reads, memory, spectrum, cluster)
         summary = correct_file(both, writers, settings)
     for warning in summary.warnings:
         warn(warning)
-    print_report(outputs, tables.as_json(_content(summary, runner)) if options.json else _report(summary))
-    return 0
+    agreement = _compare(checked, parameters) if checked else None
+    if options.json:
+        print_report(outputs, report(runner, agreement, True, _content(summary, runner)))
+    else:
+        print_report(outputs, "\n\n".join([_report(summary), *filter(None, [report(runner, agreement, False)])]))
+    return int(agreement is not None and not agreement.agrees)
+
+
+def _compare(checked: list[tuple[Reads, Answer]], parameters: Parameters) -> Agreement:
+    """Compare the answers of all blocks with the oracle's of all reads."""
+    reads, answers = zip(*checked, strict=True)
+    return FAMILY.compare(np.concatenate(answers), FAMILY.oracle(Problem(Reads.concatenate(reads), parameters)))
 
 
 def _content(summary: Summary, runner: Runner) -> dict[str, object]:
     content = asdict(summary)
     if summary.accuracy:
         content["accuracy"]["gain"] = summary.accuracy.gain
-    return {**content, "launches": runner.launches, "kernel_milliseconds": runner.milliseconds}
+    return {**content, "kernel_milliseconds": runner.milliseconds}
 
 
 def _report(summary: Summary) -> str:

@@ -65,10 +65,15 @@ def warn(text: str) -> None:
 
 def require_report_options(engine: str, counting: bool, check: bool, json: bool) -> None:
     """Raise SimtbedError for options of the report that exclude each other."""
-    if counting and engine == "cuda":
-        raise SimtbedError("--counters needs an emulator, jit or numpy: the cuda engine does not count")
+    require_counting_engine(engine, counting)
     if json and not (check or counting):
         raise SimtbedError("--json formats a report: add --check or --counters")
+
+
+def require_counting_engine(engine: str, counting: bool) -> None:
+    """Raise SimtbedError for counters on an engine that does not count."""
+    if counting and engine == "cuda":
+        raise SimtbedError("--counters needs an emulator, jit or numpy: the cuda engine does not count")
 
 
 def require_cluster_options(cluster: str | None, counting: bool, json: bool, gpus: int) -> None:

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 from simtbed import SimtbedError
 from simtbed.escaping import printable
-from simtbed.kernels import Family
+from simtbed.kernels import Agreement, Family
+from simtbed.kernels.family import merge_agreements
 from simtbed.kernels.files import STANDARD, Outputs, is_file_name
 from simtbed.kernels.sfs.host import files, files_spectrum, files_vcf_out
 from simtbed.kernels.sfs.host.files import Options
@@ -22,12 +23,12 @@ from simtbed.kernels.sfs.host.sites import SiteCounts
 from simtbed.kernels.sfs.host.spectrum import Spectrum
 from simtbed.runtime.cores import current_cores, on_cores
 
-from .. import tables
-from ..launchers import Runner, launcher_of_workers
+from ..gpu_count import gpus_for_file
+from ..launchers import Runner, launcher_of_workers, require_gpus
 from ..selection import find_family
 from ..terminal import progress, progress_of_records
-from .options import Engine, Json, Output, ResourceOptions, RunOn, Variant
-from .output import print_report, require_cluster_options, warn
+from .options import Checking, Counting, Engine, Gpus, Json, Output, ResourceOptions, RunOn, Variant
+from .output import print_report, report, require_cluster_options, require_counting_engine, warn
 from .parameters import Argument, Option, command
 
 
@@ -77,7 +78,10 @@ class SfsOptions:
         Path | None,
         Option(metavar="FILE", help="Write the spectrum over all sites as TSV to FILE and as a plot to FILE.svg."),
     ] = None
+    counters: Counting = False
+    check: Checking = False
     example: Annotated[bool, Option(help="Run on a generated example instead of IN.")] = False
+    gpus: Gpus = 1
     resources: ResourceOptions
     json: Json = False
 
@@ -85,7 +89,7 @@ class SfsOptions:
     def cluster(self) -> str:
         return self.resources.dask or ""
 
-    def check(self, family: Family[Any], target: Path | None) -> None:
+    def require_consistent(self, family: Family[Any], target: Path | None) -> None:
         """Raise SimtbedError for options that exclude each other."""
         if self.variant not in family.variants:
             raise SimtbedError(f"sfs has no variant {self.variant!r}; it has {', '.join(family.variants)}")
@@ -122,7 +126,9 @@ def sfs(
     """
     if (source is None) != options.example:
         raise SimtbedError("sfs takes a file, or --example")
-    require_cluster_options(options.cluster, counting=False, json=options.json, gpus=1)
+    require_gpus(options.gpus, options.engine.value)
+    require_counting_engine(options.engine, options.counters)
+    require_cluster_options(options.cluster, options.counters, options.json, options.gpus)
     with on_cores(options.resources.threads or current_cores()):
         return solve_sites(source, target, options)
 
@@ -130,9 +136,11 @@ def sfs(
 def solve_sites(source: Path | None, target: Path | None, options: SfsOptions) -> int:
     """Compute the spectra of all sites of a file, or of the example, and print the report."""
     family = find_family("sfs")
-    options.check(family, target)
+    options.require_consistent(family, target)
+    gpus = gpus_for_file(source, options.gpus)
     tally: SiteCounts = Counter()
-    runner = Runner(options.engine.value)
+    agreements: list[Agreement] = []
+    runner = Runner(options.engine.value, counting=options.counters)
     launcher = launcher_of_workers(options.engine.value) if options.cluster else runner
     name = "the example" if source is None else str(source)
     mode: Mode = options.mode.value
@@ -141,10 +149,17 @@ def solve_sites(source: Path | None, target: Path | None, options: SfsOptions) -
         targets["the plot of --spectrum"] = options.spectrum.with_suffix(".svg")
     with Outputs(targets, [source]) as outputs, Spectrum(mode) as total:
         with progress_of_records(f"{options.variant} on {name}", "sites") as show:
-            take = total.add if options.spectrum else _ignore
+
+            def take(problem: Problem, answer: Floats) -> None:
+                if options.spectrum:
+                    total.add(answer)
+                if options.check:
+                    agreements.append(family.compare(answer, family.oracle(problem)))
+
             problems = _problems(source, options, tally)
             form: files.Format = options.format.value
-            solve_file(problems, form, outputs["--output"], options.variant, launcher, take, show, options.cluster)
+            output, cluster = outputs["--output"], options.cluster
+            solve_file(problems, form, output, options.variant, launcher, take, show, cluster, gpus if gpus > 1 else 0)
         if options.spectrum:
             with progress("the spectrum over sites"):
                 spectrum = total.result()
@@ -154,11 +169,13 @@ def solve_sites(source: Path | None, target: Path | None, options: SfsOptions) -
     if not tally["sites"]:
         warn(f"{name} has no usable sites; the answer is empty")
     counts = {what: count for what, count in tally.items() if count or what == "sites"}
+    agreement = merge_agreements(agreements) if agreements else None
     if options.json:
-        print_report(outputs, tables.as_json({"launches": runner.launches, "counts": counts}))
+        print_report(outputs, report(runner, agreement, True, {"counts": counts}))
     else:
-        print_report(outputs, "\n".join(f"{n:>12,}  {what}" for what, n in sorted(counts.items(), key=_order)))
-    return 0
+        lines = "\n".join(f"{n:>12,}  {what}" for what, n in sorted(counts.items(), key=_order))
+        print_report(outputs, "\n".join([lines, *filter(None, [report(runner, agreement, False)])]))
+    return int(agreement is not None and not agreement.agrees)
 
 
 def _order(count: tuple[str, int]) -> tuple[bool, bool, str]:
@@ -177,7 +194,3 @@ def _problems(source: Path | None, options: SfsOptions, tally: SiteCounts) -> It
     tally["sites"] = example.sites
     frequency = by_em(example.likelihoods) if mode == "gama" else example.frequency
     return iter([replace(example, mode=mode, frequency=frequency, variable=options.p_variable)])
-
-
-def _ignore(answer: Floats) -> None:
-    pass

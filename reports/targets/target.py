@@ -183,6 +183,9 @@ def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile:
         raise SimtbedError(f"{printable(name)} takes one argument, a TOML file with its launches; got {len(arguments)}")
     description = Path(arguments[0]) if arguments else path.with_suffix(".toml")
     if not description.is_file():
-        expected = "give a TOML file with the launches of its kernels"
+        expected = (
+            "expected a TOML file with the launches of its kernels, such as [[launch]] kernel = "
+            '"NAME" grid = [4] block = [256] and a table [launch.args]: docs/cuda-kernels.md, "A .cu file"'
+        )
         raise SimtbedError(f"{printable(description)}: No such file; {expected}")
     return CudaFile(path, description)

@@ -301,3 +301,23 @@ def test_references_without_reads(simtbed: Simtbed, tmp_path: Path, text: str, m
     (tmp_path / "r.fa").write_text(text)
     options = ("--reference", str(tmp_path / "r.fa"), "--length", "20-30")
     assert message in simtbed("simulate", "-o", str(tmp_path / "reads.fq"), *options).refused()
+
+
+def test_the_oracle_and_the_counters(
+    simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = reads.read_text().count("\n") // 4
+    result = simtbed("correct", str(reads), "--check", "--counters")
+    assert result.code == 0 and f"{number} values and the oracle agree" in result.err
+    assert "warp_instructions" in result.err
+    mates = [str(tmp_path / name) for name in ("c1.fq", "c2.fq")]
+    pairs = ("correct", str(reads), str(reads), "-o", mates[0], "-p", mates[1])
+    content = json.loads(simtbed(*pairs, "--filter", "blocked", "--check", "--json").out)
+    assert content["agreement"] == content["agreement"] | {"agrees": True, "compared": 2 * number}
+    assert "it excludes --spectrum" in simtbed("correct", str(reads), "--check", "--spectrum", "dump").refused()
+    assert "does not count" in simtbed("correct", str(reads), "--counters", "--engine", "cuda").refused()
+    monkeypatch.setattr(
+        oracle, "corrected", lambda reads, *_: [oracle.Corrected("F", read, 0, len(read)) for read in reads]
+    )
+    wrong = simtbed("correct", str(reads), "--check")
+    assert wrong.code == 1 and "the oracle DISAGREE" in wrong.err

@@ -12,6 +12,7 @@ from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs.host import sites
 from simtbed.kernels.sfs.host.generate import likelihoods
 from simtbed.kernels.sfs.host.problem import Problem
+from simtbed.oracles import sfs as oracle
 
 from tests.reports.conftest import Simtbed
 
@@ -170,3 +171,28 @@ def test_without_cyvcf2(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.Mo
     assert simtbed("sfs", str(tmp_path / "given.vcf")).code == 0
     (tmp_path / "given.vcf").write_text(VCF.replace("0,10,30", "0,10"))
     assert 'needs cyvcf2: pip install "simtbed[vcf]"' in simtbed("sfs", str(tmp_path / "given.vcf")).refused(3)
+
+
+def test_the_oracle_and_the_counters(simtbed: Simtbed, source_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = simtbed("sfs", str(source_file), "--check", "--counters")
+    assert result.code == 0 and "132 values and the oracle agree" in result.err and "warp_instructions" in result.err
+    target = source_file.with_suffix(".tsv")
+    content = json.loads(simtbed("sfs", str(source_file), "-o", str(target), "--check", "--counters", "--json").out)
+    assert content["agreement"]["agrees"] and content["counters"]["global_load_sectors"] > 0
+    assert content["counts"] == {"sites": 12} and target.read_text() == result.out
+    assert "the cuda engine does not count" in simtbed("sfs", "--example", "--counters", "--engine", "cuda").refused()
+    assert "--dask excludes" in simtbed("sfs", "--example", "--counters", "--dask", "local").refused()
+    saf = oracle.saf
+    monkeypatch.setattr(oracle, "saf", lambda likelihoods: saf(likelihoods) + 1)
+    wrong = simtbed("sfs", str(source_file), "--check")
+    assert wrong.code == 1 and "the oracle DISAGREE (132 differ)" in wrong.err
+
+
+def test_several_gpus_share_the_sites(simtbed: Simtbed, source_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the jit engine in the GPUs' place: the same answer in the same order."""
+    assert "--gpus 2 needs --engine cuda" in simtbed("sfs", "--example", "--gpus", "2").refused()
+    monkeypatch.setattr("simtbed.reports.cli.sfs.require_gpus", lambda gpus, engine: None)
+    monkeypatch.setattr("simtbed.reports.cli.sfs.gpus_for_file", lambda path, gpus: gpus)
+    np.savez(source_file, P=likelihoods(1, 3000, 20))  # several batches
+    alone, shared = (simtbed("sfs", str(source_file), "--max-memory", "64M", "--gpus", str(gpus)) for gpus in (1, 3))
+    assert (shared.code, shared.out) == (0, alone.out)

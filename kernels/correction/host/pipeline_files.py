@@ -3,7 +3,7 @@ blocks and the spectrum."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from simtbed.cluster import connected
 from simtbed.escaping import printable
 
-from ...family import InputError, Launcher
+from ...family import Answer, InputError, Launcher
 from ...files import MEMORY
 from ...pipeline import Show, workers_for
 from .compare import Accuracy
@@ -96,7 +96,8 @@ class Summary:
 @dataclass(frozen=True)
 class Writers:
     """Output files: corrected reads, discarded reads in their original form, one log line per read. mates: second mates
-    of pairs. show: progress callback. spectrum: dump of the counted k-mers (`files_spectrum`)."""
+    of pairs. show: progress callback. spectrum: dump of the counted k-mers (`files_spectrum`). check: called with the reads of
+    each block and their answers, in the form of the oracle's."""
 
     output: BinaryIO
     discarded: BinaryIO | None = None
@@ -104,6 +105,7 @@ class Writers:
     mates: BinaryIO | None = None
     show: Show = lambda step, reads, fraction: None
     spectrum: BinaryIO | None = None
+    check: Callable[[Reads, Answer], object] | None = None
 
 
 class Solved(NamedTuple):
@@ -116,7 +118,7 @@ class Solved(NamedTuple):
 
 class FormattedBlock(NamedTuple):
     """The texts of a block and its counts (`files_scan.COUNTS`). text: corrected reads. mates: corrected second mates.
-    with_mate: number of reads discarded because of their mates."""
+    with_mate: number of reads discarded because of their mates. answer: reads and answers for a comparison, if requested."""
 
     text: Bytes
     discarded: Bytes
@@ -126,6 +128,7 @@ class FormattedBlock(NamedTuple):
     fraction: float | None
     mates: Bytes | None = None
     with_mate: int = 0
+    answer: tuple[Reads, Answer] | None = None
 
 
 def format_pairs(solved: Solved, with_discarded: bool = False, with_log: bool = False) -> FormattedBlock:
@@ -270,12 +273,14 @@ class Format:
     pairs: bool
     discarded: bool
     log: bool
+    check: bool
 
     def __call__(self, corrected_block: CorrectedBlock) -> FormattedBlock:
         (block, true), launched = corrected_block
         corrected = launched.corrected()
         solved = Solved(block, corrected, None if true is None else Accuracy.measure(corrected, true))
-        return (format_pairs if self.pairs else format_reads_of)(solved, self.discarded, self.log)
+        formatted = (format_pairs if self.pairs else format_reads_of)(solved, self.discarded, self.log)
+        return formatted._replace(answer=(block.reads, corrected.answer())) if self.check else formatted
 
 
 @dataclass(frozen=True)
@@ -329,12 +334,16 @@ def _correct_file(reads: ReadFile, writers: Writers, options: CorrectionOptions,
             writers.discarded.write(formatted.discarded.data)
         if writers.log:
             writers.log.write(formatted.log)
+        if writers.check and formatted.answer is not None:
+            writers.check(*formatted.answer)
         summary.add(formatted)
         writers.show("correcting", summary.reads, formatted.fraction)
 
     arrange = Arrange(options.parameters.k)
     solve = Correct(filter, options.parameters, options.variant, options.launcher)
-    format_block = Format(writers.mates is not None, writers.discarded is not None, writers.log is not None)
+    format_block = Format(
+        writers.mates is not None, writers.discarded is not None, writers.log is not None, writers.check is not None
+    )
     blocks = reads.blocks().through(lambda blocks: _with_truth(blocks, reads.name, options.truth))
     if client:
         pairs = blocks.over_cluster(CorrectAndFormat(arrange, solve, format_block), client)

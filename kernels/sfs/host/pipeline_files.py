@@ -47,17 +47,19 @@ def solve_file(
     to: BinaryIO,
     variant: str,
     launcher: Launcher,
-    take: Callable[[Floats], None] = lambda answer: None,
+    take: Callable[[Problem, Floats], object] = lambda problem, answer: None,
     show: Show = lambda step, records, fraction: None,
     cluster: str = "",
+    gpus: int = 0,
 ) -> None:
-    """Solve all problems and write their answers in order. take: called with each answer. cluster: address of a Dask
-    cluster that shares the batches; the launcher must be picklable. Raise InputError for a site without an answer."""
+    """Solve all problems and write their answers in order. take: called with each batch and its answer. cluster: address
+    of a Dask cluster that shares the batches; the launcher must be picklable. gpus: number of GPUs that share them; 0 for
+    the launcher's own. Raise InputError for a site without an answer."""
 
     def format_rows(batch: tuple[Problem, Floats]) -> Solved:
         return Solved(*batch, text=rows(*batch) if form == "tsv" else None)
 
-    solved = Flow(problems).map_pairs(Solve(variant, launcher), cluster, workers=workers_for(SOLVERS))
+    solved = Flow(problems).map_pairs(Solve(variant, launcher), cluster, gpus, workers_for(SOLVERS))
     flow = solved.map(format_rows, workers=workers_for(FORMATTERS) if form == "tsv" else 1)
     results = _report_progress(flow, take, show)
     if form == "npz":
@@ -72,12 +74,12 @@ def solve_file(
             to.write(batch.text)
 
 
-def _report_progress(flow: Flow[Solved], take: Callable[[Floats], None], show: Show) -> Iterator[Solved]:
-    """Yield the results; pass each answer to `take` and report the progress."""
+def _report_progress(flow: Flow[Solved], take: Callable[[Problem, Floats], object], show: Show) -> Iterator[Solved]:
+    """Yield the results; pass each batch and its answer to `take` and report the progress."""
     sites = 0
     with closing(iter(flow)) as items:
         for batch in items:
-            take(batch.answer)
+            take(batch.problem, batch.answer)
             sites += batch.problem.sites
             show("", sites, None)
             yield batch
