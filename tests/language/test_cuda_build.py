@@ -59,7 +59,7 @@ def executable(folder: Path) -> Path:
     return program
 
 
-def test_nvcc_is_taken_from_path_then_from_its_home_then_from_packages(
+def test_nvcc_is_found_in_path_home_and_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -164,7 +164,7 @@ def test_a_cache_that_cannot_be_written_does_not_matter(
     assert build("text", "twice", "sm_90").resources.registers == 40
 
 
-def test_temporary_files_that_cannot_be_written_are_not_the_kernels_fault(
+def test_unwritable_temporary_files_are_no_kernel_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
