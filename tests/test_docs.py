@@ -21,6 +21,7 @@ from simtbed.profiler.events import MEANING
 from simtbed.reports.cli.app import simtbed
 from simtbed.sanitizer.checkers import BY_NAME
 
+from tests.page_facts import folders, updated
 from tests.pages import (
     GPU,
     PAGES,
@@ -276,6 +277,20 @@ def test_every_variant_device_counter_and_check_is_documented() -> None:
     assert [check for check in BY_NAME if f"`{check}`" not in checkers] == []
     kinds = {counter.split(".")[0] for counter in MEANING}
     assert [kind for kind in sorted(kinds) if f"`{kind}`" not in counters] == []
+
+
+def test_tables_and_numbers_are_those_of_the_data(request: pytest.FixtureRequest) -> None:
+    def check(page: Path) -> None:
+        text = updated(page, read(page))
+        if request.config.getoption("--update-golden"):
+            page.write_text(text, encoding="utf-8")
+        assert text.splitlines() == read(page).splitlines(), "--update-golden accepts what the data states now"
+
+    check_each(PAGES, check, name)
+
+
+def test_every_package_is_described() -> None:
+    assert [folder for folder, content in folders() if not content] == []
 
 
 class Ids(HTMLParser):

@@ -177,9 +177,7 @@ def condition(name: str, type: Scalar, constant: int | None = None, first: bool 
         (condition("ne", F32), "FSETP.EQ.AND P0, PT, R1, R2, PT", False),
     ],
 )
-def test_a_comparison_may_be_negated(
-    source_condition: Condition, text: str, outcome: bool | None
-) -> None:
+def test_a_comparison_may_be_negated(source_condition: Condition, text: str, outcome: bool | None) -> None:
     launches = Instruction(0, text)
     a, b = text.split(", ")[2:4]
     constant = [not each.startswith("R") or each == "RZ" for each in (a, b)]

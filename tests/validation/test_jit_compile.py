@@ -332,9 +332,7 @@ def test_an_interrupt_while_printing_is_not_lost(threads: int, monkeypatch: pyte
     assert st.launch(printing, grid=1, block=32, args=args).out.tolist() == [1] * 32
 
 
-def test_small_launches_are_optimised_after_a_long_time(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_launches_are_optimised_after_a_long_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache entry applies to other processes too; kernels of many threads are optimised at once."""
     own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     assert not LlvmEngine()._kernel(request(), own).optimised

@@ -240,9 +240,7 @@ def test_other_functions_are_refused(
     assert refused.value.code == 2 and message in capsys.readouterr().err
 
 
-def test_a_missing_import_is_an_error_of_its_module(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_import_is_an_error_of_its_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, "broken.py", "import not_there\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(function_entry, "show_without", lambda file: None)
