@@ -41,6 +41,7 @@ class Diagnostic:
     for a compiler message; "budget" for costs. notes: lines of explanation (position, values, allocation, advice). count:
     occurrences of the finding (thread executions for a fault). related: the position of the other access. remedy: statements
     that correct a race; empty if no such statement is known. array: the array of a race, or that of "order" and "native".
+    blocks: the linear indices of the blocks of a fault's threads, in the order of their accesses; empty if they are unknown, not compared.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Diagnostic:
     related: Span | None = None
     remedy: tuple[Insertion, ...] = ()
     array: str = ""
+    blocks: tuple[int, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return render(self)

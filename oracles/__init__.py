@@ -1,0 +1,1 @@
+"""Plain implementations of the algorithms, one each; they import nothing of the package."""

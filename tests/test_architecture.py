@@ -247,6 +247,13 @@ def test_every_module_says_what_it_knows() -> None:
     assert [str(p.relative_to(ROOT)) for p in silent] == []
 
 
+def test_names_of_tests_are_short() -> None:
+    """A name of a test states a behaviour in at most 60 characters."""
+    texts = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    names = {name for text in texts for name in re.findall(r"^\s*(?:async )?def (test_\w+)", text, re.MULTILINE)}
+    assert sorted(name for name in names if len(name) > 60) == []
+
+
 def test_texts_name_no_machine() -> None:
     """Code, tests and texts have no absolute path of a developer's machine."""
     machine_path = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt)/\w")

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from ..engines.python.threads import Access, Fault, Thread
 from ..errors import SimtbedError, render
-from ..escaping import printable
+from ..escaping import printable, terminal
 from ..language.intrinsics import WARP_SIZE
 from ..runtime.result import in_words
 from ..sanitizer.places import thread_text
@@ -49,7 +49,8 @@ class KernelDebugger(pdb.Pdb):
     """Debugs one launch. Standard output and input by default; a command from a file or a pipe is printed behind its prompt."""
 
     def __init__(self, session: Session, stdin: TextIO | None = None, stdout: TextIO | None = None) -> None:
-        super().__init__(stdin=stdin, stdout=stdout, nosigint=True)
+        # A `.pdbrc` of the current folder may be another user's.
+        super().__init__(stdin=stdin, stdout=stdout, nosigint=True, readrc=False)
         self.reset()
         self.prompt = "(simtbed) "
         self.use_rawinput = stdin is None and self.stdin.isatty()
@@ -350,6 +351,17 @@ class KernelDebugger(pdb.Pdb):
         self.session.collect(visit, [history])
         request = self.session.request
         self.message(history_text(history, request.grid, request.block))
+
+    def do_run(self, arg: str) -> None:
+        """run, restart
+        The program runs once: start simtbed debug again."""
+        self.error("the program runs once: start simtbed debug again")
+
+    do_restart = do_run
+
+    def message(self, msg: str) -> None:
+        """Print lines, such as those of a source file, without control characters."""
+        super().message(terminal(msg))
 
     def error(self, msg: str) -> None:
         self.message(f"*** {msg}")

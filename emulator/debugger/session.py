@@ -16,6 +16,7 @@ import numpy as np
 
 from ..engines.python.engine import Launch, run_to_fault
 from ..engines.python.threads import Access, Fault, Observer, Thread
+from ..passes.grids import is_cooperative
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
 from .tracing import Place, Tracer, Visitor
@@ -139,9 +140,18 @@ class Session:
         return places[0] if places else None
 
 
-def find_fault(request: Request) -> tuple[Session, Fault] | None:
-    """Run a launch on the python engine to its first finding. Return it with the session of its block; None if it has none."""
-    launch, fault = run_to_fault(replace(request, show_prints=False))
-    if fault is None:
-        return None
-    return Session(launch.request, launch.running, launch.blocks()), fault
+def find_fault(
+    request: Request, blocks: Sequence[int] = (), started: Callable[[int], object] = lambda block: None
+) -> tuple[Session, Fault] | None:
+    """Run a launch on the python engine to its first finding. Return it with the session of its block; None if it has none.
+
+    blocks: of a finding of another engine; they run alone first, and all blocks only if that has no finding. started: called with each
+    block.
+    """
+    request = replace(request, show_prints=False)
+    alone = () if is_cooperative(request.prepared.program.kernel) else blocks
+    for order in dict.fromkeys((tuple(alone), ())):
+        launch, fault = run_to_fault(request, order, started)
+        if fault is not None:
+            return Session(launch.request, launch.running, launch.blocks()), fault
+    return None

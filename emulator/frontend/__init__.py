@@ -1,0 +1,1 @@
+"""Translation of Python source to the IR: reader, typing rules, expressions, statements."""

@@ -1,4 +1,4 @@
-"""The kernel language: what `simtbed` shows of it, for the package's own functions."""
+"""The kernel language: types, intrinsics, and annotations for editors; the names that `simtbed` exports."""
 
 from .atomics import *  # noqa: F403
 from .bits import *  # noqa: F403

@@ -86,7 +86,7 @@ def _affine(builder: FunctionBuilder, op: ir.Op, args: list[Value]) -> Value | N
             return Value(type, arithmetic(builder, "mul", type, first.ref, factor), stride)
         case "select" if first.uniform and args[1].stride == args[2].stride and args[1].step is not None:
             refs = f"{scalar_type(type)} {args[1].ref}, {scalar_type(type)} {args[2].ref}"
-            return Value(type, builder.let(f"select i1 {first.ref}, {refs}", "either"), args[1].stride)
+            return Value(type, builder.let(f"select i1 {first.ref}, {refs}", "selected"), args[1].stride)
     if op.name.startswith("cast_") and first.type.is_integer and type.size <= first.type.size:
         return Value(
             type, _narrow(builder, first.type, type, first.ref), _narrow(builder, first.type, type, first.stride)
@@ -145,7 +145,7 @@ def _absolute(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Valu
 def _select(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: list[Value]) -> str:
     a, b = shape.refs(builder, *args[1:])
     condition = f"i1 {args[0].ref}" if args[0].uniform else f"{many('i1')} {lanes(builder, args[0])}"
-    return builder.let(f"select {condition}, {shape.type} {a}, {shape.type} {b}", "either")
+    return builder.let(f"select {condition}, {shape.type} {a}, {shape.type} {b}", "selected")
 
 
 def _extreme(comparison: str, of_equal: str) -> Callable[[FunctionBuilder, Shape, ir.Op, list[Value]], str]:
@@ -248,7 +248,7 @@ def _permuted_bytes(builder: FunctionBuilder, shape: Shape, op: ir.Op, args: lis
     for at in range(4):
         chosen = builder.let(f"lshr {shape.type} {selector}, {shape.constant(4 * at)}", "chosen")
         chosen = builder.let(f"and {shape.type} {chosen}, {shape.constant(7)}", "chosen")
-        shift = builder.let(f"shl {shape.type} {chosen}, {shape.constant(3)}", "by")
+        shift = builder.let(f"shl {shape.type} {chosen}, {shape.constant(3)}", "shift")
         moved = builder.let(
             f"lshr {wide.type} {both}, {builder.let(f'zext {shape.type} {shift} to {wide.type}')}", "moved"
         )
@@ -280,7 +280,7 @@ def _funnel(left: bool, clamped: bool) -> Callable[[FunctionBuilder, Shape, ir.O
         shifted = builder.intrinsic(f"llvm.fsh{'l' if left else 'r'}", shape.type, high, low, count, hint="funnel")
         if not clamped:
             return shifted
-        beyond = builder.let(f"icmp uge {shape.type} {count}, {shape.constant(32)}", "beyond")
+        beyond = builder.let(f"icmp uge {shape.type} {count}, {shape.constant(32)}", "outside")
         whole = low if left else high
         return builder.let(f"select {shape.bool} {beyond}, {shape.type} {whole}, {shape.type} {shifted}", "funnel")
 

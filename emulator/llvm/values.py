@@ -50,7 +50,7 @@ def broadcast(builder: FunctionBuilder, element: str, ref: str) -> str:
     """Return a vector with one value in every lane."""
     if is_constant(ref):
         return splat(element, ref)
-    first = builder.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "one")
+    first = builder.let(f"insertelement {many(element)} poison, {element} {ref}, i64 0", "lane.value")
     return builder.let(
         f"shufflevector {many(element)} {first}, {many(element)} poison, <32 x i32> zeroinitializer", "all"
     )
@@ -93,7 +93,9 @@ def one_lane(builder: FunctionBuilder, value: Value, lane: str) -> str:
     """Return the value of one lane, an i32 index."""
     if value.uniform:
         return value.ref
-    return builder.let(f"extractelement {many(scalar_type(value.type))} {lanes(builder, value)}, i32 {lane}", "of.lane")
+    return builder.let(
+        f"extractelement {many(scalar_type(value.type))} {lanes(builder, value)}, i32 {lane}", "lane.value"
+    )
 
 
 def bits(builder: FunctionBuilder, value: Value) -> str:

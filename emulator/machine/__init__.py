@@ -1,0 +1,1 @@
+"""Devices and their rules: coalescing, banks, occupancy, timings."""

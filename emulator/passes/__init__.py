@@ -1,0 +1,1 @@
+"""Passes over the IR: inlining, unrolling, divergence, data flow, sites of counters."""

@@ -17,7 +17,7 @@ def waits(loop: ir.While | ir.For) -> bool:
 
     Such a loop ends soon or never. Any other loop may be long and still end.
     """
-    return not isinstance(loop, ir.For) and not _furthering(loop)
+    return not isinstance(loop, ir.For) and not _progress_sites(loop)
 
 
 @once_a_node
@@ -29,12 +29,12 @@ def may_stall(loop: ir.While | ir.For) -> frozenset[int]:
     """
     if isinstance(loop, ir.For) or waits(loop) or holds_barrier(loop):
         return frozenset()
-    furthering = _furthering(loop)
+    progress = _progress_sites(loop)
     always = {stmt.site for stmt in _always(loop)}
-    return frozenset() if furthering & always or not _observes_others(loop) else furthering
+    return frozenset() if progress & always or not _observes_others(loop) else progress
 
 
-def _furthering(loop: ir.While) -> frozenset[int]:
+def _progress_sites(loop: ir.While) -> frozenset[int]:
     """Return the sites that make progress in a loop."""
     sites: set[int] = set()
     sources: dict[str, set[str]] = {}

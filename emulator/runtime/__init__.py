@@ -1,0 +1,1 @@
+"""Launches: requests, arguments, arrays, results, streams, the registry of engines."""

@@ -1,0 +1,1 @@
+"""Checkers, one file each, and their findings; `races` is the race detector."""

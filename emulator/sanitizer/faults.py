@@ -44,7 +44,8 @@ class Faults:
             finding = entry.build()
             place = (kind, finding.span, finding.related)
             count = entry.count + (merged[place].count if place in merged else 0)
-            merged[place] = replace(merged.get(place, finding), count=count)
+            first = merged.get(place, finding)
+            merged[place] = replace(first, count=count, blocks=first.blocks or entry.order[:1])
         return list(merged.values())
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks of the commands and of the emulator."""

@@ -1,0 +1,1 @@
+"""Tables and figures of the papers: claims, measurements and their pages."""

@@ -1,0 +1,1 @@
+"""Profiles of launches as text, pages and files of other profilers."""

@@ -1,0 +1,1 @@
+"""Programs under a command: how they are found, run and observed, and their findings."""

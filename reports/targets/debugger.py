@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import sys
 import threading
 import time
@@ -25,6 +27,7 @@ from simtbed.runtime.registry import EngineName
 from simtbed.runtime.result import LaunchDetails
 
 from ..printing import print_message, print_text
+from ..terminal import progress
 
 
 @dataclass
@@ -81,6 +84,8 @@ class Debugger:
             return
         if self.only_findings:
             session = self._session_of_fault(replace(call, engine="jit", request=request), proceed)
+        elif _in_pool(request):
+            return
         else:
             session = Session(_without_refused(request), block or 0)
         if session is None:
@@ -99,20 +104,40 @@ class Debugger:
                 f"simtbed: {request.specialisation.summary.name}: no thread of block {session.block} stops there"
             )
         if debugger.quitting:
-            sys.exit(int(debugger.fault is not None))
+            _end_program(int(debugger.fault is not None))
 
     def _session_of_fault(self, call: PendingLaunch, proceed: NextLaunch) -> Session | None:
         """Return the session of the block with the first finding; None without one."""
         compiled = proceed(replace(call, request=without_host_calls(call.request))).faults
-        if not compiled:
+        if not compiled or _in_pool(call.request):
             return None
         request = _without_refused(call.request)
-        finding = find_fault(request)
+        first = min(compiled, key=lambda fault: fault.blocks[-1:])
+        with progress(f"{request.specialisation.summary.name} on the python engine") as show:
+            finding = find_fault(request, first.blocks, lambda block: show(f"block {block}"))
         if finding is not None:
             return finding[0]
         for fault in compiled:
             print_message(f"{render(fault)}\n      the python engine has no such finding: it cannot stop there")
         return None
+
+
+def _in_pool(request: Request) -> bool:
+    """Return whether this is a process of a pool, which has no input and whose program waits for a result. Print so if it is."""
+    if multiprocessing.parent_process() is None:
+        return False
+    name = request.specialisation.summary.name
+    print_message(f"simtbed: {name}: no stop in a process of a pool: launch the kernel in the main process")
+    return True
+
+
+def _end_program(code: int) -> None:
+    """End the program with an exit code. A thread of a pool would end alone, and the pool wait for its result."""
+    if threading.current_thread() is threading.main_thread():
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _without_refused(request: Request) -> Request:

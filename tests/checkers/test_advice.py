@@ -68,7 +68,7 @@ CAUSES: tuple[tuple[Kernel, str, tuple[int, ...]], ...] = (
 """Kernels, the unwritten array, and the lines, from the first of the kernel, that should have written it."""
 
 
-def test_uninitialised_reads_name_earlier_writers_other_than_the_reader() -> None:
+def test_uninitialised_reads_name_other_earlier_writers() -> None:
     def check(row: tuple[Kernel, str, tuple[int, ...]]) -> None:
         kernel, array, lines = row
         args: dict[str, Any] = {"x": X, "out": st.empty(64, "f32")}
@@ -81,7 +81,7 @@ def test_uninitialised_reads_name_earlier_writers_other_than_the_reader() -> Non
     check_each(CAUSES, check, lambda row: row[0].__name__)
 
 
-def test_no_mask_is_proposed_with_which_a_shuffle_reads_an_absent_lane() -> None:
+def test_no_advised_mask_lets_a_shuffle_read_an_absent_lane() -> None:
     span = Span("f", 1, 1, 1, 2)
     for what in ("shuffle", "any vote", "syncwarp"):
         note = barriers.inactive_lanes(span, what, "thread", 0xFFFFFFFF, 0xFFFF0000).notes[1]

@@ -139,7 +139,7 @@ def test_vectors_are_written_whole(engine: EngineName) -> None:
 
 
 @engines
-def test_races_are_found_as_before_and_earlier_launches_race_with_nothing(engine: EngineName) -> None:
+def test_kept_arrays_change_no_race_of_a_launch(engine: EngineName) -> None:
     array, fresh = DeviceArray(st.empty(N, i32)), DeviceArray(np.arange(N, dtype=np.int32))
     assert run(put, engine, a=array, first=0, last=N - 1) == []
     assert run(double, engine, a=array, n=N - 1) == []

@@ -66,7 +66,7 @@ def test_what_lanes_access_together_is_counted(name: str) -> None:
         }
 
 
-def test_without_recorded_accesses_they_cost_what_the_source_says_on_average() -> None:
+def test_unrecorded_accesses_have_average_source_costs() -> None:
     ((profiled, memory),) = compiled("newton_roots", accesses=False)
     assert memory.counters["global_store_requests"] == profiled.figures["global_store_requests"]
     assert memory.counters["global_store_sectors"] > 2 * profiled.figures["global_store_sectors"]
@@ -90,7 +90,7 @@ def searching(cdf: Global[f32], u: Global[f32], out: Global[i32]) -> None:
     out[t] = result
 
 
-def test_an_elided_load_is_distinguished_from_one_of_another_array() -> None:
+def test_an_elided_load_differs_from_one_of_another_array() -> None:
     """Both have equal elements; one is hoisted, the other is in the loop."""
     values = {"cdf": np.arange(32, dtype=np.float32), "u": np.arange(32, dtype=np.float32)}
     launches = launched(searching, **values, out=st.zeros(32, st.i32))
@@ -122,7 +122,7 @@ def of_two_sizes(x: Global[f32], wide: Global[f64], out: Global[f64]) -> None:
     out[t] = total
 
 
-def test_accesses_of_two_sizes_at_a_line_are_counted_each_by_its_own_instructions() -> None:
+def test_accesses_of_two_sizes_in_a_line_have_own_instructions() -> None:
     """Lanes with an odd count have one iteration before the pairs, so lanes regroup."""
     values = {"x": np.ones(32, np.float32), "wide": np.ones(32), "out": st.zeros(32, st.f64)}
     launches = launched(of_two_sizes, **values)
@@ -253,7 +253,7 @@ def behind_the_first(x: Global[f32], out: Global[f32]) -> None:
     out[t] = total
 
 
-def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
+def test_accesses_of_both_arms_may_move_to_their_use() -> None:
     """Lanes diverge in the source's first iteration, but load together in the compiled kernel."""
     launches = launched(behind_the_first, x=np.zeros(4096, np.float32), out=st.zeros(32, st.f32))
     _, memory = counted(
@@ -272,7 +272,7 @@ def test_accesses_of_both_arms_may_be_made_at_the_line_that_uses_them() -> None:
     assert memory.counters["global_load_sectors"] == 2 * (4 + 127 * 5)
 
 
-def test_instructions_of_a_line_are_distinguished_by_address_registers() -> None:
+def test_address_registers_distinguish_instructions_of_a_line() -> None:
     """c is in a register; two elements of a are loaded, row i first."""
     ((_, memory),) = compiled("syrk_triangle")
     (case,) = (case for case in find([KERNEL_CASES]) if case.name == "validation syrk_triangle")
@@ -290,7 +290,7 @@ def test_instructions_of_a_line_are_distinguished_by_address_registers() -> None
 
 
 @pytest.mark.parametrize(("name", "sufficient"), [("newton_roots", True), ("bitonic_block", False)])
-def test_of_two_memories_whose_accesses_were_kept_one_may_be_missing(name: str, sufficient: bool) -> None:
+def test_one_of_two_recorded_memories_may_be_missing(name: str, sufficient: bool) -> None:
     """Global memory suffices for one kernel, and not for the other."""
     ((profiled, memory),) = compiled(name, spaces=("global",))
     figures = [figure for figure in memory.counters if figure.startswith((*GLOBAL, *SHARED))]

@@ -129,7 +129,7 @@ def test_sites_are_distinguished_by_address() -> None:
     ]
 
 
-def test_what_is_kept_in_a_register_is_loaded_where_the_others_are() -> None:
+def test_values_in_registers_are_loaded_with_the_others() -> None:
     """A sum in shared memory is read before a loop, and added to in each iteration."""
     sums, added = [0, 2, 4, 6], [1, 3, 5, 7]
     assigner = SiteAssigner([SiteAccesses(sums, True), SiteAccesses(added, True)], 4, four_bytes)

@@ -29,5 +29,5 @@ def test_the_type_of_an_access_says_how_many_bytes_it_moves(operations: str, wid
     ("text", "expected"),
     [("LDC R23, c[0x3][R16+0x4]", True), ("LDC R1, c[0x0][0x28]", False), ("LDC R10, c[0x0][RZ]", False), ("LDG.E R4, [R2]", False)],
 )  # fmt: skip
-def test_a_load_of_constants_is_indexed_where_a_register_holds_its_address(text: str, expected: bool) -> None:
+def test_a_constant_load_by_register_is_indexed(text: str, expected: bool) -> None:
     assert is_indexed_constant_load(Instruction(0, text)) == expected

@@ -54,7 +54,7 @@ TESTED_TOGETHER = [
 ]
 
 
-def test_each_condition_is_tested_by_the_lanes_that_the_others_left_open() -> None:
+def test_each_condition_is_tested_by_undecided_lanes() -> None:
     launches = launched(nearer, out=st.zeros(32, st.i32), **of_nearer())
     result = {block: threads for block, (_, threads) in walked(launches, *TESTED_SEPARATELY).items()}
     assert result == {0: 32, 1: 28, 2: 8, 3: 8, 4: 32}
@@ -98,7 +98,7 @@ def nearer_twice(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
             out[t + k] = 5
 
 
-def test_where_they_are_tested_together_elsewhere_nothing_is_missing() -> None:
+def test_conditions_tested_together_elsewhere_are_complete() -> None:
     """Of two copies of a branch, the first tests conditions one by one."""
     values = of_nearer()
     launches = launched(nearer_twice, x=np.append(values["x"], np.int32(1)), y=values["y"], out=st.zeros(40, st.i32))
@@ -128,7 +128,7 @@ def across(x: Global[i32], y: Global[i32], out: Global[i32]) -> None:
         out[t] = 5
 
 
-def test_conditions_that_are_compared_with_each_other_are_known_each() -> None:
+def test_compared_conditions_are_each_known() -> None:
     """One of two holds in lanes 4 to 11; nvcc tests both with one more instruction."""
     lanes = np.arange(32, dtype=np.int32)
     x, y = np.where(lanes < 4, 5, 0).astype(np.int32), np.where(lanes < 12, 5, 0).astype(np.int32)
@@ -177,9 +177,7 @@ def condition(name: str, type: Scalar, constant: int | None = None, first: bool 
         (condition("ne", F32), "FSETP.EQ.AND P0, PT, R1, R2, PT", False),
     ],
 )
-def test_a_comparison_may_be_that_of_a_condition_or_of_its_contrary(
-    source_condition: Condition, text: str, outcome: bool | None
-) -> None:
+def test_a_comparison_may_be_negated(source_condition: Condition, text: str, outcome: bool | None) -> None:
     launches = Instruction(0, text)
     a, b = text.split(", ")[2:4]
     constant = [not each.startswith("R") or each == "RZ" for each in (a, b)]

@@ -30,7 +30,7 @@ def passing(out: Global[i32]) -> None:
         st.atomic_min(out, seen % 8, t)
 
 
-def test_an_iteration_outside_of_its_loop_is_one_where_it_shows_nothing() -> None:
+def test_a_peeled_iteration_without_effects_counts() -> None:
     """An iteration that continues before its effect is visible by its start only."""
     assignment, test, effect = "int seen", "& 3) == 1", "atomicMin"
     result = walked(

@@ -83,7 +83,7 @@ def test_certain_flow_remains_certain_under_path_sampling() -> None:
     assert loads and all(result.least[n] == result.most[n] for n in loads)
 
 
-def test_trips_of_a_loop_with_a_mid_exit_equal_the_statements_after_it() -> None:
+def test_trips_of_a_mid_exit_loop_equal_its_later_statements() -> None:
     result, recorded = estimate_case("nested_loops", "tests.validation.cases:cases", "h200")
     assert result.warp_instructions == recorded
 

@@ -58,7 +58,7 @@ def by_text(estimate: FlowEstimate) -> dict[str, tuple[float, float]]:
     return {i.text: (w, t) for i, w, t in zip(estimate.instructions, estimate.warps, estimate.threads, strict=True)}
 
 
-def test_straight_code_runs_once_a_warp_and_nothing_after_its_end() -> None:
+def test_straight_code_runs_once_a_warp() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 2 | STG.E [R2.64], R0\n 2 | EXIT\n e:\n | BRA `(e)")
     result = estimate_executions(
         code, [statement_counts(1, "compute", 96), statement_counts(2, "global_store", 96)], threads=96, warps=3
@@ -115,7 +115,7 @@ def test_diverged_lanes_reconverge_group_by_group() -> None:
     assert result["EXIT"] == (2, 64)
 
 
-def test_a_predicated_access_is_executed_at_least_as_often_as_it_acts() -> None:
+def test_a_predicated_access_runs_at_least_as_often_as_it_acts() -> None:
     code = placed("1 | S2R R0, SR_TID.X\n 3 | @P0 LDG.E R2, [R2]\n 4 | EXIT")
     result = by_text(estimate_executions(code, [statement_counts(3, "global_load", 5, warps=1)], threads=32, warps=1))
     assert result["@P0 LDG.E R2, [R2]"] == (1, 32)
@@ -211,7 +211,7 @@ def test_functions_are_distinguished_by_call() -> None:
     assert result["LDG.E R3, [R3]"] == (1, 20)
 
 
-def test_a_load_that_the_compiler_dropped_does_not_make_a_block_run_more_often() -> None:
+def test_a_dropped_load_does_not_raise_block_executions() -> None:
     """One of two loads on line 3 remains; the rest of its block determines its executions."""
     code = placed(
         "1 | S2R R0, SR_TID.X\n l:\n 3 | LDG.E R2, [R2]\n 4 | FMUL R3, R2, R2\n 4 | MOV R4, R3\n 2 | @P0 BRA `(l)\n 5 | EXIT"
@@ -250,7 +250,7 @@ def test_copies_of_a_branch_have_equal_shares() -> None:
     assert [result[f"LDS R{n}, [R{n}]"] for n in (0, 1)] == [(10, 100), (10, 100)]
 
 
-def test_a_branch_that_became_predicates_says_nothing_of_its_block() -> None:
+def test_a_predicated_branch_does_not_count_its_block() -> None:
     code = placed(
         "1 | S2R R0, SR_TID.X\n 2 | @!P0 BRA `(e)\n 4 | IADD3 R1, R1, 0x1, RZ\n 4 | @P1 STG.E [R2], R1\n 5 | MOV R3, R1\n e:\n 6 | EXIT"
     )

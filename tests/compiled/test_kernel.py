@@ -45,7 +45,7 @@ def rows_of(lengths: list[int]) -> st.Result:
 
 @needs_sass
 @pytest.mark.slow
-def test_an_unrolled_loop_and_its_rest_load_what_the_source_loads() -> None:
+def test_an_unrolled_loop_and_its_rest_load_as_the_source() -> None:
     lengths = np.random.default_rng(2).integers(0, 40, 128).tolist()
     result = rows_of(lengths).compiled()
     loads = [
@@ -72,7 +72,7 @@ def test_equal_rows_take_the_unrolled_body_alone() -> None:
 
 @needs_sass
 @pytest.mark.slow
-def test_merged_accesses_are_counted_as_the_machine_code_makes_them() -> None:
+def test_merged_accesses_are_counted_as_in_machine_code() -> None:
     args = {"x": np.ones(64, np.float32), "out": st.empty(64, st.f32)}
     result = st.launch(dots, grid=1, block=64, args=args, decisions=True)
     view = result.compiled()

@@ -93,7 +93,7 @@ PREDICATED_COST_SHARE = [
 ]
 
 
-def test_iterations_that_may_be_predicated_instructions_are_not_walked() -> None:
+def test_possibly_predicated_iterations_are_not_walked() -> None:
     """Unless an inner arm has an effect, which would be visible."""
     launches = launched(marking, out=st.zeros(80, st.i32))
     shown = matched(launches, *PREDICATED_COST_SHARE)
@@ -165,7 +165,7 @@ def summed() -> list[int]:
 FEWEST_ROUNDS = [sum(t // 4 for t in range(32)), sum(t % 4 for t in range(32))]
 
 
-def test_what_is_computed_again_before_a_loop_is_no_reason_to_pass_it_by() -> None:
+def test_recomputation_before_a_loop_does_not_skip_it() -> None:
     assert summed() == FEWEST_ROUNDS
 
 
@@ -372,7 +372,7 @@ def test_a_load_that_was_taken_out_of_a_loop_is_no_iteration() -> None:
     assert executions_of(placed(launches, *rows), launches).threads.tolist() == [32, 192, 192, 32, 32]
 
 
-def test_a_load_before_a_loop_is_an_iteration_where_the_rest_of_one_is_there() -> None:
+def test_a_load_before_a_loop_may_be_a_peeled_iteration() -> None:
     launches = launched(folding, x=np.arange(32, dtype=np.int32), out=st.zeros(32, st.i32), rounds=np.int32(6))
     rows = [
         ("LDG.E R2, [R4]", "= x["),

@@ -108,7 +108,7 @@ def four_counts(x: Global[i32], out: Global[i32], n: i32) -> None:
     out[st.thread.x] = bins[st.thread.x]
 
 
-def test_lines_of_a_statement_list_are_one_where_an_unrolled_loop_mixes_them() -> None:
+def test_an_unrolled_loop_merges_lines_of_a_statement_list() -> None:
     """All but one of the additions have the line of one of the two."""
     launches = launched(four_counts, x=np.arange(128, dtype=np.int32) ** 2, out=st.zeros(32, st.i32), n=128)
     first, second = (e for e in launches.statements.statements.values() if e.site.kind == "shared_atomic")
@@ -147,7 +147,7 @@ def setting(out: Global[i32]) -> None:
     out[st.thread.x] = first[0] + second[0]
 
 
-def test_a_store_that_was_merged_with_that_of_another_line_says_so() -> None:
+def test_a_store_merged_with_another_line_says_so() -> None:
     launches = launched(setting, out=st.zeros(32, st.i32))
     texts = launches.source.text.splitlines()
     seven, nine = (next(n for n, text in enumerate(texts, 1) if part in text) for part in ("= 7", "= 9"))
@@ -166,7 +166,7 @@ def test_a_store_that_was_merged_with_that_of_another_line_says_so() -> None:
     assert launches.source_span(0) is None and launches.source_span(len(texts) + 1) is None
 
 
-def test_the_report_of_a_compiled_kernel_quotes_the_python_source_and_all_instructions() -> None:
+def test_a_compiled_report_has_source_and_all_instructions() -> None:
     launches = launched(setting, out=st.zeros(32, st.i32))
     rows = placed(
         launches,

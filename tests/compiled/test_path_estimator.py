@@ -102,7 +102,7 @@ def test_lanes_that_did_the_same_are_one_group() -> None:
     assert 1 < len(groups) < 32
 
 
-def test_lanes_that_did_the_same_at_other_steps_are_one_group_too() -> None:
+def test_lanes_with_equal_work_at_other_steps_are_one_group() -> None:
     """Lanes 0 and 1 leave by one statement in the first iteration, lane 2 in the second; no event marks iterations."""
     events = np.array([0, 0, 1], np.int32)
     steps = WarpTrace(events, np.array([0b011, 0b100, 0b111], np.uint32), np.array([5, 7], np.int32))
@@ -450,7 +450,7 @@ def test_an_arm_is_executed_by_its_lanes() -> None:
     assert result == {0: (1, 32), 1: (8, 256), 2: (8, 8), 3: (16, 256), 4: (8, 256), 5: (1, 32)}
 
 
-def test_an_unrolled_loop_is_walked_rather_than_one_of_single_iterations() -> None:
+def test_an_unrolled_loop_is_walked_before_single_iterations() -> None:
     """All loads of a trip precede the arms of its iterations."""
     once = [
         ("LDG.E R2, [R4]", TEST),

@@ -58,7 +58,7 @@ def test_segments_of_a_list_are_distinct() -> None:
     ]
 
 
-def test_what_is_behind_a_guard_is_executed_as_often_as_the_next_branch() -> None:
+def test_guarded_statements_run_as_often_as_the_next_branch() -> None:
     """There is none after the last guard of a list; statements before a guard execute as often as the list."""
     source, (first, then, behind, last) = stores()
     loop, _, second, _ = sorted(one.number for one in source.statements.values() if one.site.kind == "branch")

@@ -114,7 +114,7 @@ def test_a_callee_is_traversed_with_usual_operands() -> None:
     assert inside(special_operand_edges(CALLING, ())) == [2, 3, 4]
 
 
-def test_callees_alone_are_operations_where_nothing_is_written_out() -> None:
+def test_callees_alone_are_operations_without_inlining() -> None:
     branching = sass("FSETP.EQ.AND P0, PT, R4, 1, PT", "@P0 BRA 0x30", "FADD R1, R2, R3", "EXIT")
     assert not special_operand_edges(branching, ())
     assert special_operand_edges(branching, [0]) == {(0, 2)}

@@ -45,7 +45,7 @@ def loop_executions(*patterns: tuple[int, list[int]], unrecorded: tuple[int, int
     return LoopExecutions(np.array([count for count, _ in patterns]), lanes, iterations, unrecorded)
 
 
-def test_a_region_reaches_from_the_first_test_to_where_lanes_are_together_again(
+def test_a_region_ends_at_reconvergence(
     unrolled: tuple[Graph, LoopRegion],
 ) -> None:
     _, result = unrolled
@@ -79,7 +79,7 @@ def test_unrecorded_executions_are_scaled(unrolled: tuple[Graph, LoopRegion]) ->
     assert result.threads[MAIN_LOOP] == 15
 
 
-def test_predicated_iterations_leave_the_bodies_what_they_would_have() -> None:
+def test_predicated_iterations_keep_the_counts_of_bodies() -> None:
     """Without a remainder loop, up to three iterations are predicated after the body."""
     code = "2 | @!P0 BRA `(end)\n body:\n 3 | IADD3 R7, R7, R0, RZ\n 2 | @P1 BRA `(body)\n end:\n 3 | @P2 IADD3 R7, R7, R1, RZ\n 4 | EXIT"
     whole = graph(instructions(code))

@@ -38,7 +38,7 @@ def samples_of(launch: Request, threads: int = 1) -> Samples:
     return result
 
 
-def test_an_access_has_a_row_for_each_cost_with_the_first_execution() -> None:
+def test_an_access_has_one_row_per_cost_at_first_execution() -> None:
     launch = request(stride=2, blocks=1)
     site = next(n for n, s in enumerate(launch.prepared.sites) if s.kind == "global_load")
     table = samples_of(launch).accesses[site]
@@ -79,7 +79,7 @@ def test_threads_keep_the_same_samples(threads: int) -> None:
         assert all((first_table[site] == second_table[site]).all() for site in first_table)
 
 
-def test_the_first_of_merged_samples_is_the_one_of_the_lowest_block_phase_and_warp() -> None:
+def test_merged_samples_start_at_the_lowest_block_phase_warp() -> None:
     def table(block: int, phase: int, warp: int, count: int) -> samples.Table:
         expected = np.zeros(COSTS, samples.ACCESS)
         expected[4] = (count, block, phase, warp, 1, 0, np.arange(32))

@@ -74,7 +74,7 @@ def test_the_advice_on_a_race_is_a_barrier_of_cuda() -> None:
     assert "__syncthreads()" in str(fault) and fault.remedy == ()
 
 
-def test_no_statement_of_python_is_advised_for_a_text_in_a_function() -> None:
+def test_no_python_statement_is_advised_for_a_kernel_text() -> None:
     race = st.cuda_source("""
     __global__ void race(float *x) {
         __shared__ float tile[64];

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from bdb import Breakpoint
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,38 @@ def test_a_finding_begins_with_the_arrays_of_earlier_blocks() -> None:
     assert session.block > 0
     lines = answers(session, "p out[0] == 0; other; quit")
     assert "np.False_" in lines and "*** the stop is no race" in lines
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_block_of_a_finding_runs_alone_first(alone: bool) -> None:
+    """Without a finding there, the launch runs from its first block on."""
+    pair, started = PAIRS["unguarded_tail_block"], list[int]()
+    options: Any = {"grid": pair.grid, "block": pair.block, "args": {**pair.args, "FIXED": False}, "check": "all"}
+    (finding,) = st.launch(pair.kernel, **options, faults="return").faults
+    assert finding.blocks and finding.blocks[0] > 0
+    fault = find_fault(prepare_request(pair.kernel, **options), finding.blocks if alone else (0,), started.append)
+    assert fault is not None and fault[0].block == finding.blocks[0]
+    assert started == (list(finding.blocks) if alone else [0, *range(finding.blocks[0] + 1)])
+
+
+def test_both_blocks_of_a_race_run() -> None:
+    pair = PAIRS["halo_written_by_two_blocks"]
+    options: Any = {"grid": pair.grid, "block": pair.block, "args": {**pair.args, "FIXED": False}, "check": "all"}
+    (race, *_) = st.launch(pair.kernel, **options, faults="return").faults
+    assert len(race.blocks) == 2
+    started: list[int] = []
+    assert find_fault(prepare_request(pair.kernel, **options), race.blocks, started.append) is not None
+    assert started == list(race.blocks)
+
+
+def test_texts_are_printable_and_no_file_of_the_folder_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".pdbrc").write_text("p 6 * 7\n")
+    monkeypatch.chdir(tmp_path)
+    lines, debugger = debug(Session(request(), 0), "run; restart 3; quit", 5, 3)
+    assert not any("42" in line for line in lines)
+    assert lines.count("*** the program runs once: start simtbed debug again") == 2
+    debugger.message("a\x1b[31m\tb\nc")
+    assert debugger.stdout.getvalue().endswith("a\\x1b[31m\tb\nc\n")  # type: ignore[attr-defined]
 
 
 STOPS: list[int] = []

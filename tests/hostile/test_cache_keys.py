@@ -179,7 +179,7 @@ def write_later(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def test_of_sources_that_changed_before_they_were_read_there_is_no_edition(edited: Path) -> None:
+def test_sources_changed_before_reading_have_no_edition(edited: Path) -> None:
     """The process may run what was there before."""
     time.sleep(0.02)
     disk_cache._PROCESS_START = time.time_ns()

@@ -107,9 +107,7 @@ def test_a_folder_that_appears_meanwhile_is_kept(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["a"]
 
 
-def test_unfinished_folders_are_removed_at_the_end_of_the_grace_period(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unfinished_folders_are_removed_after_the_grace_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(signals, "GRACE", 0.0)
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "c").touch()

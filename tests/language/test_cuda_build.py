@@ -59,9 +59,7 @@ def executable(folder: Path) -> Path:
     return program
 
 
-def test_nvcc_is_taken_from_path_then_from_its_home_then_from_packages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nvcc_is_found_in_path_home_and_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "sys.path", [str(tmp_path / "none"), str(tmp_path / "site")]
     )  # independent of the import path of packages
@@ -164,9 +162,7 @@ def test_a_cache_that_cannot_be_written_does_not_matter(
     assert build("text", "twice", "sm_90").resources.registers == 40
 
 
-def test_temporary_files_that_cannot_be_written_are_not_the_kernels_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_temporary_files_are_no_kernel_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))
     monkeypatch.setattr(nvcc, "version", lambda nvcc: "release 1")

@@ -378,7 +378,7 @@ def test_long_lines_are_broken() -> None:
     assert "out[int(threadIdx.x)] = some_coefficient * other_coefficient" in text
 
 
-def test_what_other_blocks_write_is_read_again_behind_a_grid_barrier() -> None:
+def test_writes_of_other_blocks_are_read_after_a_grid_barrier() -> None:
     """With `__restrict__` nvcc cached `running[0]`, and a block waited forever."""
 
     @st.kernel

@@ -66,7 +66,7 @@ def test_an_atomic_opens_packets(lanes: list[int], size: int) -> None:
 
 
 @given(any_lanes, st.sampled_from((4, 8)))
-def test_within_a_line_an_atomic_repeats_a_sector_for_its_most_wanted_address(lanes: list[int], size: int) -> None:
+def test_an_atomic_repeats_a_sector_by_its_hottest_address(lanes: list[int], size: int) -> None:
     near = [i % (128 // size) if i >= 0 else i for i in lanes]
     assert of_warp(count_atomic, near, size) == plain_atomic(near, size)
 

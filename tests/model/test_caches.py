@@ -69,7 +69,7 @@ def test_a_warm_copy_that_fits_reads_nothing() -> None:
     assert traffic.total(NEAR_HITS, LOAD) + traffic.total(FAR_HITS, LOAD) == traffic.total(SECTORS, LOAD)
 
 
-def test_blocks_behind_the_first_ones_are_on_other_sms_at_the_next_launch() -> None:
+def test_later_blocks_change_their_sm_at_the_next_launch() -> None:
     """Half of them in the other L2 partition, without copies of half of their lines."""
     first, all_of_them = (simulate(observed(copy, blocks).lines, H200, 1, 0, cold=False) for blocks in (132, 8 * 132))
     assert first.total(FAR_HITS) == 0 and first.l2_hit == 1.0
@@ -335,7 +335,7 @@ def test_what_a_block_has_written_is_in_l1() -> None:
     assert traffic.l1_hit == pytest.approx(1 / 2)
 
 
-def test_loads_of_the_sectors_that_the_warp_has_just_had_are_counted() -> None:
+def test_repeated_loads_of_sectors_by_a_warp_are_counted() -> None:
     """In rows of 32 words every eighth load touches other sectors."""
     lines = observed(own_rows, 64, elements=64 * 256 * 32, TIMES=32).lines
     (load,) = np.flatnonzero((lines.kinds == LOAD) & (lines.totals[:, EVERY] > 0))
@@ -375,7 +375,7 @@ def strewn(out: st.Global[st.i32], MASK: st.Const) -> None:
 
 
 @pytest.mark.parametrize(("kib", "slices"), [(4, 8), (16, 24), (64, 32), (256, 55), (1024, 68)])
-def test_the_fewer_pieces_memory_has_the_fuller_is_the_busiest_slice(kib: int, slices: int) -> None:
+def test_fewer_pieces_of_memory_fill_the_busiest_slice(kib: int, slices: int) -> None:
     """As even as additions on an H200: 0.75 per slice and cycle, 6.0 to 50.6 in total."""
     args = {"out": np.zeros(256 * kib, np.int32), "MASK": 256 * kib - 1}
     lines = observe(prepare_request(strewn, grid=128, block=512, args=args, device=H200)).lines

@@ -124,7 +124,7 @@ def test_a_jump_has_a_latency() -> None:
     )
 
 
-def test_what_is_behind_a_guard_is_not_executed_by_warps_that_left() -> None:
+def test_warps_that_left_do_not_execute_guarded_statements() -> None:
     """One of two warps continues after an exit, to a loop of ten iterations."""
     statements = {n: Statement(n, None, (n,), AROUND, 2, 2) for n in (1, 3)}  # type: ignore[arg-type]
     source = SourceStatements(statements, loops={3: None}, next_branch={1: 3, 3: 3})  # type: ignore[dict-item]
@@ -164,7 +164,7 @@ def test_remainder_loops_do_not_scale_with_the_count() -> None:
     assert result.executions[long].tolist() == [1, 2, 1, 1, 8, 1]
 
 
-def test_what_leads_into_a_loop_is_executed_by_warps_that_enter_it() -> None:
+def test_warps_that_enter_a_loop_execute_its_preheader() -> None:
     source, decided = source_loop(0, 5, 0, 5)
     whole = sass("@P0 BRA 0x40", "NOP", "NOP", "@P1 BRA 0x20", "EXIT")
     result = classify_warps(
@@ -202,7 +202,7 @@ def test_consecutive_blocks_are_all_simulated() -> None:
     assert run(SmWorkload(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0), {}).issued == 4 * 10
 
 
-def test_coincidental_arm_executions_do_not_affect_an_unrolled_loop() -> None:
+def test_coincidental_arm_counts_do_not_affect_unrolled_loops() -> None:
     """Two warps have 24 iterations, two per trip; one of them enters an arm each time: 12 on average, as the loop."""
     source, decided = source_loop(24, 24)
     source.statements[2] = Statement(2, None, (9,), StatementList(3, "then", AROUND), 1, 1)  # type: ignore[arg-type]

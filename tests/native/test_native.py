@@ -247,7 +247,7 @@ def test_nothing_is_kept_of_what_is_not_understood(tmp_path: Path, monkeypatch: 
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_function_whose_code_is_on_disk_is_called_without_the_front_end() -> None:
+def test_code_on_disk_is_called_without_the_front_end() -> None:
     code = "import sys, simtbed.native; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert {"simtbed.frontend.reader", "simtbed.native.text"}.isdisjoint(loaded)

@@ -79,7 +79,7 @@ def test_a_branch_keeps_each_condition_it_is_made_of(engine: st.EngineName) -> N
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_lanes_that_return_out_of_a_loop_belong_to_the_same_execution(engine: st.EngineName) -> None:
+def test_lanes_that_return_from_a_loop_share_its_execution(engine: st.EngineName) -> None:
     result = st.launch(returning, grid=2, block=32, args={"out": st.empty(64, st.i32)}, engine=engine, decisions=True)
     decisions = decisions_of(result, "True")
     assert decisions.patterns["value"].tolist() == [[1 + -(-(n & 7) // 3) for n in range(32)]]
@@ -209,7 +209,7 @@ def test_patterns_are_counted_as_a_dictionary_would() -> None:
     assert counts == expected
 
 
-def test_lanes_that_leave_early_wait_for_the_others_however_many_warps_they_are_of() -> None:
+def test_lanes_that_leave_early_wait_for_all_warps() -> None:
     """In each of 3,000 blocks lane 0 leaves first, then lane 1, then the rest; in every third block all leave early, twice."""
     notes = np.zeros(0, NOTE)
     blocks = 3000

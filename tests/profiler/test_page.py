@@ -131,7 +131,7 @@ def test_a_profile_and_a_run_show_themselves_in_a_notebook(run: st.Run, tmp_path
     assert (tmp_path / "run.html").read_text(encoding="utf-8") == run.html()
 
 
-def test_thenext_step_of_occupancy_is_the_least_change_that_helps(run: st.Run) -> None:
+def test_the_next_occupancy_step_is_the_least_useful_change(run: st.Run) -> None:
     launch = replace(run.launches[0], registers=200, block=(256, 1, 1))
     now = occupancy(launch.device, 256, 200, 0)
     assert now.limiter == "registers"

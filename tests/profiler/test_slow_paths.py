@@ -107,7 +107,7 @@ def remaining_long(a: Global[u64], b: Global[u64], out: Global[u64]) -> None:
 
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
-def test_a_division_of_64_bits_is_one_of_32_where_no_operand_has_more(engine: st.EngineName) -> None:
+def test_a_64_bit_division_of_small_operands_has_32_bits(engine: st.EngineName) -> None:
     """A division by a constant is not counted as a division."""
     a, b = np.array([7, 2**32 - 1, 2**32, 7, -7]), np.array([2, 2**32 - 1, 3, 2**40, 3])
     assert noted(dividing_long, engine, a=a, b=b) == [[0, 0, 1, 1, 1]]

@@ -56,7 +56,7 @@ def test_sentences_have_few_relative_clauses(folders: dict[str, dict[str, Tally]
         ("Return the real part of z.", []),
     ],
 )
-def test_private_words_are_found_and_phrases_of_the_field_allowed(text: str, private: list[str]) -> None:
+def test_private_words_are_found_and_field_phrases_allowed(text: str, private: list[str]) -> None:
     assert vocabulary().private(text) == private
 
 

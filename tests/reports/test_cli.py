@@ -350,7 +350,7 @@ def test_a_small_file_gets_one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         ("verify none.py --engine cuda", 0),
     ],
 )
-def test_a_context_starts_during_the_imports_of_a_command_that_needs_it(
+def test_a_needed_context_starts_during_the_imports(
     line: str, contexts: int, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []

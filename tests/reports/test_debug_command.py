@@ -130,3 +130,34 @@ def test_variables_of_a_kernel_of_numba(tmp_path: Path) -> None:
     code, text = debug(tmp_path, commands, "--emulate", "numba", "--thread", "3", "--line", "8", "powers.py")
     assert code == 0 and "(np.int64(3), np.int64(4))" in text
     assert "(np.int64(3), np.float64(6.0), np.int64(10))" in text and "lane  0:  4  6  8 10" in text, text
+
+
+POOL = """
+import sys
+from multiprocessing import Pool
+from multiprocessing.pool import ThreadPool
+
+import numpy as np
+import simtbed as st
+
+@st.kernel
+def shift(x: st.Global[st.f32]) -> None:
+    x[st.thread.x + 1] = 1.0
+
+def work(n):
+    st.launch(shift, grid=1, block=8, args=dict(x=np.ones(8, np.float32)), faults="return")
+    return n
+
+if __name__ == "__main__":
+    with {"processes": Pool, "threads": ThreadPool}[sys.argv[1]](2) as pool:
+        print(pool.map(work, range(3)))
+"""
+
+
+def test_pools(tmp_path: Path) -> None:
+    """A worker process does not stop; `quit` in a thread ends the program."""
+    (tmp_path / "pool.py").write_text(POOL, encoding="utf-8")
+    code, text = debug(tmp_path, "quit\n", "pool.py", "processes")
+    assert code == 0 and "[0, 1, 2]" in text and "no stop in a process of a pool" in text
+    code, text = debug(tmp_path, "p 6 * 7\nquit\n", "pool.py", "threads")
+    assert code == 1 and "\n42\n" in text and "[0, 1, 2]" not in text

@@ -32,7 +32,7 @@ def test_totals_and_ratios(content: Any) -> None:
 
 
 @pytest.mark.slow
-def test_the_heading_counts_the_launches_that_the_counters_are_of(simtbed: Simtbed) -> None:
+def test_the_heading_counts_the_launches_with_counters(simtbed: Simtbed) -> None:
     """The table of k-mers is made by kernels that a profile of a variant leaves out."""
     first = simtbed("profile", "correction/packed").out.splitlines()[0]
     assert first == "packed on the example, H200, 3 of 8 launches"

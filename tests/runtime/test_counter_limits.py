@@ -231,7 +231,7 @@ def test_loops_with_a_limit_as_they_are_printed(golden: Callable[[str, str], Non
 
 
 # ------------------------------------------------------------------ intervals
-def test_intervals_of_cycles_end_at_0_or_at_the_limit_of_the_type() -> None:
+def test_intervals_of_cycles_end_at_0_or_the_type_limit() -> None:
     ends = (-100, 100)
     two, start = Term("type", 2, 2), Term("leaf", *ends, name="n")
     halved = (two, start, Term("join", *ends, (1, 3)), Term("floordiv", *ends, (2, 0)))

@@ -51,7 +51,7 @@ def listed(ends: Global[i32], out: Global[i32]) -> None:
         out[k] = 1
 
 
-def test_the_code_of_a_recorded_launch_does_not_depend_on_contents() -> None:
+def test_the_code_of_a_recorded_launch_ignores_contents() -> None:
     """A replay has other contents: the counter of the loop has a limit."""
     args = {"ends": DeviceArray(np.ones(1, np.int32)), "out": DeviceArray(np.zeros(32, np.int32))}
     plain = launch(listed, grid=1, block=32, args=args).request.specialisation

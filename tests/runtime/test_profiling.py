@@ -100,7 +100,7 @@ def of_pair(out: Global[f32], pair: Pair, K: Const = 3) -> None:
     out[0, st.thread.x] = pair.second * f32(pair.first + K)
 
 
-def test_structs_defaults_and_arrays_of_several_dimensions_are_kept(tmp_path: Path) -> None:
+def test_structs_defaults_and_array_dimensions_are_kept(tmp_path: Path) -> None:
     with st.profiling() as run:
         st.launch(of_pair, grid=1, block=4, args={"out": np.zeros((2, 4), np.float32), "pair": Pair(1, 2.0)})
     actual = [(a.name, a.type, a.shape, a.value) for a in run.launches[0].arguments]

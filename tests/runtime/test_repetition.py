@@ -133,7 +133,7 @@ def listed(ends: Global[i32], out: Global[i32]) -> None:
         out[k] = 1
 
 
-def test_contents_that_determine_the_code_are_read_at_each_launch(notes: Notes, searches: list[Any]) -> None:
+def test_contents_that_decide_the_code_are_read_each_launch(notes: Notes, searches: list[Any]) -> None:
     """The counter of a loop gets a limit if the contents may be near the end of its type."""
     args = {"ends": DeviceArray(np.ones(1, np.int32)), "out": DeviceArray(np.zeros(32, np.int32))}
     for _ in range(4):

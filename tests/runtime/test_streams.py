@@ -106,7 +106,7 @@ def test_an_event_orders_only_the_launches_before_it() -> None:
     assert len(section(out, 0, second).faults) == 1
 
 
-def test_readers_and_atomic_operations_do_not_race_with_their_like() -> None:
+def test_readers_or_atomic_operations_do_not_race() -> None:
     first, second = Stream(), Stream()
     common: dict[str, Any] = {"check": "races", "faults": "return", "grid": 1, "block": 32}
     x, total = DeviceArray(np.zeros(32, np.int32)), DeviceArray(np.zeros(1, np.int32))

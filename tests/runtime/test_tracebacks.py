@@ -95,7 +95,7 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
 
 
-def test_an_uncaught_error_shows_frames_of_the_user_and_the_message() -> None:
+def test_an_uncaught_error_shows_user_frames_and_message() -> None:
     def check(name: str) -> None:
         error = caught(name)
         with redirect_stderr(io.StringIO()) as shown:

@@ -59,7 +59,7 @@ def _number(value: int, type: Scalar = I32) -> ir.Const:
     ],
     ids=range(8),
 )
-def test_an_offset_is_divided_without_a_check_if_its_form_shows_it(offset: ir.Op, aligned: bool) -> None:
+def test_an_offset_with_a_known_form_is_divided_unchecked(offset: ir.Op, aligned: bool) -> None:
     index, condition = aligned_index(offset, 4, 64)
     assert (condition is None) == aligned and index.type == offset.type
     for n in (0, 1, 2, 5, -3):
@@ -91,7 +91,7 @@ def _value(expr: ir.Expr, n: int) -> int:
     raise TypeError(type(expr))
 
 
-def test_arrays_of_dynamic_shared_memory_are_aligned_to_their_widest_access() -> None:
+def test_dynamic_shared_arrays_have_the_widest_alignment() -> None:
     body: list[ir.Stmt] = [
         ir.Alloc("first", Array(U8, None, "shared"), (), GENERATED, count=_number(3)),
         ir.Alloc("second", Array(U8, None, "shared"), (), GENERATED),

@@ -178,7 +178,7 @@ def test_another_device_is_named_as_the_reason(pytester: pytest.Pytester) -> Non
     assert "the baseline is of device K40, this is of device H200" in result.stdout.str()
 
 
-def test_an_unused_baseline_fails_where_all_tests_of_its_file_ran(pytester: pytest.Pytester) -> None:
+def test_an_unused_baseline_fails_after_all_tests_of_its_file(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=COSTS + "\ndef test_other():\n    pass\n")
     run(pytester, "--simtbed-update")
     text = baseline(pytester).read_text()
@@ -238,7 +238,7 @@ def test_a_budget_of_what_was_not_counted_fails(pytester: pytest.Pytester) -> No
     result.stdout.fnmatch_lines(["*nothing was counted: the launch says counters=False*"])
 
 
-def test_a_budget_that_two_launches_of_a_run_fit_differently_fails(pytester: pytest.Pytester) -> None:
+def test_a_budget_fails_if_two_launches_fit_differently(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_a=TRANSPOSE + "def test_costs(launch, budget):\n    for n in (1, 2):\n"
         "        budget('whole').expect(launch(transpose, **{**HOW, 'grid': n}))"

@@ -71,7 +71,7 @@ def arguments(n: int = 100) -> dict[str, Any]:
     return {"x": np.arange(1, n + 1, dtype=np.float32), "out": st.empty(n, f32), "n": n}
 
 
-def test_the_first_element_that_differs_its_thread_and_its_statement() -> None:
+def test_the_first_difference_has_thread_and_statement() -> None:
     args = {**arguments(), "count": st.zeros(1, i32)}
     with pytest.raises(Disagreement) as caught:
         verify(halves, grid=2, block=64, args=args, oracle=lambda x: {"out": x / 2})
@@ -224,7 +224,7 @@ def test_arrays_fit_their_parameters(data: hypothesis.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", ["f32", "float4"])
-def test_a_kernel_that_forgets_the_last_element_is_found_in_few_examples(name: str) -> None:
+def test_few_examples_find_a_forgotten_last_element(name: str) -> None:
     def forgets(start: int) -> bool:
         """The examples of a seed also depend on the loaded modules: Hypothesis tries their constants."""
         failures = []

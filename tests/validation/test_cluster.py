@@ -141,7 +141,7 @@ def test_a_piece_that_ends_every_worker_is_named(client: Client, monkeypatch: py
         list(map_over_cluster(range(5), ending, client))
 
 
-def test_the_first_error_is_raised_and_the_cluster_remains_usable(client: Client) -> None:
+def test_the_cluster_remains_usable_after_the_first_error(client: Client) -> None:
     with pytest.raises(ValueError, match="no 3"):
         list(map_over_cluster(range(9), failing, client))
     assert list(map_over_cluster(range(3), square, client)) == [(n, n * n) for n in range(3)]

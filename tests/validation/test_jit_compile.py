@@ -332,9 +332,7 @@ def test_an_interrupt_while_printing_is_not_lost(threads: int, monkeypatch: pyte
     assert st.launch(printing, grid=1, block=32, args=args).out.tolist() == [1] * 32
 
 
-def test_small_launches_are_not_optimised_until_they_have_run_for_long(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_launches_are_optimised_after_a_long_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache entry applies to other processes too; kernels of many threads are optimised at once."""
     own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     assert not LlvmEngine()._kernel(request(), own).optimised
@@ -359,7 +357,7 @@ def test_small_launches_are_not_optimised_until_they_have_run_for_long(
         assert LlvmEngine()._kernel(checked, options).optimised
 
 
-def test_the_more_there_is_to_optimise_the_longer_a_kernel_may_run_before(cache: Path) -> None:
+def test_larger_kernels_are_optimised_later(cache: Path) -> None:
     own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
     kernel = LlvmEngine()._kernel(request(), own)
     assert kernel.tier_up_after == engine.WORTH_OPTIMISING
@@ -427,7 +425,7 @@ def test_kernels_and_their_code_are_freed_with_their_last_user() -> None:
     assert len(engine_named("jit")._kernels) < cached  # type: ignore[attr-defined]
 
 
-def test_the_memory_of_a_launch_is_freed_without_the_garbage_collector() -> None:
+def test_launch_memory_is_freed_without_garbage_collection() -> None:
     class Memory:
         """The arrays of a launch."""
 

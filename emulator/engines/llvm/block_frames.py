@@ -42,12 +42,12 @@ class Frame:
         """At the start of a block: load its memory, and skip the block if it does not resume in this call."""
         for number, name in enumerate(OWN):
             size = builder.load("i64", builder.element("i64", TABLE, number), "size")
-            at = builder.let(f"mul i64 {size}, %.block", "at")
+            at = builder.let(f"mul i64 {size}, %.block", "address")
             builder.do(f"%.{name} = getelementptr i8, ptr %.{name}s, i64 {at}")
         builder.do(f"%.phase = getelementptr i32, ptr %.frame, i64 {PHASE}")
-        resumes_now = builder.load("i32", builder.element("i32", "%.frame", RESUMES), "goes.on")
+        resumes_now = builder.load("i32", builder.element("i32", "%.frame", RESUMES), "resumed")
         enter = builder.label("block.enter")
-        builder.branch(builder.let(f"icmp ne i32 {resumes_now}, 0", "goes"), enter, ".blocks.next")
+        builder.branch(builder.let(f"icmp ne i32 {resumes_now}, 0", "resumes"), enter, ".blocks.next")
         builder.place(enter)
 
     def resume(self, builder: FunctionBuilder) -> None:

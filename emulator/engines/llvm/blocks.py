@@ -160,7 +160,7 @@ class BlockEmitter:
         self._load_state(live_registers, fresh)
         self._masked(mask, run, nodes)
         if leaves:
-            lanes_inside = builder.load("i32", self.scopes.innermost(), "here")
+            lanes_inside = builder.load("i32", self.scopes.innermost(), "present")
             left = builder.let(f"and i32 {lanes_inside}, {mask}", "left")
             builder.store("i32", left, builder.element("i32", self.active, context.warp, width="i32"))
             self._copy_masks(out=True)
@@ -227,8 +227,8 @@ class BlockEmitter:
     # -------------------------------------------------------------- branches
     def branch(self, stmt: ir.If) -> None:
         builder, context = self.builder, self.context
-        iterations_done, rest, before = (self.slot(V, hint) for hint in ("taken", "rest", "before"))
-        for array in (iterations_done, rest):
+        taken, rest, before = (self.slot(V, hint) for hint in ("taken", "rest", "before"))
+        for array in (taken, rest):
             builder.store(V, "zeroinitializer", array)
 
         def test() -> None:
@@ -237,13 +237,13 @@ class BlockEmitter:
             self.statements.count_execution([stmt.site])
             if not condition.uniform:
                 self.statements.count_divergence(stmt.site, holds)
-            builder.store("i32", holds, builder.element("i32", iterations_done, context.warp, width="i32"))
+            builder.store("i32", holds, builder.element("i32", taken, context.warp, width="i32"))
             complement = builder.let(f"xor i32 {holds}, {context.active()}", "others")
             builder.store("i32", complement, builder.element("i32", rest, context.warp, width="i32"))
 
         self.each_warp([stmt.cond], test)
         self._copy(self.active, before)
-        for masks, arm in ((iterations_done, stmt.then), (rest, stmt.orelse)):
+        for masks, arm in ((taken, stmt.then), (rest, stmt.orelse)):
             if arm:
                 then, exit_label = builder.label("block.then"), builder.label("block.endif")
                 builder.branch(self._any(masks), then, exit_label)
@@ -268,7 +268,7 @@ class BlockEmitter:
         builder = self.builder
         innermost = next(w for w in reversed(block_scopes) if w.scope.present is not None)
         assert innermost.scope.present is not None
-        lanes_inside = builder.load(V, innermost.arrays[innermost.scope.present], "here")
+        lanes_inside = builder.load(V, innermost.arrays[innermost.scope.present], "present")
         builder.store(
             V, builder.let(f"and {V} {lanes_inside}, {builder.load(V, before, 'before')}", "active"), self.active
         )
@@ -326,7 +326,7 @@ class BlockEmitter:
 
     def _check_step_limit(self, stmt: ir.While | ir.For, iterations: str, exit_label: str) -> None:
         builder = self.builder
-        iterations_done, proceed = self.statements.begin_iteration(stmt, iterations)
+        completed, proceed = self.statements.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
 
             def end() -> None:
@@ -338,10 +338,10 @@ class BlockEmitter:
         else:
             builder.do("ret i32 1")
         builder.place(proceed)
-        builder.store("i64", builder.let(f"add i64 {iterations_done}, 1", "iterations"), iterations)
+        builder.store("i64", builder.let(f"add i64 {completed}, 1", "iterations"), iterations)
         if self.context.options.detail:
-            starting = builder.load(V, self.active, "begun")
-            samples.count_iteration_of_block(self.context, stmt.site, iterations_done, starting)
+            starting = builder.load(V, self.active, "started")
+            samples.count_iteration_of_block(self.context, stmt.site, completed, starting)
 
     def frame(self, stmt: ir.Frame) -> None:
         builder = self.builder
@@ -389,9 +389,9 @@ class BlockEmitter:
 
         builder = self.builder
         active, alive = builder.load(V, self.active, "active"), builder.load(V, self.alive, "alive")
-        away = builder.let(f"and {V} {alive}, {builder.let(f'xor {V} {active}, splat (i32 -1)', 'others')}", "away")
+        away = builder.let(f"and {V} {alive}, {builder.let(f'xor {V} {active}, splat (i32 -1)', 'others')}", "absent")
         missing = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, away), hint="missing")
-        split_label, joined_label, some_label = (builder.label(hint) for hint in ("apart", "met", "some"))
+        split_label, joined_label, some_label = (builder.label(hint) for hint in ("absent", "joined", "any.present"))
         builder.branch(builder.let(f"icmp eq i32 {missing}, 0", "all"), joined_label, split_label, rarely=True)
         builder.place(split_label)
         builder.branch(self._any(self.active), some_label, passed)
@@ -411,14 +411,14 @@ class BlockEmitter:
 
         builder = self.builder
         alive = builder.load(V, self.alive, "alive")
-        returned = builder.let(f"xor {V} {alive}, {self.everyone}", "gone")
-        some = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, returned), hint="gone")
-        left, all_present = builder.label("left"), builder.label("stayed")
+        returned = builder.let(f"xor {V} {alive}, {self.everyone}", "returned")
+        some = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, returned), hint="returned")
+        left, all_present = builder.label("left"), builder.label("all.present")
         builder.branch(builder.let(f"icmp eq i32 {some}, 0", "all"), all_present, left, rarely=True)
         builder.place(left)
-        concerned = self.slot(V, "gone")
+        concerned = self.slot(V, "returned")
         builder.store(
-            V, builder.let(f"or {V} {returned}, {builder.load(V, self.active, 'active')}", "either"), concerned
+            V, builder.let(f"or {V} {returned}, {builder.load(V, self.active, 'active')}", "selected"), concerned
         )
         record = self.context.records.record("returned", stmt.site, [I64, I64, I64, I64], describe)
         record_missing(self.context, record, self.active, concerned)
@@ -428,7 +428,7 @@ class BlockEmitter:
     def _reduce_predicates(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """Compute the result of a counting barrier: the combined predicates of all threads, equal for all of them."""
         builder, context = self.builder, self.context
-        total, yes = builder.slot("i32", "arrived"), builder.slot("i32", "yes")
+        total, yes = builder.slot("i32", "arrived"), builder.slot("i32", "votes")
         for slot in (total, yes):
             builder.store("i32", "0", slot)
 
@@ -447,9 +447,9 @@ class BlockEmitter:
             case "count":
                 result = Value(I32, count)
             case "and":
-                result = Value(BOOL, builder.let(f"icmp eq i32 {count}, {arrived}", "everyone"))
+                result = Value(BOOL, builder.let(f"icmp eq i32 {count}, {arrived}", "unanimous"))
             case _:
-                result = Value(BOOL, builder.let(f"icmp ne i32 {count}, 0", "anyone"))
+                result = Value(BOOL, builder.let(f"icmp ne i32 {count}, 0", "any.lane"))
         complete = stmt.site in context.divergence.complete
         self.each_warp(
             [ir.Let(target, ir.Const(0, I32, stmt.span), stmt.span)],
@@ -461,8 +461,8 @@ class BlockEmitter:
         if not context.options.counters:
             return
         masks = builder.load(V, self.active, "active")
-        lanes_inside = builder.let(f"icmp ne {V} {masks}, zeroinitializer", "here")
-        warps = context.population(builder.let(f"bitcast {many('i1')} {lanes_inside} to i32", "here"), "warps")
+        lanes_inside = builder.let(f"icmp ne {V} {masks}, zeroinitializer", "present")
+        warps = context.population(builder.let(f"bitcast {many('i1')} {lanes_inside} to i32", "present"), "warps")
         if self.whole:
             context.count(context.counter_slots.whole_warps([site]), warps)
             return

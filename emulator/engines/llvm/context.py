@@ -79,11 +79,11 @@ class HostCalls:
 
 @dataclass(frozen=True)
 class LoopSlots:
-    """Counters of a loop. iterations: completed iterations. limit: their limit. astray: accesses out of bounds."""
+    """Counters of a loop. iterations: completed iterations. limit: their limit. out_of_bounds: number of such accesses."""
 
     iterations: str
     limit: str
-    astray: str
+    out_of_bounds: str
 
 
 @dataclass

@@ -51,15 +51,15 @@ class StatementEmitter:
             self.comment(stmt)
             if not isinstance(stmt, _CONTROL):
                 self.plain(stmt)
-                self.further(stmt)
+                self.mark_progress(stmt)
                 continue
             if not self.control(stmt):
                 return False
             self.context.executions = executions
             rest = stmts[at + 1 :]
             if rest and self.scopes.leaves_divergently([stmt]):
-                lanes_inside = self.builder.load("i32", self.scopes.innermost(), "here")
-                left = self.builder.let(f"and i32 {lanes_inside}, {self.context.active()}", "here")
+                lanes_inside = self.builder.load("i32", self.scopes.innermost(), "present")
+                left = self.builder.let(f"and i32 {lanes_inside}, {self.context.active()}", "present")
                 self.specialise(left, rest, lambda rest=rest: self.body(rest))  # type: ignore[misc]
                 return True
         return True
@@ -117,13 +117,13 @@ class StatementEmitter:
             context.count(lanes_slot, context.population(context.mask))
         context.count(context.executions)
 
-    def count_divergence(self, site: int, branching: str) -> None:
+    def count_divergence(self, site: int, taken: str) -> None:
         """Count a divergent condition. taken: the lanes with a true condition."""
         if not self.context.options.counters:
             return
         builder = self.builder
-        some = builder.let(f"icmp ne i32 {branching}, 0", "some")
-        less = builder.let(f"icmp ne i32 {branching}, {self.context.active()}", "less")
+        some = builder.let(f"icmp ne i32 {taken}, 0", "some")
+        less = builder.let(f"icmp ne i32 {taken}, {self.context.active()}", "less")
         divergent = builder.let(f"zext i1 {builder.let(f'and i1 {some}, {less}', 'divergent')} to i64", "divergent")
         self.context.count(self.context.counter_slots.counter(site, events.DIVERGENT), divergent)
 
@@ -233,10 +233,10 @@ class StatementEmitter:
         builder, context = self.builder, self.context
         condition = context.expression(stmt.cond)
         if not condition.uniform:
-            branching = builder.let(f"and i32 {bits(builder, condition)}, {context.active()}", "taken")
-            rest = builder.let(f"xor i32 {branching}, {context.active()}", "rest")
-            self.count_divergence(stmt.site, branching)
-            self.specialise(branching, stmt.then, lambda: self.body(stmt.then))
+            taken = builder.let(f"and i32 {bits(builder, condition)}, {context.active()}", "taken")
+            rest = builder.let(f"xor i32 {taken}, {context.active()}", "rest")
+            self.count_divergence(stmt.site, taken)
+            self.specialise(taken, stmt.then, lambda: self.body(stmt.then))
             if stmt.orelse:
                 self.specialise(rest, stmt.orelse, lambda: self.body(stmt.orelse))
             return True
@@ -273,10 +273,10 @@ class StatementEmitter:
         iterations = builder.slot("i64", "iterations")
         builder.store("i64", "0", iterations)
         self.scopes.stack.append(scope)
-        context.loops[stmt.site] = LoopSlots(iterations, _limit(stmt), builder.slot("i64", "astray"))
-        builder.store("i64", "0", context.loops[stmt.site].astray)
-        if furthering := may_stall(stmt):
-            self.stalling[stmt.site] = furthering, builder.slot("i64", "stalled")
+        context.loops[stmt.site] = LoopSlots(iterations, _limit(stmt), builder.slot("i64", "excess"))
+        builder.store("i64", "0", context.loops[stmt.site].out_of_bounds)
+        if progress := may_stall(stmt):
+            self.stalling[stmt.site] = progress, builder.slot("i64", "stalled")
             builder.store("i64", "0", self.stalling[stmt.site][1])
         if (
             stmt.site in context.divergence.divergent_loops
@@ -293,10 +293,10 @@ class StatementEmitter:
         builder.place(end)
         return True
 
-    def further(self, stmt: ir.Stmt) -> None:
+    def mark_progress(self, stmt: ir.Stmt) -> None:
         """Mark the loops with progress by this statement."""
-        for furthering, stalled in self.stalling.values():
-            if isinstance(stmt, ir.Let | ir.Store) and stmt.site in furthering:
+        for progress, stalled in self.stalling.values():
+            if isinstance(stmt, ir.Let | ir.Store) and stmt.site in progress:
                 self.builder.store("i64", "0", stalled)
 
     def begin(self, stmt: ir.While | ir.For) -> None:
@@ -346,7 +346,7 @@ class StatementEmitter:
         )
         builder.jump(head)
         builder.place(head)
-        continuing = builder.load("i32", scope.looping, "going")
+        continuing = builder.load("i32", scope.looping, "looping")
         if specialised:
             builder.branch(builder.let(f"icmp eq i32 {continuing}, {FULL}", "full"), whole, partial_warps)
             self.depth += 1
@@ -361,13 +361,13 @@ class StatementEmitter:
         context.mask = continuing
         self.test_lanes(stmt, scope, partial_iteration, partial_iteration)
         builder.place(partial_iteration)
-        context.mask = builder.load("i32", scope.present, "here")
+        context.mask = builder.load("i32", scope.present, "present")
         self.iteration(stmt, scope, iterations)
         context.mask = outer
         builder.place(scope.next)
-        remaining = builder.load("i32", scope.looping, "stay")
-        again = builder.label("again")
-        builder.branch(builder.let(f"icmp eq i32 {remaining}, 0", "nobody"), scope.end, again)
+        remaining = builder.load("i32", scope.looping, "remaining")
+        again = builder.label("repeat")
+        builder.branch(builder.let(f"icmp eq i32 {remaining}, 0", "empty"), scope.end, again)
         builder.place(again)
         self.advance(stmt)
         builder.jump(head)
@@ -377,18 +377,18 @@ class StatementEmitter:
         builder = self.builder
         condition = self.test(stmt)
         holds = bits(builder, condition)
-        branching = builder.let(f"and i32 {holds}, {self.context.active()}", "taken")
+        taken = builder.let(f"and i32 {holds}, {self.context.active()}", "taken")
         self.count_execution([stmt.site])
         if not condition.uniform:
-            self.count_divergence(stmt.site, branching)
+            self.count_divergence(stmt.site, taken)
         assert scope.present is not None and scope.looping is not None
-        builder.store("i32", branching, scope.looping)
-        builder.store("i32", branching, scope.present)
+        builder.store("i32", taken, scope.looping)
+        builder.store("i32", taken, scope.present)
         some = builder.label("some")
-        builder.branch(builder.let(f"icmp eq i32 {branching}, 0", "none"), scope.end, some)
+        builder.branch(builder.let(f"icmp eq i32 {taken}, 0", "none"), scope.end, some)
         builder.place(some)
         if whole != partial_warps:
-            builder.branch(builder.let(f"icmp eq i32 {branching}, {FULL}", "full"), whole, partial_warps)
+            builder.branch(builder.let(f"icmp eq i32 {taken}, {FULL}", "full"), whole, partial_warps)
         else:
             builder.jump(partial_warps)
 
@@ -401,11 +401,11 @@ class StatementEmitter:
     def check_step_limit(self, stmt: ir.While | ir.For, iterations: str, scope: Scope) -> None:
         """Count the iteration, and end the loop at the step limit."""
         builder = self.builder
-        branching, proceed = self.begin_iteration(stmt, iterations)
+        completed, proceed = self.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
             report, cut = builder.label("report"), builder.label("end")
-            astray = builder.load("i64", self.context.loops[stmt.site].astray, "astray")
-            builder.branch(builder.let(f"icmp ult i64 {astray}, {MAX_FAULTS_PER_LOOP}", "inside"), report, cut)
+            out_of_bounds = builder.load("i64", self.context.loops[stmt.site].out_of_bounds, "outside")
+            builder.branch(builder.let(f"icmp ult i64 {out_of_bounds}, {MAX_FAULTS_PER_LOOP}", "inside"), report, cut)
             builder.place(report)
             self.report_step_limit(stmt)
             builder.jump(cut)
@@ -416,10 +416,10 @@ class StatementEmitter:
             # The remaining lanes need masks in all code: the launch restarts with code for this case.
             builder.do("ret i32 1")
         builder.place(proceed)
-        builder.store("i64", builder.let(f"add i64 {branching}, 1", "iterations"), iterations)
+        builder.store("i64", builder.let(f"add i64 {completed}, 1", "iterations"), iterations)
         if self.context.options.detail:
             starting = self.context.population(self.context.active())
-            samples.count_iteration(self.context, stmt.site, branching, starting, "1")
+            samples.count_iteration(self.context, stmt.site, completed, starting, "1")
 
     def begin_iteration(self, stmt: ir.While | ir.For, iterations: str) -> tuple[str, str]:
         """Poll for interrupts and test the limit of iterations. Return the number of iterations and the label of the body.
@@ -428,9 +428,9 @@ class StatementEmitter:
         """
         builder = self.builder
         interrupts.take(builder, _size(stmt.body) + 1)
-        branching = builder.load("i64", iterations, "iterations")
-        cut, proceed = builder.label("cut.off"), builder.label("go")
-        more = builder.let(f"icmp ne i64 {branching}, {_limit(stmt)}", "more")
+        completed = builder.load("i64", iterations, "iterations")
+        cut, proceed = builder.label("cut.off"), builder.label("proceed")
+        more = builder.let(f"icmp ne i64 {completed}, {_limit(stmt)}", "more")
         if stmt.site in self.stalling:
             slot = self.stalling[stmt.site][1]
             stalled = builder.load("i64", slot, "stalled")
@@ -438,7 +438,7 @@ class StatementEmitter:
             more = builder.let(f"and i1 {more}, {builder.let(f'icmp ne i64 {stalled}, %.waiting', 'moves')}", "more")
         builder.branch(more, proceed, cut, rarely=True)
         builder.place(cut)
-        return branching, proceed
+        return completed, proceed
 
     def report_step_limit(self, stmt: ir.While | ir.For) -> None:
         """Record the fault of the active lanes."""

@@ -39,14 +39,14 @@ def _take(context: CodegenContext) -> str:
         builder.reserve("notes", "last", "call", *fields)
         inside = builder.let(f"select {many('i1')} {chosen(builder, '%mask')}, {_V} %value, {_V} zeroinitializer")
         some, check, values, again, new, full, end = (
-            builder.label(hint) for hint in ("some", "check", "values", "again", "new", "full", "done")
+            builder.label(hint) for hint in ("compare", "check", "values", "repeat", "new", "full", "done")
         )
         builder.branch(builder.let("icmp eq ptr %last, null", "alone"), new, some)
         builder.place(some)
         number = builder.load("i64", "%last", "number")
         builder.branch(builder.let(f"icmp eq i64 {number}, 0", "none"), new, check)
         builder.place(check)
-        before = _note(builder, builder.let(f"sub i64 {number}, 1", "at"))
+        before = _note(builder, builder.let(f"sub i64 {number}, 1", "address"))
         same = "true"
         for name in ("block", "warp", "mask", "phase"):
             old = builder.load(fields[name], builder.element("i8", before, at(name)), "old")
@@ -72,7 +72,7 @@ def _take(context: CodegenContext) -> str:
             builder.store(type, value, builder.element("i8", note, at(name)), align=4)
         after = builder.let(f"add i64 {index}, 1", "after")
         builder.store("i64", after, "%notes")
-        keep, recorded = builder.label("keep"), builder.label("kept")
+        keep, recorded = builder.label("store"), builder.label("stored")
         builder.branch(builder.let("icmp eq ptr %last, null", "alone"), recorded, keep)
         builder.place(keep)
         builder.store("i64", after, "%last")

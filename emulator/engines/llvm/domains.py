@@ -36,7 +36,7 @@ def _no_overflow(builder: FunctionBuilder, shape: Shape, domain: NoOverflow, arg
     pair = f"{{ {shape.type}, {shape.bool} }}"
     operands = [(shape.type, a) for a in args[:2]]
     overflow = builder.call(pair, f"llvm.s{domain.operation}.with.overflow.{width}", *operands, hint="exact")
-    over = builder.let(f"extractvalue {pair} {overflow}, 1", "over")
+    over = builder.let(f"extractvalue {pair} {overflow}, 1", "overflow")
     return builder.let(f"xor {shape.bool} {over}, {shape.with_type(BOOL).constant(True)}", "defined")
 
 

@@ -22,7 +22,7 @@ def record_fault(context: CodegenContext, record: FaultRecord, lanes: str, value
     first = record_lanes(context, pointer, lanes)
     if not values:
         return
-    keep, end = builder.label("keep"), builder.label("recorded")
+    keep, end = builder.label("store"), builder.label("recorded")
     builder.branch(first, keep, end)
     builder.place(keep)
     record_values(builder, pointer, length(HEADER), lanes, values)
@@ -102,7 +102,7 @@ def _store(builder: FunctionBuilder, layout: np.dtype[np.void], **fields: str) -
 
 def _lanes_function(builder: FunctionBuilder) -> str:
     first = _count(builder, builder.call("i32", "llvm.ctpop.i32", ("i32", "%lanes"), hint="n"))
-    keep, end = builder.label("keep"), builder.label("done")
+    keep, end = builder.label("store"), builder.label("done")
     builder.branch(first, keep, end)
     builder.place(keep)
     _store(builder, HEADER, block="%block", phase="%phase", warp="%warp", mask="%lanes")
@@ -112,11 +112,11 @@ def _lanes_function(builder: FunctionBuilder) -> str:
 
 
 def _barrier_function(builder: FunctionBuilder) -> str:
-    arrived_masks, expected = builder.load(V, "%active", "here"), builder.load(V, "%expected", "awaited")
+    arrived_masks, expected = builder.load(V, "%active", "present"), builder.load(V, "%expected", "expected")
     missing_masks = builder.let(f"xor {V} {arrived_masks}, splat (i32 -1)", "others")
-    away = builder.let(f"and {V} {expected}, {missing_masks}", "away")
+    away = builder.let(f"and {V} {expected}, {missing_masks}", "absent")
     arrived, missing = _population(builder, arrived_masks), _population(builder, away)
-    count, keep, end = builder.label("count"), builder.label("keep"), builder.label("done")
+    count, keep, end = builder.label("count"), builder.label("store"), builder.label("done")
     builder.branch(builder.let(f"icmp ne i32 {arrived}, 0", "some"), count, end)
     builder.place(count)
     builder.branch(_count(builder, missing), keep, end)
@@ -133,7 +133,7 @@ def _barrier_function(builder: FunctionBuilder) -> str:
 
 def _population(builder: FunctionBuilder, masks: str) -> str:
     """Return the number of threads in 32 masks."""
-    populations = builder.intrinsic("llvm.ctpop", V, masks, hint="each")
+    populations = builder.intrinsic("llvm.ctpop", V, masks, hint="lanes")
     return builder.call("i32", "llvm.vector.reduce.add.v32i32", (V, populations), hint="threads")
 
 

@@ -71,7 +71,7 @@ class Scopes:
         for slot in slots:
             if slot is not None:
                 builder.store(
-                    "i32", builder.let(f"and i32 {builder.load('i32', slot, 'here')}, {remaining}", "here"), slot
+                    "i32", builder.let(f"and i32 {builder.load('i32', slot, 'present')}, {remaining}", "present"), slot
                 )
 
 

@@ -25,8 +25,8 @@ EACH_BIT = vector("i32", (1 << lane if lane < 31 else -(1 << 31) for lane in IOT
 def _rarely(context: CodegenContext, result: str, hint: str) -> str:
     """Branch to code for the rare case of a non-empty mask. Return the label after this code."""
     builder = context.builder
-    aside, on = builder.label(hint), builder.label("on")
-    builder.branch(builder.let(f"icmp eq i32 {result}, 0", "fine"), on, aside, rarely=True)
+    aside, on = builder.label(hint), builder.label("continue")
+    builder.branch(builder.let(f"icmp eq i32 {result}, 0", "valid"), on, aside, rarely=True)
     builder.place(aside)
     return on
 
@@ -38,7 +38,7 @@ def participants(context: CodegenContext, node: Any, site: int) -> None:
     if context.mask is None and mask.constant is not None and int(mask.constant) in (FULL, 0xFFFFFFFF):
         return
     alive = builder.load("i32", "%.alive", "alive")
-    away = builder.let(f"and i32 {alive}, {builder.let(f'xor i32 {context.active()}, -1', 'absent')}", "away")
+    away = builder.let(f"and i32 {alive}, {builder.let(f'xor i32 {context.active()}, -1', 'absent')}", "absent")
     if mask.uniform:
         missing = builder.let(f"and i32 {mask.ref}, {away}", "missing")
         some = builder.let(f"icmp ne i32 {missing}, 0", "some")
@@ -130,14 +130,14 @@ def _source(context: CodegenContext, node: ir.Shuffle, argument: str) -> str:
     lane = vector("i32", IOTA)
     first = vector("i32", (n & ~(node.width - 1) for n in IOTA))
     last = vector("i32", (n | (node.width - 1) for n in IOTA))
-    argument = builder.let(f"and {V} {argument}, {splat('i32', 31)}", "given")
+    argument = builder.let(f"and {V} {argument}, {splat('i32', 31)}", "argument")
     if node.mode == "idx":
-        within = builder.let(f"and {V} {argument}, {splat('i32', node.width - 1)}", "within")
+        within = builder.let(f"and {V} {argument}, {splat('i32', node.width - 1)}", "offset")
         return builder.let(f"add {V} {first}, {within}", "source")
     word = {"up": "sub", "down": "add", "xor": "xor"}[node.mode]
-    exists = builder.let(f"{word} {V} {lane}, {argument}", "there")
+    exists = builder.let(f"{word} {V} {lane}, {argument}", "exists")
     test = f"icmp slt {V} {exists}, {first}" if node.mode == "up" else f"icmp sgt {V} {exists}, {last}"
-    beyond = builder.let(test, "beyond")
+    beyond = builder.let(test, "outside")
     return builder.let(f"select {many('i1')} {beyond}, {V} {lane}, {V} {exists}", "source")
 
 
@@ -155,7 +155,7 @@ def _permuted(context: CodegenContext, value: Value, own: str, source: str) -> s
         return builder.let(f"trunc {V} {moved} to {many(element)}", "moved")
     slot = builder.slot(many(element), "shuffled")
     builder.store(many(element), own, slot)
-    pointers = builder.let(f"getelementptr {element}, ptr {slot}, {V} {source}", "at")
+    pointers = builder.let(f"getelementptr {element}, ptr {slot}, {V} {source}", "address")
     function = f"llvm.masked.gather.{suffix(many(element))}.v32p0"
     arguments = ((many("ptr"), pointers), (many("i1"), splat("i1", "true")), (many(element), "zeroinitializer"))
     return builder.call(many(element), function, *arguments, hint="moved")
@@ -166,10 +166,10 @@ def _only_active(
 ) -> str:
     """Report reads of inactive lanes; the reading lane retains its own value."""
     builder = context.builder
-    shift = builder.let(f"lshr {V} {broadcast(builder, 'i32', context.active())}, {source}", "there")
-    odd = builder.let(f"trunc {V} {shift} to {many('i1')}", "there")
-    exists = builder.let(f"bitcast {many('i1')} {odd} to i32", "there")
-    bad = builder.let(f"and i32 {context.active()}, {builder.let(f'xor i32 {exists}, -1', 'away')}", "bad")
+    shift = builder.let(f"lshr {V} {broadcast(builder, 'i32', context.active())}, {source}", "exists")
+    odd = builder.let(f"trunc {V} {shift} to {many('i1')}", "exists")
+    exists = builder.let(f"bitcast {many('i1')} {odd} to i32", "exists")
+    bad = builder.let(f"and i32 {context.active()}, {builder.let(f'xor i32 {exists}, -1', 'absent')}", "bad")
 
     def describe(place: str, request: Request, result: Sequence[Number]) -> Diagnostic:
         return barriers.reads_inactive(node.span, place, int(result[0]))
@@ -247,7 +247,7 @@ def _reduction(context: CodegenContext, how: tuple[str, int | None], mask: Value
     for lane in range(LANES):
         moved = builder.let(f"lshr {V} {named}, {splat('i32', lane)}", "moved")
         bit = builder.let(f"trunc {V} {moved} to {many('i1')}", "bit")
-        lane_value = broadcast(builder, "i32", builder.let(f"extractelement {V} {own}, i64 {lane}", "one"))
+        lane_value = broadcast(builder, "i32", builder.let(f"extractelement {V} {own}, i64 {lane}", "lane.value"))
         operands = builder.let(f"select {many('i1')} {bit}, {V} {lane_value}, {V} {neutral}", "taken")
         if word[1:] in ("min", "max"):
             total = builder.intrinsic(f"llvm.{word}", V, total, operands, hint="reduced")
@@ -265,7 +265,7 @@ def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -
         own = builder.let(f"bitcast {many(scalar_type(value.type))} {own} to {many(f'i{size}')}", "bits")
     result = "zeroinitializer"
     for lane in range(LANES):
-        lane_value = builder.let(f"extractelement {many(f'i{size}')} {own}, i64 {lane}", "one")
+        lane_value = builder.let(f"extractelement {many(f'i{size}')} {own}, i64 {lane}", "lane.value")
         equal = builder.let(f"icmp eq {many(f'i{size}')} {own}, {broadcast(builder, f'i{size}', lane_value)}", "equal")
         bit = splat("i32", 1 << lane if lane < 31 else -(1 << 31))
         either = builder.let(f"select {many('i1')} {equal}, {V} {bit}, {V} zeroinitializer", "bit")
@@ -273,7 +273,7 @@ def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -
     named = builder.let(f"and {V} {lanes(builder, mask)}, {broadcast(builder, 'i32', context.active())}", "named")
     matching = builder.let(f"and {V} {result}, {named}", "match")
     if everyone:
-        equal = builder.let(f"icmp eq {V} {matching}, {named}", "everyone")
+        equal = builder.let(f"icmp eq {V} {matching}, {named}", "unanimous")
         matching = builder.let(f"select {many('i1')} {equal}, {V} {named}, {V} zeroinitializer", "match")
     return Value(U32, matching, None)
 

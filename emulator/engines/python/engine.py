@@ -7,7 +7,7 @@ kernels without fences, releases and asynchronous copies.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
@@ -54,23 +54,28 @@ class PythonEngine:
         return outcome
 
 
-def run_to_fault(request: Request) -> tuple[Launch, Fault | None]:
+def run_to_fault(
+    request: Request, blocks: Sequence[int] = (), started: Callable[[int], object] = lambda block: None
+) -> tuple[Launch, Fault | None]:
     """Run a launch to its end or to its first finding.
+
+    blocks: those that run, in this order; empty for all. started: called with each block of a launch without barriers of the grid.
 
     A thread may read an element before another thread, which runs later, writes it without a barrier between them. That read of an
     unwritten element is a race: the launch runs again without the check for unwritten elements. The returned launch is that one then.
     """
-    launch, fault = _run(request)
+    launch, fault = _run(request, blocks, started)
     if fault is not None and fault.diagnostic.kind == "uninitialised" and "races" in request.checks:
         ordered = replace(request, checks=request.checks - {"uninitialised"}, show_prints=False)
-        race_launch, race = _run(ordered)
+        race_launch, race = _run(ordered, blocks, started)
         if race is not None and fault.diagnostic.span in (race.diagnostic.span, race.diagnostic.related):
             return race_launch, race
     return launch, fault
 
 
-def _run(request: Request) -> tuple[Launch, Fault | None]:
+def _run(request: Request, blocks: Sequence[int], started: Callable[[int], object]) -> tuple[Launch, Fault | None]:
     launch = Launch(request)
+    launch.order, launch.started = blocks, started
     try:
         with np.errstate(all="ignore"):
             launch.run()
@@ -99,6 +104,7 @@ class Launch:
     """One launch: its memory, its output, and the order of its blocks and warps.
 
     recorded: whether observers receive its accesses; the check for races has one. traced: whether `assigned` receives assignments.
+    order: of the blocks that run, empty for all. started: called with each block.
     """
 
     def __init__(self, request: Request, recorded: bool = False, traced: bool = False) -> None:
@@ -113,6 +119,8 @@ class Launch:
         self.allowed: list[Diagnostic] = []
         seed = request.schedule
         self.schedule = None if seed is None else Schedule.from_seed(seed, request.grid, request.block)
+        self.order: Sequence[int] = ()
+        self.started: Callable[[int], object] = lambda block: None
         self._phases: dict[int, int] = {}
         self.grid_phase = self.running = 0
         self.observers: list[Observer] = []
@@ -160,7 +168,9 @@ class Launch:
         return None
 
     def blocks(self) -> list[int]:
-        """Return the blocks in the order of their execution."""
+        """Return the blocks that run, in the order of their execution."""
+        if self.order:
+            return list(self.order)
         numbers = list(range(int(np.prod(self.request.grid))))
         return numbers if self.schedule is None else [int(n) for n in self.schedule.blocks[numbers]]
 
@@ -187,6 +197,7 @@ class Launch:
     def run_block(self, number: int) -> None:
         """Run one block of a kernel without barriers of the grid. `running` is its number from then on."""
         self.running = number
+        self.started(number)
         for _ in Block(self, number).run():
             pass
 

@@ -72,7 +72,7 @@ class Rules:
 
 
 def written_flags(array: str) -> str:
-    """Return the local variable of the flags of an array's written elements; None for an array that is not tracked."""
+    """Return the name of the local variable with the flags of an array's written elements. Its value is None without tracking."""
     return f"{array}@set"
 
 

@@ -272,7 +272,9 @@ class _Finding:
             notes.insert(2, "both write the same value: the result does not depend on their order")
         related = None if first == second else first
         count = sum(int(row[COUNT]) for row in self.rows)
-        final = Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), count, related, remedy, self.array)
+        final = Diagnostic(
+            f"{benign}{KIND}", message, second, tuple(notes), count, related, remedy, self.array, self.blocks
+        )
         simpler, around = None, self.around
         if around is not None and self.gap is not None:
             insertion = around.insertion(self.around_statement)
@@ -322,10 +324,20 @@ class _Finding:
     def _thread(self, which: int) -> str:
         block, thread = (int(self.row[n]) for n in ((BLOCK_1, THREAD_1), (BLOCK_2, THREAD_2))[which])
         owner = f"block {coordinates(block, self.launch.grid)}"
-        if which == 0 and self.launch.forgotten and self.row[RELATION] == WITHIN_GRID:
+        if which == 0 and self._is_earlier_unknown:
             owner = "an earlier block"
         position = f"warp {thread // 32} lane {thread % 32}"
         return f"{_THIRD[self.kinds[which]]}: {owner}, thread {coordinates(thread, self.launch.block)} = {position}"
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The blocks of the two threads, in order."""
+        first, second = int(self.row[BLOCK_1]), int(self.row[BLOCK_2])
+        return (second,) if self._is_earlier_unknown or first == second else (first, second)
+
+    @property
+    def _is_earlier_unknown(self) -> bool:
+        return self.launch.forgotten and bool(self.row[RELATION] == WITHIN_GRID)
 
     @property
     def around(self) -> Around | None:

@@ -36,7 +36,7 @@ def _aligned(options: How) -> tuple[bytes, list[Any]]:
     return to.getvalue(), moves
 
 
-def test_the_moves_of_a_launch_are_bounded_and_their_memory_is_made_once() -> None:
+def test_moves_of_a_launch_are_bounded_and_allocated_once() -> None:
     whole, few = _aligned(_options(4 << 30))
     cut, many = _aligned(_options(4 << 20))
     assert cut == whole

@@ -245,7 +245,7 @@ Cost = Callable[[str, int], dict[str, Counters]]
 
 
 @pytest.mark.slow
-def test_moves_by_anti_diagonals_are_coalesced_and_by_rows_are_not(cost: Cost) -> None:
+def test_moves_by_anti_diagonals_alone_are_coalesced(cost: Cost) -> None:
     sectors = {
         layout: cost(f"wide-{layout}-runs", 256)["intratask_vectors"]
         .at("moves[place.x")
@@ -266,7 +266,7 @@ def test_stage_2_loads_once_per_run_or_once_per_cell(cost: Cost, moves: str, loa
 
 
 @pytest.mark.slow
-def test_wide_waits_through_fewer_steps_and_passes_issues_fewer_instructions(cost: Cost) -> None:
+def test_wide_variants_issue_fewer_instructions(cost: Cost) -> None:
     """`wide` is faster while the device has idle SMs, `passes` once the device is full."""
     wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask_vectors"].totals() for v in ("wide", "passes"))
     assert wide["barriers"] // (PAIRS * 16) < passes["barriers"] // (PAIRS * 4) // 2
@@ -305,7 +305,7 @@ def test_barriers_and_shared_memory_of_stage_1(variant: str, kernel: str, barrie
 
 
 @pytest.mark.slow
-def test_pairalign_keeps_two_integers_a_row_in_shared_memory_and_two_a_column_in_global(cost: Cost) -> None:
+def test_pairalign_memory_per_row_and_column(cost: Cost) -> None:
     """Per column and strip a score and a deletion are read and written; per cell a score and an insertion."""
     counters = cost("pairalign", 64)["pairalign_strips"]
     columns, cells = PAIRS * 64 * (64 // 8), PAIRS * 64 * 64

@@ -23,7 +23,7 @@ def test_truth_equals_the_reference() -> None:
     np.testing.assert_array_equal(simulated.truth.offsets, simulated.reads.offsets)
 
 
-def test_reads_of_a_reference_start_at_every_position_of_their_length() -> None:
+def test_reads_start_at_every_position_of_a_reference() -> None:
     reference = Reference.of_runs(np.zeros(20, np.uint8), np.array([5, 2, 9, 4]))
     valid = {1: [*range(20)], 3: [0, 1, 2, *range(7, 14), 16, 17], 5: [0, *range(7, 12)], 9: [7]}
     for length, starts in valid.items():

@@ -164,7 +164,7 @@ def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineNam
 
 
 @pytest.mark.parametrize("k", [12, 13, 20, 31])
-def test_the_filter_of_mutants_has_every_solid_one_and_few_others(k: int, launcher: Launcher) -> None:
+def test_the_filter_of_mutants_has_few_false_positives(k: int, launcher: Launcher) -> None:
     """Four bits of 64 per k-mer, one to four k-mers per word: about (10 / 64)^4 and, as some words have more, three times as many."""
     reads = Reads.from_strings([genome(5, 20_000).tobytes().decode()])
     solid = counted(reads, k, launcher).solid(1)

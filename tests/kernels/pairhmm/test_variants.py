@@ -138,9 +138,7 @@ def test_one_continuation_and_no_row_before_the_read(
     assert used == [uniform]
 
 
-def test_full_reads_of_one_continuation_have_a_launch_of_their_own(
-    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_full_reads_of_one_continuation_launch_separately(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such reads have their own launch if it saves enough; the bits equal those of a shared launch."""
     full, other = random_problem(4, [(32, 30)] * 5, (20, 40), (5, 5)), random_problem(5, [(32, 30), (31, 9)], (20, 40))
     problem = Problem.from_records([*full.records(), *other.records()])
@@ -378,7 +376,7 @@ def counted(problem: Problem, variant: str, device: devices.Device) -> Counters:
     return result.counters
 
 
-def test_the_naive_variant_moves_six_values_a_cell_all_of_them_coalesced() -> None:
+def test_the_naive_variant_moves_six_coalesced_values_a_cell() -> None:
     m, n, pairs = 6, 8, 128
     counters = counted(random_problem(5, [(m, n)] * pairs, quality=(30, 40)), "intertask-naive", devices.K40)
     loads, stores = counters.at("MU, IU, DU = match_row"), counters.at("_row[cell] = ")
@@ -443,7 +441,7 @@ def test_pairs_in_the_order_of_the_input_wait_for_the_longest() -> None:
     assert unsorted > 1.5 * by_length
 
 
-def test_the_wavefront_reads_its_emissions_without_bank_conflicts() -> None:
+def test_wavefront_emissions_have_no_bank_conflicts() -> None:
     counters = counted(random_problem(6, [(16, 20)] * 16, quality=(30, 40)), "wavefront-loaded", devices.H200)
     assert counters.total("shared_load_requests") == (20 + 4) * 2  # steps of four rows, warps
     assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0

@@ -65,7 +65,7 @@ def test_every_kernel_can_be_chosen(kernel: tuple[int, int], launcher: Launcher)
     assert used == {kernel}
 
 
-def test_reads_are_put_into_the_list_of_the_smallest_kernel_that_holds_them(launcher: Launcher) -> None:
+def test_reads_go_to_the_smallest_sufficient_kernel(launcher: Launcher) -> None:
     """Fig. 3: the lists of the GPU equal a binary search of the sizes, in the order of the reads."""
     kernels = partitioned.by_size([(8, 32), (4, 8), (8, 8), (16, 4), (4, 24)])
     assert kernels == [(4, 8), (8, 8), (4, 24), (8, 32)]  # of (8, 8) and (16, 4) the kernel with more rows per lane

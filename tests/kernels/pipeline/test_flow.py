@@ -153,7 +153,7 @@ def test_a_stage_that_needs_no_more_items_ends_the_flow() -> None:
     assert threads() == before
 
 
-def test_stages_run_with_the_context_of_the_caller_and_on_their_gpus() -> None:
+def test_stages_run_in_the_caller_context_on_their_gpus() -> None:
     barrier = threading.Barrier(2)
 
     def location(number: int) -> tuple[int, int]:

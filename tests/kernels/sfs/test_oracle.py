@@ -45,7 +45,7 @@ def test_product_is_the_sum_over_all_genotypes(vectors: Vectors) -> None:
 
 
 @given(some)
-def test_saf_weighs_heterozygotes_twice_and_divides_by_the_choices(vectors: Vectors) -> None:
+def test_saf_weights_of_heterozygotes_and_choices(vectors: Vectors) -> None:
     h = enumerated([(a, 2 * b, c) for a, b, c in vectors])
     values = [logarithm(x / math.comb(len(h) - 1, j)) for j, x in enumerate(h)]
     best = max(values)

@@ -43,7 +43,7 @@ def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatc
     assert "absent: SIMTBED_DATA names no folder" in table_of
 
 
-def test_figures_are_written_row_by_row_and_a_row_that_fails_does_not_lose_the_others(
+def test_a_failed_row_of_a_figure_keeps_the_other_rows(
     simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figures = tmp_path / "figures.json"

@@ -155,7 +155,7 @@ def test_a_fault_that_the_program_catches_is_a_finding(folder: Path, simtbed: Si
     assert report.count("global write out of bounds: out[64]") == 1
 
 
-def test_cuda_prints_each_kernel_once_for_its_constants_and_blocks(folder: Path, simtbed: Simtbed) -> None:
+def test_cuda_prints_a_kernel_once_per_constants_and_block(folder: Path, simtbed: Simtbed) -> None:
     write(folder, "program.py", f"{programs.KERNELS}\nrun(); run(); run(racy)\n")
     assert simtbed("cuda", "--json", "-o", "kernels.json", "program.py").code == 0
     kernels = json.loads((folder / "kernels.json").read_text())["kernels"]
@@ -241,9 +241,7 @@ def test_other_functions_are_refused(
     assert refused.value.code == 2 and message in capsys.readouterr().err
 
 
-def test_a_missing_import_of_a_function_is_an_error_of_its_module(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_import_is_an_error_of_its_module(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder, "broken.py", "import not_there\n")
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(function_entry, "show_without", lambda file: None)

@@ -140,7 +140,7 @@ SWEEPS = (
 )  # fmt: skip
 
 
-def test_outputs_of_each_choice_are_compared_with_the_launch_as_given() -> None:
+def test_outputs_of_choices_are_compared_with_the_launch() -> None:
     def check(sweep: Sweep) -> None:
         before = X.copy()
         table = st.whatif(

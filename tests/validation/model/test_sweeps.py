@@ -35,7 +35,7 @@ def test_a_row_has_the_columns() -> None:
     json.dumps(row)
 
 
-def test_the_grid_covers_the_same_threads_and_constants_follow_the_block() -> None:
+def test_grid_and_constants_follow_the_block_size() -> None:
     table = exchanged(blocks=[64, 96, 256], tie={"BLOCK": "block.x"})
     assert table.column("grid") == [[256, 1, 1], [64, 1, 1]]
     assert "out of bounds" in table.refused[0]  # 171 blocks of 96 are more threads than numbers

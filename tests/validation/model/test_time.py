@@ -90,12 +90,12 @@ def test_atomics_on_one_address_are_serialized() -> None:
     assert contended.bound == "atomics" and contended.time_us > 10 * spread.time_us
 
 
-def test_floating_point_numbers_are_added_to_one_address_more_slowly() -> None:
+def test_float_additions_to_one_address_are_slower() -> None:
     whole, floating = (estimate(observed(kernel, 1024, MASK=0), H200) for kernel in (total, float_total))
     assert floating.limits["atomics"] == pytest.approx(3.48 / 1.45 * whole.limits["atomics"])
 
 
-def test_atomics_that_return_a_value_take_longer_than_those_that_do_not() -> None:
+def test_atomics_that_return_a_value_take_longer() -> None:
     """Measured on an H200: 51 or 39.5 sectors per cycle, one lane each."""
     n = 1 << 12
     fast = replace(H200, timing=replace(H200.timing, atomic_interval=0.01))
@@ -123,7 +123,7 @@ def test_l2_gives_few_sectors_of_many_lines_more_slowly() -> None:
     assert as_sectors(1, 4, H200, stored=True) == pytest.approx(4 * sectors / timing.store_rate)
 
 
-def test_l2_of_an_h100_gives_less_in_a_cycle_than_that_of_an_h200() -> None:
+def test_l2_of_an_h100_is_slower_than_that_of_an_h200() -> None:
     """By measured atomics: 44 of 51."""
     launch = observed(reads, 512, elements=512 * 256 * 32, TIMES=1, STRIDE=32)
     h100, h200 = (estimate(launch, device).limits["L2"] for device in (H100, H200))
@@ -154,7 +154,7 @@ def test_an_empty_kernel_takes_the_launch() -> None:
 
 
 @pytest.mark.parametrize("device", ROWS, ids=[d.name for d in ROWS])
-def test_every_device_has_a_time_an_interval_and_says_that_it_is_not_validated(device: devices.Device) -> None:
+def test_every_device_has_a_time_and_an_unvalidated_interval(device: devices.Device) -> None:
     result = estimate(observed(copy, 512, device=device), device)
     assert 0 < result.low_us < result.time_us < result.high_us
     assert max(result.limits.values()) < result.time_us
@@ -228,7 +228,7 @@ def test_values_in_registers_are_not_read_again() -> None:
     assert 2 * result.total(SECTORS, LOAD) == source.total(SECTORS, LOAD) == 2 * 512 * 256 // 8
 
 
-def test_numbers_that_all_lanes_read_together_take_two_wavefronts() -> None:
+def test_numbers_that_all_lanes_read_take_two_wavefronts() -> None:
     """Four adjacent numbers are one load of 16 bytes. Measured on an H200: 2.02 cycles for a broadcast, 4.01 for
     separate addresses."""
     launch = observed(broadcast, 132 * 2, 1024, source_only=False, TURNS=2000)

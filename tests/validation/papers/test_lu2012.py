@@ -61,7 +61,7 @@ def test_algorithm_3_on_the_gpu(extended: bool, engine: Literal["numpy", "jit"])
     assert undefined == 0
 
 
-def test_where_doubles_divide_by_zero_double_doubles_with_an_exponent_do_not() -> None:
+def test_exponents_of_double_doubles_prevent_division_by_zero() -> None:
     """Individuals who are known to be of one homozygote or the other, at likelihoods of 10^-40: e^t is e^-3,000."""
     likelihoods = np.full((3, 60, 3), 1e-40)
     likelihoods[np.arange(3)[:, None], np.arange(60), np.arange(60) % 2 * 2] = 1.0
@@ -85,7 +85,7 @@ def test_a_super_band_matrix() -> None:
     np.testing.assert_array_equal(super_band(np.array([1.0, 2.0]), 3), [[1, 0, 0], [2, 1, 0], [0, 2, 1]])
 
 
-def test_the_reduction_is_three_times_as_fast_though_it_has_more_instructions() -> None:
+def test_the_faster_reduction_has_more_instructions() -> None:
     """Fig. 7b with Algorithm 1 as printed and no caches: memory bounds it, instructions the reduction. Fig. 12b: 9 times."""
     iterative = counting.counted("iterative", 1024, 32, "jit")
     shared, whole, skip = (

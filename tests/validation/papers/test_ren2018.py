@@ -19,7 +19,7 @@ def test_its_registers_and_shared_memory_give_its_occupancy(printed: ren2018.Pri
 
 
 @pytest.mark.parametrize("printed", [p for p in ren2018.PAPER if p.table == 2], ids=lambda printed: printed.variant)
-def test_who_is_bound_by_memory_and_keeps_the_papers_bytes_in_shared(printed: ren2018.Printed) -> None:
+def test_memory_bounds_and_shared_bytes_of_the_paper(printed: ren2018.Printed) -> None:
     result = ren2018.counted(printed)
     assert result.shared_bytes == printed.shared
     assert result.request.block == (printed.block, 1, 1)

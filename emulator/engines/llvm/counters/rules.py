@@ -58,7 +58,7 @@ def _filled(builder: FunctionBuilder, v: str) -> str:
     """Replace inactive lanes by the first active one."""
     first = builder.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"), hint="first")
     first = builder.let(f"and i32 {first}, 31", "first")
-    first_active = builder.let(f"extractelement {V} {v}, i32 {first}", "one")
+    first_active = builder.let(f"extractelement {V} {v}, i32 {first}", "lane.value")
     return builder.let(
         f"select {many('i1')} {chosen(builder, '%mask')}, {V} {v}, {V} {broadcast(builder, 'i32', first_active)}",
         "filled",
@@ -94,7 +94,7 @@ def _forward(builder: FunctionBuilder, v: str) -> str:
         moved = _shuffle(builder, v, vector("i32", (max(lane - distance, 0) for lane in IOTA)))
         v = builder.let(f"select {many('i1')} {chosen(builder, mask_so_far)}, {V} {v}, {V} {moved}", "filled")
         mask_so_far = builder.let(
-            f"or i32 {mask_so_far}, {builder.let(f'shl i32 {mask_so_far}, {distance}', 'known')}", "known"
+            f"or i32 {mask_so_far}, {builder.let(f'shl i32 {mask_so_far}, {distance}', 'recorded')}", "recorded"
         )
     return v
 
@@ -112,7 +112,7 @@ def sectors(context: CodegenContext, line: int) -> str:
 
     def quick() -> str:
         def body(builder: FunctionBuilder) -> str:
-            hints = ("some", "fill", "whole", "test", "fast", "slow", "nobody")
+            hints = ("active", "fill", "whole", "test", "fast", "slow", "inactive")
             some, fill, whole, test, fast, slow, empty = (builder.label(hint) for hint in hints)
             builder.branch(builder.let("icmp eq i32 %mask, 0", "none"), empty, some)
             builder.place(empty)
@@ -177,7 +177,9 @@ def _near_sectors(builder: FunctionBuilder, line: int) -> None:
 def _first_lanes(builder: FunctionBuilder) -> str:
     """Return the vector with the lanes before the first active one replaced by its value."""
     first = builder.call("i32", "llvm.cttz.i32", ("i32", "%mask"), ("i1", "false"), hint="first")
-    first_active = builder.let(f"extractelement {V} %v, i32 {builder.let(f'and i32 {first}, 31', 'first')}", "one")
+    first_active = builder.let(
+        f"extractelement {V} %v, i32 {builder.let(f'and i32 {first}, 31', 'first')}", "lane.value"
+    )
     front = builder.let(f"icmp ult {V} {vector('i32', IOTA)}, {broadcast(builder, 'i32', first)}", "front")
     return builder.let(f"select {many('i1')} {front}, {V} {broadcast(builder, 'i32', first_active)}, {V} %v", "filled")
 
@@ -222,7 +224,7 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
     builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, exit_label)
     builder.place(iteration)
     lane = builder.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
-    mask_so_far = builder.load(V, cells["packets"], "known")
+    mask_so_far = builder.load(V, cells["packets"], "recorded")
 
     def chosen_packets(name: str, newer: str, otherwise: str) -> str:
         """Return the packets of the lanes with this lane's value and a packet newer than `newer`."""
@@ -242,7 +244,9 @@ def _packets(builder: FunctionBuilder, keys: str, units: str, lines: str) -> str
     opened = builder.load("i32", totals["opened"], "opened")
     packet = builder.call("i32", "llvm.smin.i32", ("i32", first), ("i32", opened), hint="packet")
     builder.store("i32", packet, builder.element("i32", cells["packets"], lane, width="i32"))
-    union = builder.call("i32", "llvm.vector.reduce.smax.v32i32", (V, chosen_packets("lines", none, none)), hint="met")
+    union = builder.call(
+        "i32", "llvm.vector.reduce.smax.v32i32", (V, chosen_packets("lines", none, none)), hint="union"
+    )
     for total, old, new in (("opened", packet, opened), ("lines.seen", union, "-1")):
         more = builder.let(f"zext i1 {builder.let(f'icmp eq i32 {old}, {new}', 'new')} to i32", "new")
         builder.store("i32", builder.let(f"add i32 {builder.load('i32', totals[total])}, {more}", "sum"), totals[total])
@@ -278,7 +282,7 @@ def wavefronts(context: CodegenContext, kind: AccessKind, size: int) -> str:
             some = builder.let(f"zext i1 {builder.let(f'icmp ne i32 {phase_mask}, 0', 'some')} to i32", "some")
             passes = builder.let(f"shl i32 {most}, 1", "passes") if twice else most
             low = builder.let(f"add i32 {low}, {passes}", "wavefronts")
-            high = builder.let(f"add i32 {high}, {builder.let(f'sub i32 {most}, {some}', 'beyond')}", "conflicts")
+            high = builder.let(f"add i32 {high}, {builder.let(f'sub i32 {most}, {some}', 'outside')}", "conflicts")
         return _pack(builder, low, high)
 
     def body(builder: FunctionBuilder) -> str:
@@ -302,10 +306,10 @@ def _merges(builder: FunctionBuilder, distance: int) -> str:
     differ = builder.let(f"icmp ne {V} %v, {_shuffle(builder, '%v', vector('i32', order))}", "differ")
     active = chosen(builder, "%mask")
     neighbour_active = builder.let(
-        f"shufflevector {many('i1')} {active}, {many('i1')} poison, {V} {vector('i32', order)}", "there"
+        f"shufflevector {many('i1')} {active}, {many('i1')} poison, {V} {vector('i32', order)}", "exists"
     )
     both = builder.let(f"and {many('i1')} {active}, {neighbour_active}", "both")
-    wrong = _bits(builder, builder.let(f"and {many('i1')} {differ}, {both}", "wrong"))
+    wrong = _bits(builder, builder.let(f"and {many('i1')} {differ}, {both}", "invalid"))
     return builder.let(f"icmp eq i32 {wrong}, 0", "merges")
 
 
@@ -341,10 +345,10 @@ def _no_conflict(builder: FunctionBuilder, bank: str, easy: str, slow: str) -> N
     """Branch to `easy` if no two active lanes access one bank."""
     bit = builder.let(f"shl {V} {splat('i32', 1)}, {bank}", "bit")
     unit_of_active = builder.let(
-        f"select {many('i1')} {chosen(builder, '%mask')}, {V} {bit}, {V} zeroinitializer", "held"
+        f"select {many('i1')} {chosen(builder, '%mask')}, {V} {bit}, {V} zeroinitializer", "selected"
     )
     hit = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, unit_of_active), hint="hit")
-    distinct_banks = builder.let(f"icmp eq i32 {_count(builder, hit)}, {_count(builder, '%mask')}", "apart")
+    distinct_banks = builder.let(f"icmp eq i32 {_count(builder, hit)}, {_count(builder, '%mask')}", "distinct")
     builder.branch(distinct_banks, easy, slow)
 
 
@@ -355,7 +359,7 @@ def _near_units(builder: FunctionBuilder, groups: int) -> None:
         builder.call("i32", f"llvm.vector.reduce.{end}.v32i32", (V, filled), hint=end) for end in ("umax", "umin")
     )
     near = builder.let(f"icmp ult i32 {builder.let(f'sub i32 {high}, {low}', 'reach')}, {groups}", "near")
-    once, sort = builder.label("once"), builder.label("sort")
+    once, sort = builder.label("single"), builder.label("sort")
     builder.branch(near, once, sort)
     builder.place(once)
     builder.do("ret i32 1")

@@ -29,7 +29,7 @@ def keep_access(context: CodegenContext, site: int, index: Value, cost: str) -> 
     sample = builder.element("i8", table, row, "sample")
     count = builder.load("i64", sample, "count")
     builder.store("i64", builder.let(f"add i64 {count}, 1", "count"), sample)
-    first, on = builder.label("first"), builder.label("on")
+    first, on = builder.label("first"), builder.label("continue")
     builder.branch(builder.let(f"icmp eq i64 {count}, 0", "new"), first, on, rarely=True)
     builder.place(first)
     wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
@@ -63,10 +63,10 @@ def count_iteration(context: CodegenContext, site: int, iteration: str, lanes_st
     """Count the lanes and warps at the start of an iteration, i64 each, if the table has a row for it. iteration: an i64."""
     builder = context.builder
     ones = builder.call("i64", "llvm.ctpop.i64", ("i64", iteration), hint="ones")
-    few = builder.let(f"icmp ult i64 {iteration}, {EXACT}", "few")
+    few = builder.let(f"icmp ult i64 {iteration}, {EXACT}", "exact")
     single = builder.let(f"icmp eq i64 {ones}, 1", "single")
-    keep, on = builder.label("keep"), builder.label("on")
-    builder.branch(builder.let(f"or i1 {few}, {single}", "kept"), keep, on)
+    keep, on = builder.label("store"), builder.label("continue")
+    builder.branch(builder.let(f"or i1 {few}, {single}", "stored"), keep, on)
     builder.place(keep)
     exponent = builder.call("i64", "llvm.cttz.i64", ("i64", iteration), ("i1", "false"), hint="exponent")
     later = builder.let(f"add i64 {exponent}, {EXACT - EXACT.bit_length() + 1}", "later")
@@ -83,8 +83,8 @@ def count_iteration_of_block(context: CodegenContext, site: int, iteration: str,
     """Count an iteration of a loop executed by all warps of a block together. masks: the lanes of each warp."""
     builder = context.builder
     populations = builder.intrinsic("llvm.ctpop", _V, masks, hint="populations")
-    started = builder.let(f"icmp ne {_V} {masks}, zeroinitializer", "begun")
-    bits = builder.let(f"bitcast {many('i1')} {started} to i32", "begun")
+    started = builder.let(f"icmp ne {_V} {masks}, zeroinitializer", "started")
+    bits = builder.let(f"bitcast {many('i1')} {started} to i32", "started")
     lanes_started = builder.call("i32", "llvm.vector.reduce.add.v32i32", (_V, populations), hint="lanes")
     wide = builder.let(f"zext i32 {lanes_started} to i64", "lanes")
     count_iteration(context, site, iteration, wide, context.population(bits, "warps"))

@@ -53,7 +53,7 @@ def _is_traced(context: CodegenContext) -> str:
             f"mul i64 {{}}, {FACTORS[1]}", "lshr i64 {}, 15", f"and i64 {{}}, {0xFFFFFF}", f"mul i64 {{}}, {interval}",
         ):  # fmt: skip
             number = builder.let(step.format(number))
-        in_range = builder.let(f"icmp slt i64 %block, {blocks}", "known")
+        in_range = builder.let(f"icmp slt i64 %block, {blocks}", "recorded")
         return builder.let(f"and i1 {in_range}, {builder.let(f'icmp slt i64 {number}, {1 << 24}', 'sampled')}")
 
     return helper_text(context, "i1", _IS_TRACED, "ptr %trace, i64 %block", body)
@@ -74,7 +74,7 @@ def _keep(context: CodegenContext) -> str:
         following = builder.element("i8", entry, ENTRY.itemsize, "next")
         builder.store("ptr", following, "%trace")
         end = builder.load("ptr", builder.element("i64", "%trace", END), "end")
-        full, on = builder.label("full"), builder.label("on")
+        full, on = builder.label("full"), builder.label("continue")
         builder.branch(builder.let(f"icmp eq ptr {following}, {end}", "filled"), full, on, rarely=True)
         builder.place(full)
         builder.do(f"call void %host_call(i32 {REQUEST}, i64 0, i32 0, i32 0, ptr %trace)")

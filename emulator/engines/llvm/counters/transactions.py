@@ -164,8 +164,8 @@ class TransactionCounter:
         odd = builder.let(f"bitcast {many('i1')} {differ} to i32", "differ")
         if context.mask is not None:
             odd = builder.let(f"and i32 {odd}, {context.active()}", "differ")
-        rule_label, on, before = builder.label("banks"), builder.label("on"), builder.block
-        builder.branch(builder.let(f"icmp eq i32 {odd}, 0", "apart"), on, rule_label)
+        rule_label, on, before = builder.label("banks"), builder.label("continue"), builder.block
+        builder.branch(builder.let(f"icmp eq i32 {odd}, 0", "distinct"), on, rule_label)
         builder.place(rule_label)
         costs = self.exact(context.active())
         total = self._half(costs, 0)
@@ -204,11 +204,11 @@ class TransactionCounter:
             low = first if step > 0 else builder.let(f"add i64 {first}, {31 * step}", "low")
             reach = str((WARP_SIZE - 1) * abs(step))
         # This form allows LLVM to fold known low bits of the index.
-        into = builder.let(f"and i64 {low}, {(1 << shift) - 1}", "into")
-        span = builder.let(f"lshr i64 {builder.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "between")
+        into = builder.let(f"and i64 {low}, {(1 << shift) - 1}", "offset")
+        span = builder.let(f"lshr i64 {builder.let(f'add i64 {into}, {reach}', 'end')}, {shift}", "span")
         if step is None:
             far = builder.let(f"icmp uge i64 {reach}, {31 << shift}", "far")
-            span = builder.let(f"select i1 {far}, i64 31, i64 {span}", "between")
+            span = builder.let(f"select i1 {far}, i64 31, i64 {span}", "span")
         context.count_constant(self.site, column, 1)
         context.count(context.counter_slots.counter(self.site, column), span)
         return builder.let(f"add i64 {span}, 1", "units")

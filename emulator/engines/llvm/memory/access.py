@@ -106,7 +106,7 @@ class _Access:
         tests += [dimensions.all_inside(self.context, part, extent) for part, extent in self.dimensions]
         whole = tests[0]
         for test in tests[1:]:
-            whole = builder.let(f"and i1 {whole}, {test}", "in")
+            whole = builder.let(f"and i1 {whole}, {test}", "inside")
         builder.branch(whole, inside, self.out_of_bounds, rarely=True)
         builder.place(inside)
         self.transactions.inside()
@@ -142,10 +142,10 @@ class _Access:
         builder, element = self.context.builder, scalar_type(self.index.type)
         beyond = atomics.beyond(builder, lanes(builder, self.index), element, limit(self.array, self.index.type))
         right = builder.let(
-            f"and i32 {builder.let(f'xor i32 {beyond}, -1', 'within')}, {self.context.active()}", "within"
+            f"and i32 {builder.let(f'xor i32 {beyond}, -1', 'offset')}, {self.context.active()}", "offset"
         )
-        some, on = builder.label("some"), builder.label("on")
-        builder.branch(builder.let(f"icmp eq i32 {right}, 0", "nobody"), on, some)
+        some, on = builder.label("some"), builder.label("continue")
+        builder.branch(builder.let(f"icmp eq i32 {right}, 0", "empty"), on, some)
         builder.place(some)
         for tracked_access in self.tracked_accesses:
             tracked_access.partly_inside(right)
@@ -156,10 +156,10 @@ class _Access:
         """Count the out-of-bounds access in the enclosing loops; a loop with too many ends before its next iteration."""
         builder = self.context.builder
         for loop in self.context.loops.values():
-            before = builder.load("i64", loop.astray, "astray")
-            astray = builder.let(f"add i64 {before}, 1", "astray")
-            builder.store("i64", astray, loop.astray)
-            many = builder.let(f"icmp uge i64 {astray}, {MAX_FAULTS_PER_LOOP}", "many")
+            before = builder.load("i64", loop.out_of_bounds, "outside")
+            out_of_bounds = builder.let(f"add i64 {before}, 1", "outside")
+            builder.store("i64", out_of_bounds, loop.out_of_bounds)
+            many = builder.let(f"icmp uge i64 {out_of_bounds}, {MAX_FAULTS_PER_LOOP}", "excess")
             iterations = builder.load("i64", loop.iterations, "iterations")
             builder.store(
                 "i64", builder.let(f"select i1 {many}, i64 {loop.limit}, i64 {iterations}", "taken"), loop.iterations
@@ -197,13 +197,13 @@ class _Access:
         shown = shown_dimensions(self.node.index)
         if not registers and not shown:
             return
-        keep, recorded = builder.label("keep"), builder.label("kept")
+        keep, recorded = builder.label("store"), builder.label("stored")
         builder.branch(builder.let(f"icmp eq i64 {lanes_before}, 0", "first"), keep, recorded)
         builder.place(keep)
         mask = builder.load("i64", builder.element("i64", pointer, position(BOUNDS, "mask")))
         values = [value for register in registers if isinstance(value := context.read(register), Value)]
         values += [context.expression(part) for part in shown]
-        wrong = builder.let(f"trunc i64 {mask} to i32", "wrong")
+        wrong = builder.let(f"trunc i64 {mask} to i32", "invalid")
         record_values(builder, pointer, length(BOUNDS), wrong, values)
         builder.jump(recorded)
         builder.place(recorded)
@@ -235,7 +235,7 @@ def _all_inside(context: CodegenContext, array: ArrayLocation, index: Value) -> 
     """Return an i1: the indices of all active lanes are in bounds."""
     builder, element = context.builder, scalar_type(index.type)
     if index.uniform:
-        return builder.let(f"icmp ult {element} {index.ref}, {limit(array, index.type)}", "in")
+        return builder.let(f"icmp ult {element} {index.ref}, {limit(array, index.type)}", "inside")
     if index.affine and context.mask is None:
         # In 64 bits: if both ends are in bounds, no lane between them wrapped around.
         first = extended(builder, Value(index.type, index.ref), I64).ref
@@ -245,8 +245,8 @@ def _all_inside(context: CodegenContext, array: ArrayLocation, index: Value) -> 
         reach = builder.let(f"mul i64 {step}, 31", "reach") if index.step is None else str(31 * index.step)
         ends = (first, builder.let(f"add i64 {first}, {reach}", "last"))
         most = array.length if array.elements is not None or index.type.size == 8 else f"{array.base}.reach"
-        tests = [builder.let(f"icmp ult i64 {end}, {most}", "in") for end in ends]
-        return builder.let(f"and i1 {tests[0]}, {tests[1]}", "in")
+        tests = [builder.let(f"icmp ult i64 {end}, {most}", "inside") for end in ends]
+        return builder.let(f"and i1 {tests[0]}, {tests[1]}", "inside")
     beyond = atomics.beyond(builder, lanes(builder, index), element, limit(array, index.type))
-    wrong = beyond if context.active() == str(FULL) else builder.let(f"and i32 {beyond}, {context.active()}", "wrong")
-    return builder.let(f"icmp eq i32 {wrong}, 0", "in")
+    wrong = beyond if context.active() == str(FULL) else builder.let(f"and i32 {beyond}, {context.active()}", "invalid")
+    return builder.let(f"icmp eq i32 {wrong}, 0", "inside")

@@ -17,8 +17,8 @@ from ..counters.rules import helper_text
 
 def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> str:
     """Return an i32 of the lanes with an index not below the limit."""
-    outside = builder.let(f"icmp uge {many(element)} {index}, {broadcast(builder, element, limit)}", "beyond")
-    return builder.let(f"bitcast {many('i1')} {outside} to i32", "beyond")
+    outside = builder.let(f"icmp uge {many(element)} {index}, {broadcast(builder, element, limit)}", "outside")
+    return builder.let(f"bitcast {many('i1')} {outside} to i32", "outside")
 
 
 def perform(
@@ -32,7 +32,7 @@ def perform(
 
     def single(at: str, *operands: tuple[str, str]) -> Value:
         arguments = (("ptr", array.base), (many("i64"), at), *operands, ("i32", mask))
-        return Value(array.scalar, builder.call(many(element), name, *arguments, hint="found"), None)
+        return Value(array.scalar, builder.call(many(element), name, *arguments, hint="old"), None)
 
     if array.components == 1:
         return [single(at, *call_arguments)]
@@ -69,7 +69,7 @@ def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool
         builder.branch(builder.let(f"icmp ne i32 {left}, 0", "more"), iteration, end)
         builder.place(iteration)
         lane = builder.call("i32", "llvm.cttz.i32", ("i32", left), ("i1", "true"), hint="lane")
-        at = builder.load("i64", builder.element("i64", slots["index"], lane, width="i32"), "at")
+        at = builder.load("i64", builder.element("i64", slots["index"], lane, width="i32"), "address")
         pointer = builder.element(element, "%base", at)
         own = [builder.load(element, builder.element(element, slots[o], lane, width="i32"), o) for o in operands]
         old = _atomic(builder, word, type, pointer, own) if atomic else _plain(builder, word, type, pointer, own)
@@ -77,14 +77,14 @@ def _lane_by_lane(context: CodegenContext, word: str, type: Scalar, atomic: bool
         builder.store("i32", builder.let(f"and i32 {left}, {builder.let(f'sub i32 {left}, 1', 'below')}", "left"), rest)
         builder.jump(head)
         builder.place(end)
-        return builder.load(many(element), slots["old"], "found")
+        return builder.load(many(element), slots["old"], "old")
 
     return context.helper(name, lambda: helper_text(context, many(element), name, arguments, body))
 
 
 def _plain(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, operands: list[str]) -> str:
     element = scalar_type(type)
-    old = builder.load(element, pointer, "found", type.size)
+    old = builder.load(element, pointer, "old", type.size)
     match word:
         case "exchange":
             new = operands[0]
@@ -124,7 +124,7 @@ def _atomic(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, ope
     element = scalar_type(type)
     unsigned = "u" if word in ("min", "max") and type.kind == "uint" else ""
     return builder.let(
-        f"atomicrmw {unsigned}{word} ptr {pointer}, {element} {operands[0]} monotonic, align {type.size}", "found"
+        f"atomicrmw {unsigned}{word} ptr {pointer}, {element} {operands[0]} monotonic, align {type.size}", "old"
     )
 
 
@@ -136,17 +136,17 @@ def gather_small(context: CodegenContext, size: int) -> str:
     def body(builder: FunctionBuilder) -> str:
         base = builder.let("ptrtoint ptr %base to i64", "base")
         low = builder.let(f"and i64 {base}, 3", "low")
-        start = builder.element("i8", "%base", builder.let(f"sub i64 0, {low}", "back"), "start")
+        start = builder.element("i8", "%base", builder.let(f"sub i64 0, {low}", "offset"), "start")
         at = builder.let(f"shl {W} %index, {splat('i64', 1)}", "byte") if size == 2 else "%index"
-        single = builder.let(f"insertelement {W} poison, i64 {low}, i64 0", "one")
+        single = builder.let(f"insertelement {W} poison, i64 {low}, i64 0", "lane.value")
         all_low = builder.let(f"shufflevector {W} {single}, {W} poison, {V} zeroinitializer", "all")
         at = builder.let(f"add {W} {at}, {all_low}", "byte")
         word = builder.let(f"ashr {W} {at}, {splat('i64', 2)}", "word")
-        pointers = builder.let(f"getelementptr i32, ptr {start}, {W} {word}", "at")
+        pointers = builder.let(f"getelementptr i32, ptr {start}, {W} {word}", "address")
         active = chosen(builder, "%mask")
         arguments = ((many("ptr"), pointers), (many("i1"), active), (V, "zeroinitializer"))
         words = builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="words")
-        within = builder.let(f"and {W} {at}, {splat('i64', 3)}", "within")
+        within = builder.let(f"and {W} {at}, {splat('i64', 3)}", "offset")
         within = builder.let(f"shl {W} {within}, {splat('i64', 3)}", "bits")
         shift = builder.let(f"trunc {W} {within} to {V}", "shift")
         return builder.let(f"lshr {V} {words}, {shift}", "moved")

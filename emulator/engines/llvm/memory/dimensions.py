@@ -17,10 +17,10 @@ def all_inside(context: CodegenContext, position: Value, extent: Value) -> str:
     position, extent = _of_one_width(context, position, extent)
     element = scalar_type(position.type)
     if position.uniform and extent.uniform:
-        return builder.let(f"icmp ult {element} {position.ref}, {extent.ref}", "in")
+        return builder.let(f"icmp ult {element} {position.ref}, {extent.ref}", "inside")
     outside = builder.let(f"bitcast {many('i1')} {_outside(context, position, extent)} to i32", "outside")
-    wrong = builder.let(f"and i32 {outside}, {context.active()}", "wrong")
-    return builder.let(f"icmp eq i32 {wrong}, 0", "in")
+    wrong = builder.let(f"and i32 {outside}, {context.active()}", "invalid")
+    return builder.let(f"icmp eq i32 {wrong}, 0", "inside")
 
 
 def invalid(context: CodegenContext, index: Value, dimensions: Sequence[tuple[Value, Value]]) -> Value:

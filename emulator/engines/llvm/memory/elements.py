@@ -41,7 +41,7 @@ def _positions(context: CodegenContext, array: ArrayLocation, index: Value, comp
     if array.type.space == "local":
         within = ""
         if array.cell > 1:
-            within = builder.let(f"and {many('i64')} {at}, {splat('i64', array.cell - 1)}", "within")
+            within = builder.let(f"and {many('i64')} {at}, {splat('i64', array.cell - 1)}", "offset")
             at = builder.let(f"lshr {many('i64')} {at}, {splat('i64', log2(array.cell))}", "whole")
         at = builder.let(f"mul {many('i64')} {at}, {splat('i64', LANES)}", "row")
         at = builder.let(f"add {many('i64')} {at}, {vector('i64', IOTA)}", "cell")
@@ -59,10 +59,10 @@ def _pointers(context: CodegenContext, array: ArrayLocation, index: Value, compo
     if array.type.space != "local" and array.components == 1:
         width = scalar_type(index.type)
         return context.builder.let(
-            f"getelementptr {element}, ptr {array.base}, {many(width)} {lanes(context.builder, index)}", "at"
+            f"getelementptr {element}, ptr {array.base}, {many(width)} {lanes(context.builder, index)}", "address"
         )
     at = _positions(context, array, index, component)
-    return context.builder.let(f"getelementptr {element}, ptr {array.base}, {many('i64')} {at}", "at")
+    return context.builder.let(f"getelementptr {element}, ptr {array.base}, {many('i64')} {at}", "address")
 
 
 def _in_a_row(array: ArrayLocation, index: Value) -> bool:
@@ -187,7 +187,7 @@ def store_one(context: CodegenContext, array: ArrayLocation, index: Value, value
             if context.mask is not None:
                 zeros = builder.call("i32", "llvm.ctlz.i32", ("i32", context.mask), ("i1", "true"), hint="zeros")
                 lane = builder.let(f"sub i32 31, {zeros}", "lane")
-            ref = builder.let(f"extractelement {many(element)} {_stored(context, value)}, i32 {lane}", "of.last")
+            ref = builder.let(f"extractelement {many(element)} {_stored(context, value)}, i32 {lane}", "last.value")
         element_pointer = builder.element(
             element, array.base, builder.let(f"add i64 {at}, {component}", "part") if component else at
         )

@@ -121,18 +121,18 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
             f"trunc i64 {builder.intrinsic('llvm.umin', 'i64', '%base.length', str(1 << 31))} to i32", "most"
         )
     )
-    wrong = builder.let(f"and i32 {atomics.beyond(builder, '%index', width, most)}, %active", "wrong")
+    wrong = builder.let(f"and i32 {atomics.beyond(builder, '%index', width, most)}, %active", "invalid")
     builder.reserve("kept")
     builder.do(f"%kept = xor i32 {wrong}, -1")
     place = (("i64", "%block"), ("i32", "%barriers"), ("i32", "%warp"))
     first = builder.call("i1", LANES_FUNCTION, ("ptr", "%record"), *place, ("i32", wrong), hint="first")
-    keep, on = builder.label("keep"), builder.label("on")
+    keep, on = builder.label("store"), builder.label("continue")
     builder.branch(first, keep, on)
     builder.place(keep)
     lane = builder.call("i32", "llvm.cttz.i32", ("i32", wrong), ("i1", "false"), hint="lane")
     lane = builder.let(f"and i32 {lane}, 31", "lane")
-    at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "at")
-    at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "at")
+    at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "address")
+    at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "address")
     builder.store("i64", at, builder.element("i64", "%record", position(BOUNDS, "index")))
     builder.store("i64", "%base.length", builder.element("i64", "%record", position(BOUNDS, "length")))
     builder.jump(on)
@@ -142,7 +142,7 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
 def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -> None:
     """Add the cost of the access minus the constant of each execution. %counters: requests, then the two columns."""
     builder = inner.builder
-    missed = builder.let(f"sext i1 {builder.let('icmp eq i32 %right, 0', 'nobody')} to i64", "missed")
+    missed = builder.let(f"sext i1 {builder.let('icmp eq i32 %right, 0', 'empty')} to i64", "missed")
     builder.add_to("%counters", missed)
     costs = transactions.exact("%right")
     low, high = builder.let(f"and i64 {costs}, 4294967295", "cost"), builder.let(f"lshr i64 {costs}, 32", "cost")

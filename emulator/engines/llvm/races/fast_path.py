@@ -106,7 +106,7 @@ class _FastPath:
     def either(self, *terms: str) -> str:
         result = terms[0]
         for term in terms[1:]:
-            result = self.let(f"or {B} {result}, {term}", "either")
+            result = self.let(f"or {B} {result}, {term}", "selected")
         return result
 
     def no(self, term: str) -> str:
@@ -122,7 +122,7 @@ class _FastPath:
 
     @cached_property
     def now(self) -> str:
-        return self.wide(self.state(shadow.NOW, "now"))
+        return self.wide(self.state(shadow.NOW, "epoch"))
 
     @cached_property
     def synchronised(self) -> str:
@@ -133,7 +133,7 @@ class _FastPath:
         return self.wide(self.let(f"sub i32 {self.state(shadow.FOREIGN, 'foreign')}, {shadow.TICK}", "foreign"))
 
     def at_least(self, epoch: str, least: str) -> str:
-        return self.let(f"icmp uge {V} {epoch}, {least}", "since")
+        return self.let(f"icmp uge {V} {epoch}, {least}", "later")
 
     def foreign(self, epoch: str) -> str:
         """Return whether the epoch belongs to another block; never true in shared memory."""
@@ -191,7 +191,7 @@ class _FastPath:
             base = self.builder.element("i32", base, self.let(f"mul i64 %size, {plane}"), "plane")
         if self.elements is Elements.ROW:
             return self.builder.element("i32", base, "%where", "row")
-        return self.let(f"getelementptr i32, ptr {base}, {many('i64')} %where", "each")
+        return self.let(f"getelementptr i32, ptr {base}, {many('i64')} %where", "lanes")
 
     def load(self, pointer: str, mask: str = "%rest") -> str:
         if self.elements is Elements.ROW:
@@ -211,7 +211,7 @@ class _FastPath:
         self._return_if(self.let(f"icmp ne i32 {missing}, 0", "some"), "true")
 
     def _return_if(self, condition: str, value: str) -> None:
-        yes, no = self.builder.label("leave"), self.builder.label("go.on")
+        yes, no = self.builder.label("leave"), self.builder.label("proceed")
         self.builder.branch(condition, yes, no)
         self.builder.place(yes)
         self.builder.do(f"ret i1 {value}")
@@ -221,7 +221,7 @@ class _FastPath:
         """Return the lanes' epochs of this access, with a new timestamp if it has none. Take the slow path if the log is full."""
         builder = self.builder
         covered_lanes = builder.load(
-            "i32", builder.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")), "known"
+            "i32", builder.element("i32", "%timestamps", self.let("lshr i64 %access_id, 2", "site")), "recorded"
         )
         stale, fresh = builder.label("stale"), builder.label("fresh")
         first = builder.block
@@ -280,7 +280,7 @@ class _FastPath:
         places = self.pointer(shadow.READ), self.pointer(shadow.OTHER)
         read, other = (self.load(place) for place in places)
         new = self.let(f"and i32 {self.bits(self.no(self.covered(read, other)))}, %rest", "new")
-        self._return_if(self.let(f"icmp eq i32 {new}, 0", "known"), "false")
+        self._return_if(self.let(f"icmp eq i32 {new}, 0", "recorded"), "false")
         self.put(places[0], read, self.current(), new)
         far, next_, near = self.distances(read)
         other_far, other_next, _ = self.distances(other)
@@ -294,7 +294,7 @@ class _FastPath:
         builder = self.builder
         sizes = ["%at", self.let("add i64 %at, %size"), self.let(f"add i64 %at, {self.let('mul i64 %size, 2')}")]
         wrote, read, other = (builder.load("i32", builder.element("i32", "%cells", at), "epoch") for at in sizes)
-        phase, now, foreign = (self.state(n, "since") for n in (shadow.PHASE, shadow.NOW, shadow.FOREIGN))
+        phase, now, foreign = (self.state(n, "later") for n in (shadow.PHASE, shadow.NOW, shadow.FOREIGN))
         ours = self.let("shl i32 %warp, 5")
 
         def test(*conditions: str) -> str:

@@ -91,7 +91,7 @@ def resume(context: CodegenContext) -> None:
     put(shadow.FRESH, number(shadow.LENGTH))
     joined = builder.load("i32", builder.element("i32", "%.shadow.warp_syncs", context.warp, width="i32"), "joined")
     joined = builder.let(f"zext i32 {joined} to i64", "joined")
-    put(shadow.NOW, builder.intrinsic("llvm.smax", "i64", number(shadow.PHASE), joined, hint="now"))
+    put(shadow.NOW, builder.intrinsic("llvm.smax", "i64", number(shadow.PHASE), joined, hint="epoch"))
 
 
 def has_tracked_effects(context: CodegenContext, nodes: Sequence[Node]) -> bool:
@@ -190,7 +190,7 @@ class TrackedAccess:
         builder = self.builder
         at = extended(builder, self.index, I64).ref
         cell = builder.element("i32", self._plane(), at, "cell")
-        wrote = builder.load("i32", cell, "wrote")
+        wrote = builder.load("i32", cell, "write.epoch")
         if self.tracked.for_unwritten and self.reads:
             early = builder.let(f"icmp ult i32 {wrote}, {self._threshold()}", "early")
             self._report_uninitialised(builder.let(f"select i1 {early}, i32 {self.context.active()}, i32 0", "raw"))
@@ -226,7 +226,7 @@ class TrackedAccess:
         mine = builder.let(
             f"and {V} {builder.let(f'xor {V} {wrote}, {threads}')}, {splat('i32', shadow.THREAD)}", "other"
         )
-        mine = builder.let(f"icmp eq {V} {mine}, zeroinitializer", "mine")
+        mine = builder.let(f"icmp eq {V} {mine}, zeroinitializer", "same.thread")
         late = builder.let(f"icmp uge {V} {wrote}, {broadcast(builder, 'i32', now)}", "late")
         owned = builder.let(f"and {many('i1')} {mine}, {late}", "owned")
         owned = builder.let(f"bitcast {many('i1')} {owned} to i32", "owned")
@@ -276,14 +276,14 @@ class TrackedAccess:
         return builder.let(f"add {W} {at}, {vector('i64', IOTA)}", "cell")
 
     def _loaded(self, row: str) -> str:
-        return self.builder.load(V, self.builder.element("i32", self._plane(), row, "cells"), "wrote", 4)
+        return self.builder.load(V, self.builder.element("i32", self._plane(), row, "cells"), "write.epoch", 4)
 
     def _gathered(self) -> str:
         builder = self.builder
         pointers = builder.let(f"getelementptr i32, ptr {self._plane()}, {W} {self._positions()}", "cells")
         mask = chosen(builder, self.context.active())
         arguments = ((many("ptr"), pointers), (many("i1"), mask), (V, "zeroinitializer"))
-        return builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="wrote")
+        return builder.call(V, "llvm.masked.gather.v32i32.v32p0", *arguments, hint="write.epoch")
 
     def _write_all(self, row: str = "") -> None:
         """Record a write by the active lanes; without the race checker the thread is irrelevant."""
@@ -318,7 +318,7 @@ class TrackedAccess:
             return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms, persistent)
 
         bad, good = builder.label("unwritten"), builder.label("written")
-        builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "fine"), good, bad, rarely=True)
+        builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "valid"), good, bad, rarely=True)
         builder.place(bad)
         record = self.context.records.record("uninitialised", self.site, [self.index.type], describe)
         record_fault(self.context, record, mask, [self.index])
@@ -329,7 +329,7 @@ class TrackedAccess:
     def _slow_path_if(self, needed: str) -> None:
         """Take the slow path if an i1 is true."""
         builder = self.builder
-        slow, on = builder.label("exactly"), builder.label("on")
+        slow, on = builder.label("exactly"), builder.label("continue")
         builder.branch(needed, slow, on)
         builder.place(slow)
         self._call_slow_path(self.context.active())
