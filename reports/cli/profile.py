@@ -114,20 +114,21 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
 def _source_view(
     heading: dict[str, str], completed: CompletedTarget, run: Run, device: DeviceRow, json: bool
 ) -> dict[str, Any] | str:
-    profile, launches = run.profile, len(run.launches)
+    profile, launches, shipped = run.profile, len(run.launches), "variant" in heading
     if json:
-        content: dict[str, Any] = {**heading, "device": device.name, "launches": launches, **page.content(profile)}
-        if "target" in heading:
+        content: dict[str, Any] = {**heading, "device": device.name, "launches": launches}
+        content |= page.content(profile, shipped)
+        if not shipped:
             content["kernels"] = [
-                {"kernel": name, "launches": kernel.launches, **page.content(kernel)}
+                {"kernel": name, "launches": kernel.launches, **page.content(kernel, shipped)}
                 for name, kernel in run.profiles().items()
             ]
         return content
     total = len(completed.run.launches)
     count = f"{launches:,}" if launches == total else f"{launches:,} of {total:,}"
     title = f"{' on '.join(heading.values())}, {device.name}, {count} launch{'' if total == 1 else 'es'}"
-    kernels = [page.kernels(run)] if "target" in heading else []
-    return "\n\n".join([title, *kernels, page.text(profile)])
+    kernels = [] if shipped else [page.kernels(run)]
+    return "\n\n".join([title, *kernels, page.text(profile, shipped)])
 
 
 def _compiled_view(
