@@ -1,4 +1,4 @@
-"""Progress displays on stderr, shown only on a terminal."""
+"""Progress displays on stderr: on a terminal, and as lines of the steps of benchmarks elsewhere."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from simtbed.escaping import printable
 from simtbed.kernels.pipeline import Show
+
+from .printing import print_message
 
 
 @contextmanager
@@ -21,6 +23,17 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status(Text(printable(what))) as status:
         yield lambda step: status.update(Text(printable(f"{what}: {step}")))
+
+
+@contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Show a spinner during a step of a benchmark; without a terminal, print a line at its start."""
+    if not sys.stderr.isatty():
+        print_message(printable(what))
+        yield
+        return
+    with progress(what):
+        yield
 
 
 @contextmanager

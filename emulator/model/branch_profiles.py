@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled.control_flow import Graph
+from ..compiled.control_flow import Graph, Loop
 from ..compiled.linear_program import LinearProgram
 
 Words = npt.NDArray[np.int64]
@@ -40,7 +40,8 @@ def _fit_flows(
     whole: Graph, executions: Floats, reachable: Sequence[set[int]], convergence_of_block: Sequence[int]
 ) -> _Flows:
     """Return edge flows, fitted to block executions; divergence adds flow, reconvergence removes it. Ties prefer loop
-    entries over trips, and convergence. Calls are skipped."""
+    entries over trips, and convergence. Calls are skipped. The flow into a loop leaves it, also where the executions, estimated
+    for a class, have no flow: a simulated warp would not leave the loop."""
     program, count, result = LinearProgram(), len(whole.blocks), _Flows()
     weights = 1 / np.sqrt(np.maximum(executions, 1e-6 * max(1.0, float(executions.max(initial=1.0)))))
     arriving, leaving = (list[dict[int, float]](defaultdict(float) for _ in range(count)) for _ in range(2))
@@ -68,8 +69,25 @@ def _fit_flows(
         entered = executions[block] * (block > 0 or bool(arriving[0]))
         program.soft_equal(arriving[block], entered, weights[block], weights[block])
         program.soft_equal(leaving[block], executions[block], weights[block], weights[block])
+    entries = {0, *(edge.target for edge in whole.edges if edge.kind == "call")}  # no edge leads there
+    for loop in whole.loops:
+        if not entries & loop.body:
+            program.equal(_net_flow(loop, arriving, leaving), 0.0)
     result.solution = program.solve()
     return result
+
+
+def _net_flow(
+    loop: Loop, arriving: Sequence[Mapping[int, float]], leaving: Sequence[Mapping[int, float]]
+) -> dict[int, float]:
+    """Return the flow into a loop minus that out of it, by variable. arriving, leaving: by block."""
+    row: dict[int, float] = defaultdict(float)
+    for block in loop.body:
+        for variable, factor in arriving[block].items():
+            row[variable] += factor
+        for variable, factor in leaving[block].items():
+            row[variable] -= factor
+    return row
 
 
 def branch_profile(

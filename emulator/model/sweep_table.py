@@ -18,6 +18,10 @@ COLUMNS = (
 OBJECTIVES = {"time": "time_us", "bytes": "dram_bytes"}
 
 
+MAX_TIE = 0.01
+"""Relative difference of the objective up to which choices are tied: the model does not resolve it."""
+
+
 class SweepTable(list[dict[str, Any]]):
     """Rows with COLUMNS, one per launch and configuration; accepted by `pandas.DataFrame`.
 
@@ -76,6 +80,15 @@ class SweepTable(list[dict[str, Any]]):
             margin = 1 - by_choice[best_choice] / by_choice[rest[0]] if rest and by_choice[rest[0]] else 0.0
             result[key] = (best_choice, margin)
         return result
+
+    def ties(self) -> dict[tuple[str, str], list[str]]:
+        """Return the choices within MAX_TIE of the best by kernel and device, the best first: one if there is no tie."""
+        return {
+            key: sorted((c for c in by_choice if by_choice[c] * (1 - MAX_TIE) <= least), key=lambda c: by_choice[c])
+            for key, by_choice in self.candidates().items()
+            if by_choice
+            for least in [min(by_choice.values())]
+        }
 
     def outputs(self, kernel: str, device: str, choice: str) -> list[str]:
         """Return the distinct values of column "outputs" of a choice, over its launches."""

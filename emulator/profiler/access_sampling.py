@@ -69,6 +69,6 @@ class AccessSampler:
         return self.interval == self.thinning == 1
 
     def sample(self) -> Entries:
-        """Return the sampled accesses, sorted by site."""
+        """Return the sampled accesses by site, block and order in the block, whatever the order in which threads ran the blocks."""
         entries = np.concatenate([np.zeros(0, ENTRY), *self._accesses])
-        return entries[np.argsort(entries["site"], kind="stable")]
+        return entries[np.lexsort((np.concatenate([np.zeros(0, np.int64), *self._numbers]), entries["site"]))]

@@ -27,6 +27,7 @@ INSTRUCTION, WAVEFRONT, SECTOR, ATOMIC = 0.25, 1.0, 0.5, 1.0
 """Cycles of an SM."""
 MIN_FRACTION = 0.01
 """Minimum fraction of all cycles for an explanation."""
+NO_EXPLANATION = f"No avoidable cost is {MIN_FRACTION:.0%} of the cycles or more.".replace("%", " %")
 MIN_IDLE = 0.1
 """Minimum fraction of all warp instructions that another assignment of work to lanes saves."""
 UNCOUNTED = ("local", "constant")

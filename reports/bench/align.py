@@ -22,7 +22,7 @@ from simtbed.runtime.registry import EngineName
 from .. import tables
 from ..launchers import Runner, require_engine
 from ..printing import print_text
-from ..terminal import progress
+from ..terminal import announced
 
 LENGTHS = (64, 128, 192, 256, 320, 384, 448, 512, 576)
 """Lengths of both sequences, as in the paper."""
@@ -67,7 +67,7 @@ def counted(lengths: Iterable[int], engine: EngineName) -> tuple[list[Row], list
         problem = generate(length, COUNTED, (length, length), (length, length))
         equal = replace(problem, alternates=problem.references, alternate_offsets=problem.reference_offsets)
         for blocks in ("wide", "passes"):
-            with progress(f"{blocks}, {length} bases"):
+            with announced(f"{blocks}, {length} bases"):
                 diagonal = _stage(problem, f"{blocks}-diagonal-major-runs", KERNEL, engine)
                 rows = _stage(problem, f"{blocks}-row-major-runs", KERNEL, engine)
             totals, warps = diagonal.totals(), -(-length // 32) if blocks == "wide" else 4
@@ -125,7 +125,7 @@ def measured(repeat: int, lengths: Iterable[int]) -> list[Row]:
         for count, variants in (*((count, TIMED) for count in COUNTS), (MANY, ("packed",))):
             problem = repeated(different, count)
             for variant in variants:
-                with progress(f"{variant}, {count:,} pairs of {name} bases"):
+                with announced(f"{variant}, {count:,} pairs of {name} bases"):
                     rows.append(
                         {"variant": variant, "lengths": name, "pairs": count, **timed(problem, variant, repeat)}
                     )

@@ -17,7 +17,7 @@ from simtbed.runtime.registry import EngineName
 from .. import tables
 from ..launchers import Runner, require_gpu
 from ..printing import print_text
-from ..terminal import progress
+from ..terminal import announced
 
 GENOME, READS = 1_125_000, 2_000_000
 """The solid k-mers fill a filter of 18 MB, as in the paper, at 64 bits each."""
@@ -42,7 +42,7 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
 def measure(reads: Reads, repeat: int, runner: Callable[[EngineName], Runner]) -> dict[str, Any]:
     """Time the kernels: the spectrum once, then every variant with every filter, medians of `repeat` rounds."""
     counting = runner("cuda")
-    with progress("the spectrum"):
+    with announced("the spectrum"):
         counter = pipeline.Counter(Parameters().k, counting)
         counter.add(reads.text)
         solid = counter.solid(Parameters().min_multiplicity)
@@ -51,7 +51,7 @@ def measure(reads: Reads, repeat: int, runner: Callable[[EngineName], Runner]) -
         parameters = Parameters(filter=name)
         filter = pipeline.Filter.build(solid, parameters, runner("cuda"), words=True)
         for variant in FAMILY.variants:
-            with progress(f"{variant}, {name}"):
+            with announced(f"{variant}, {name}"):
                 rows.append(_measured(reads, filter, parameters, variant, repeat, runner))
     counted = {"solid": solid.total, "milliseconds": counting.milliseconds}
     return {"reads": len(reads), "spectrum": counted, "correction": rows}

@@ -23,7 +23,7 @@ from simtbed.runtime.prepared import prepare
 
 from .. import tables
 from ..printing import print_text
-from ..terminal import progress
+from ..terminal import announced
 from . import oclgrind
 from .kernels import CONTINUATION, FULL, SMALL, Size, Work, works
 
@@ -62,9 +62,9 @@ def bench(repeat: int, peers: bool, json: bool, size: Size = FULL) -> int:
     """Measure and print medians of `repeat` rounds; a round runs every action once."""
     rows, starts = [], []
     for work in works(size):
-        with progress(f"{work.name}: throughput"):
+        with announced(f"{work.name}: throughput"):
             rows.append(throughput(work, repeat))
-        with progress(f"{work.name}: compiling"):
+        with announced(f"{work.name}: compiling"):
             starts.append(start(work.name, size))
     compared = []
     if peers:
@@ -170,13 +170,13 @@ def against_peers(repeat: int, full: Mapping[str, Statistics]) -> list[dict[str,
 
     full: rates of the jit engine with counters at full size.
     """
-    with progress("Numba CUDASIM"):
+    with announced("Numba CUDASIM"):
         seconds = _process("cudasim", [str(repeat), *_words(SMALL)], NUMBA_ENABLE_CUDASIM="1")
         rows = [_compare("CUDASIM", work, seconds[work.name], full) for work in works(SMALL) if work.name in seconds]
     if program := oclgrind.installed():
         for work in works(COMPILED_PEER):
             if work.name in oclgrind.NAMES:
-                with progress(f"Oclgrind: {work.name}"):
+                with announced(f"Oclgrind: {work.name}"):
                     rows.append(_compare("Oclgrind", work, oclgrind.simulated(program, work, repeat), full))
     return rows
 

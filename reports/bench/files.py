@@ -26,7 +26,7 @@ from simtbed.runtime.registry import EngineName
 
 from .. import tables
 from ..printing import print_text
-from ..terminal import progress
+from ..terminal import announced
 from .generated_inputs import aligned_pairs, as_gzip, equal_pairs, likelihood_file, variants
 
 SIMTBED = (sys.executable, "-m", "simtbed")
@@ -212,7 +212,7 @@ def bench(engine: EngineName, repeat: int, only: list[str], json: bool, target: 
     for _, rows in groupby(chosen, key=lambda row: row.inputs or row.name):
         with tempfile.TemporaryDirectory() as folder:
             for row in rows:
-                with progress(row.name):
+                with announced(row.name):
                     results.append(_measured(row, engine, repeat, Path(folder)))
                 if target is not None:
                     write(target, [content(), "\n"])

@@ -36,7 +36,7 @@ from ..cli.pairhmm import PairHmmOptions, solve_file
 from ..launchers import Runner, new_runner, require_engine
 from ..papers.ren2018 import profiled
 from ..printing import print_text
-from ..terminal import progress
+from ..terminal import announced
 
 PEER = {
     32: 1.54, 48: 1.98, 64: 2.12, 96: 2.24, 112: 2.36, 128: 2.35, 192: 2.41, 224: 2.55, 256: 2.48, 448: 2.66, 512: 2.57,
@@ -81,7 +81,7 @@ def bench(
     content: Row = {}
     if engine == "cuda":
         content |= describe()
-        with progress("nvcc"):
+        with announced("nvcc"):
             compile_first(selected, once)
     setting = (
         f"{content['device']}, kernels only, median of {repeat}" if engine == "cuda" else "counted on the emulator"
@@ -101,7 +101,7 @@ def bench(
         content["files"] = by_file(engine, repeat, once, name, LARGE if engine == "cuda" else 0)
     if "tables" in selected:
         titles["Ren 2018, Tables 2 and 4"] = "Ren 2018, Tables 2 and 4, and ours"
-        with progress("Tables 2 and 4"):
+        with announced("Tables 2 and 4"):
             content["Ren 2018, Tables 2 and 4"] = profiled.rows()
     print_text(
         tables.as_json(content) if json else "\n\n".join(f"{titles[at]}\n\n{table(content[at])}" for at in titles)
@@ -268,7 +268,7 @@ def by_length(repeat: int, cells: int = CELLS) -> list[Row]:
         problem = equal_lengths(length, max(1, min(cells // length**2, 1_500_000)), length, length)
         row: Row = {"length": length, "pairs": len(problem.pairs[0]), "gpuPairHMM": PEER.get(length)}
         for variant, ceiling in CEILING.items():
-            with progress(f"{variant}, {length} bases"):
+            with announced(f"{variant}, {length} bases"):
                 tera = _tera(problem, variant, repeat)
             row[variant] = tera
             if length in PEER:
@@ -285,7 +285,7 @@ def ren(repeat: int, pairs: int) -> list[Row]:
         problem = equal_lengths(number, pairs, m, n)
         row: Row = {"set": f"{name} {number}", "read": m, "haplotype": n, "pairs": len(problem.pairs[0])}
         for variant in _ren_variants(name):
-            with progress(f"{variant}, {name} {number}"):
+            with announced(f"{variant}, {name} {number}"):
                 row[f"{variant}, GCUPS"] = 1000 * _tera(problem, variant, repeat)
         rows.append(row)
     return rows
@@ -307,7 +307,7 @@ def counted_by_length(pairs: int, engine: EngineName) -> list[Row]:
     for length in LENGTHS:
         problem = equal_lengths(length, pairs, length, length)
         for variant in CEILING:
-            with progress(f"{variant}, {length} bases"):
+            with announced(f"{variant}, {length} bases"):
                 rows.append({"length": length, "variant": variant, **costs(problem, variant, engine)})
     return rows
 
@@ -318,7 +318,7 @@ def counted_ren(pairs: int, engine: EngineName) -> list[Row]:
     for name, number, (m, n) in _ren_sets():
         problem = equal_lengths(number, pairs, m, n)
         for variant in _ren_variants(name):
-            with progress(f"{variant}, {name} {number}"):
+            with announced(f"{variant}, {name} {number}"):
                 row: Row = {"set": f"{name} {number}", "read": m, "haplotype": n, "variant": variant}
                 rows.append({**row, **costs(problem, variant, engine)})
     return rows

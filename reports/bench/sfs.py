@@ -20,7 +20,7 @@ from simtbed.runtime.registry import EngineName
 from .. import tables
 from ..launchers import Runner, require_gpu
 from ..printing import print_text
-from ..terminal import progress
+from ..terminal import announced
 from .emulation import Statistics
 
 Row = dict[str, Any]
@@ -45,9 +45,9 @@ def bench(engine: EngineName, repeat: int, json: bool) -> int:
     for individuals in SIZES:
         chosen = list(FAMILY.variants) if individuals == OTHERS_AT else EVERYWHERE
         for variant in sorted(chosen, key=lambda name: name not in EVERYWHERE):
-            with progress(f"{variant}, {individuals} individuals"):
+            with announced(f"{variant}, {individuals} individuals"):
                 rows.append(measured(variant, individuals, repeat))
-        with progress(f"one core, {individuals} individuals"):
+        with announced(f"one core, {individuals} individuals"):
             rows.append(one_core(individuals, repeat))
     notes = [
         f"median (min-max) of {repeat}; sites: {DIFFERENT} generated, repeated; without transfers and packing",

@@ -159,21 +159,22 @@ def _source_view(
     json: bool,
 ) -> dict[str, Any] | str:
     """Return the report. compiled: see `page.instructions`; None to omit them."""
-    profile, launches = run.profile, len(run.launches)
+    profile, launches, shipped = run.profile, len(run.launches), "variant" in heading
     if json:
-        content: dict[str, Any] = {**heading, "device": device.name, "launches": launches, **page.content(profile)}
-        if "target" in heading:
+        content: dict[str, Any] = {**heading, "device": device.name, "launches": launches}
+        content |= page.content(profile, shipped)
+        if not shipped:
             content["kernels"] = [
-                {"kernel": name, "launches": kernel.launches, **page.content(kernel)}
+                {"kernel": name, "launches": kernel.launches, **page.content(kernel, shipped)}
                 for name, kernel in run.profiles().items()
             ]
         return content | (page.instructions_as_json(compiled) if compiled is not None else {})
     total = len(completed.run.launches)
     count = f"{launches:,}" if launches == total else f"{launches:,} of {total:,}"
     title = f"{' on '.join(heading.values())}, {device.name}, {count} launch{'' if total == 1 else 'es'}"
-    kernels = [page.kernels(run)] if "target" in heading else []
+    kernels = [] if shipped else [page.kernels(run)]
     instructions = [page.instructions(compiled)] if compiled is not None else []
-    return "\n\n".join([title, *kernels, *instructions, page.text(profile)])
+    return "\n\n".join([title, *kernels, *instructions, page.text(profile, shipped)])
 
 
 def _compiled_view(heading: dict[str, str], run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simtbed import Profile, Run
 from simtbed.escaping import printable
+from simtbed.profiler.explain import NO_EXPLANATION
 
 from .. import tables
 from . import counter_tables
@@ -18,22 +19,25 @@ if TYPE_CHECKING:  # imported late: it takes half a second
     from simtbed.compiled.kernel import CompiledKernel
 
 
-def text(profile: Profile) -> str:
-    """Return totals, ratios, the most expensive lines, global memory traffic, and the annotated source."""
-    traffic, explanations = memory_traffic(profile), profile.explanations()
+def text(profile: Profile, shipped: bool) -> str:
+    """Return totals, ratios, the most expensive lines, avoidable costs, global memory traffic, and the annotated source.
+
+    shipped: whether the kernels are those of a family, whose traffic is compared with that of a row per lane.
+    """
+    traffic = memory_traffic(profile)
     paragraphs = [
         counter_tables.totals(profile),
         counter_tables.derived(profile),
         "\n".join(str(line) for line in hottest(profile)),
-        *(["\n".join(map(str, explanations))] if explanations else []),
-        *([_traffic(traffic)] if traffic else []),
+        "\n".join(map(str, profile.explanations())) or NO_EXPLANATION,
+        *([_traffic(traffic, shipped)] if traffic else []),
         annotated(profile),
     ]
     return "\n\n".join(paragraphs)
 
 
-def content(profile: Profile) -> dict[str, Any]:
-    """Return the JSON content."""
+def content(profile: Profile, shipped: bool) -> dict[str, Any]:
+    """Return the JSON content. shipped: as of `text`."""
     return {
         "totals": profile.totals(),
         "derived": profile.derived(),
@@ -55,7 +59,7 @@ def content(profile: Profile) -> dict[str, Any]:
             for one in profile.explanations()
         ],
         "traffic": [
-            {**asdict(t), "file": short(t.file), "sectors_if_scattered": t.sectors_if_scattered}
+            {**asdict(t), "file": short(t.file)} | ({"sectors_if_scattered": t.sectors_if_scattered} if shipped else {})
             for t in memory_traffic(profile)
         ],
         "lines": [{"file": short(file), "line": line, **row} for (file, line), row in profile.by_line().items()],
@@ -102,25 +106,25 @@ def instructions_as_json(compiled: Sequence[CompiledKernel] | str) -> dict[str, 
     }
 
 
-def _traffic(traffic: list[Traffic]) -> str:
-    """Return the table of global memory accesses by line, with the sectors of a scattered layout."""
-    headers = [
-        "global memory", "access", "bytes/lane", "requests", "sectors", "sectors/request", "efficiency",
-        "sectors if scattered",
-    ]  # fmt: skip
-    rows = [
+def _traffic(traffic: list[Traffic], shipped: bool) -> str:
+    """Return the table of global memory accesses by line; of shipped kernels, with the sectors of a scattered layout."""
+    headers = ["global memory", "access", "bytes/lane", "requests", "sectors", "sectors/request", "efficiency"]
+    rows: list[list[Any]] = [
         [
             f"{short(t.file)}:{t.line}", t.kind.removeprefix("global_"), t.size, t.requests, t.sectors,
             f"{t.sectors / t.requests:.2f}", f"{100 * t.efficiency:.1f} %",
-            "" if t.sectors_if_scattered is None else t.sectors_if_scattered,
         ]
         for t in traffic
     ]  # fmt: skip
+    if shipped:
+        headers.append("sectors if scattered")
+        for t, row in zip(traffic, rows, strict=True):
+            row.append("" if t.sectors_if_scattered is None else t.sectors_if_scattered)
     text = tables.table(headers, rows, left=2)
     if any(t.sectors_if_scattered is None for t in traffic):
         text += "\nefficiency above 100 %: lanes request the same bytes; the layout has no effect"
     disjoint = [t for t in traffic if t.sectors_if_scattered is not None]
-    if not disjoint:
+    if not (shipped and disjoint):
         return text
     sectors, scattered = sum(t.sectors for t in disjoint), sum(t.sectors_if_scattered or 0 for t in disjoint)
     efficiency = 100 * sum(t.bytes for t in disjoint) / (scattered * disjoint[0].sector)

@@ -12,7 +12,7 @@ from simtbed import Device
 from simtbed.escaping import Document, html_value
 from simtbed.model.outputs import Agreement
 from simtbed.model.sweep_table import OBJECTIVES, SweepTable
-from simtbed.profiler.html.roofline import roofline
+from simtbed.profiler.html.roofline import Point, roofline
 
 from .. import tables
 from .plots import heat_map, line_plot
@@ -45,8 +45,7 @@ def text(title: str, table: SweepTable) -> str:
         rank = f"best of {best.choices}" if best.choices > 1 else ""
         rank = ", ".join(filter(None, [rank, best.outputs]))
         line = f"{best.kernel} on {best.device}, {rank}{': ' * bool(rank)}{best.choice}: {best.amount} {UNITS[table.objective]}"
-        margin = f", {best.margin} less than the next" if best.choices > 1 else ""
-        paragraphs.append(f"{line}{margin}\n{best.explanation}")
+        paragraphs.append(f"{line}{', ' * bool(best.margin)}{best.margin}\n{best.explanation}")
     paragraphs += _without_best(table)
     if lines := _differences(table):
         paragraphs.append("\n".join(lines))
@@ -90,8 +89,8 @@ _COMPARED = (Agreement.reference.value, Agreement.equal.value)
 class _Best(NamedTuple):
     """The best choice for a kernel on a device.
 
-    choices: number of candidates. amount: value of the objective. margin: relative difference from the second best, "" if there
-    is none. outputs: what was not compared, "" if everything was.
+    choices: number of candidates. amount: value of the objective. margin: text about the other choices: a tie, or the relative
+    difference from the second best; "" if there are none. outputs: what was not compared, "" if everything was.
     """
 
     kernel: str
@@ -106,18 +105,31 @@ class _Best(NamedTuple):
 
 
 def _best(table: SweepTable) -> list[_Best]:
-    sums, result = table.candidates(), []
+    sums, ties, result = table.candidates(), table.ties(), []
     for (kernel, device), (choice, margin) in table.best().items():
         totals = sums[kernel, device]
         first = next(
             n for n, row in enumerate(table)
             if (row["kernel"], row["device"], table.choices[n]) == (kernel, device, choice)
         )  # fmt: skip
-        less = f"{100 * margin:.1f} %" if len(totals) > 1 else ""
+        tied = ties[kernel, device][1:]
+        less = f"a tie with {', '.join(tied)}" if tied else f"{100 * margin:.2g} % less than the next"
         bound, explanation = table[first]["bound"], table.explanations[first]
         amount = f"{totals[choice]:,.2f}"
         outputs = "; ".join(text for text in table.outputs(kernel, device, choice) if text not in _COMPARED)
-        result.append(_Best(kernel, device, choice, len(totals), amount, less, bound, explanation, outputs))
+        result.append(
+            _Best(
+                kernel,
+                device,
+                choice,
+                len(totals),
+                amount,
+                less if len(totals) > 1 else "",
+                bound,
+                explanation,
+                outputs,
+            )
+        )
     return result
 
 
@@ -149,18 +161,20 @@ def page(title: str, table: SweepTable, devices: Iterable[Device]) -> str:
 
 
 def rooflines(table: SweepTable, devices: Iterable[Device]) -> list[tuple[str, str]]:
-    """Return title and SVG of a roofline per device. Points: warp instructions per DRAM sector, by kernel and choice."""
+    """Return title and SVG of a roofline per device. Points: by kernel and choice, warp instructions per DRAM sector and per
+    second of the predicted time."""
     result = []
     for device in devices:
-        points: dict[str, tuple[int, int]] = {}
+        sums: dict[str, tuple[int, int, float]] = {}
         for row, choice in zip(table, _labels(table), strict=True):
             if row["device"] == device.name:
                 name = f"{row['kernel']}, {choice}"
-                before = points.get(name, (0, 0))
-                points[name] = before[0] + row["warp_instructions"], before[1] + row["dram_bytes"] // device.sector
-        intensities = [(name, instructions / sectors) for name, (instructions, sectors) in points.items() if sectors]
-        if intensities:
-            result.append((f"{device.name}: device memory", roofline(intensities, ("fp32", "alu"), device)))
+                instructions, sectors, time = sums.get(name, (0, 0, 0.0))
+                sectors += row["dram_bytes"] // device.sector
+                sums[name] = instructions + row["warp_instructions"], sectors, time + row["time_us"] / 1e6
+        points = [Point(name, n / sectors, n / time) for name, (n, sectors, time) in sums.items() if sectors]
+        if points:
+            result.append((f"{device.name}: device memory", roofline(points, ("fp32", "alu"), device)))
     return result
 
 

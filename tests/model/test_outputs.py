@@ -13,6 +13,7 @@ from simtbed import Global, f32, float4, i32, u8
 from simtbed.model.launches import observe
 from simtbed.model.outputs import Agreement, Comparison, Reference
 from simtbed.model.sweep_table import SweepTable
+from simtbed.reports.whatif import report
 from simtbed.runtime.request import prepare_request
 
 X = np.random.default_rng(7).random(256).astype(np.float32)
@@ -59,6 +60,7 @@ def test_a_choice_without_one_of_the_launches_is_no_candidate() -> None:
     assert table.candidates() == {("k", "H200"): {"64": 10.0, "512": 12.0}}
     configuration, margin = table.best()["k", "H200"]
     assert configuration == "64" and margin == pytest.approx(1 / 6)
+    assert table.ties() == {("k", "H200"): ["64"]}
     assert table.outputs("k", "H200", "256") == ["equal", "differ"]
 
 
@@ -68,6 +70,23 @@ def test_a_pickled_reference_computes_its_outputs_again() -> None:
     reference = pickle.loads(pickle.dumps(Reference(request)))
     assert reference.compare(launch, Comparison()) == (Agreement.equal, "equal")
     assert (reference.outputs().arrays["out"] == launch.outputs["out"]).all()
+
+
+def test_choices_with_nearly_equal_times_are_a_tie() -> None:
+    table = SweepTable()
+    for choice, time in (("32", 10.05), ("64", 10.0), ("128", 10.0), ("256", 10.2)):
+        table.append({
+            "kernel": "k", "device": "H200", "launch": 0, "grid": [1, 1, 1], "time_us": time, "low_us": 9.0, "high_us": 11.0,
+            "l1_hit": 0.0, "l2_hit": 0.0, "dram_bytes": 0, "bound": "L1", "outputs": "equal",
+        })  # fmt: skip
+        table.choices.append(choice)
+        table.agreements.append(Agreement.equal)
+        table.explanations.append(f"explanation of {choice}")
+    assert table.ties() == {("k", "H200"): ["64", "128", "32"]}
+    assert "best of 4: 64: 10.00 us, a tie with 128, 32\nexplanation of 64" in report.text("title", table)
+    table[1]["time_us"] = table[2]["time_us"] = 9.4567
+    table[2]["time_us"] = 9.8
+    assert "best of 4: 64: 9.46 us, 3.5 % less than the next\n" in report.text("title", table)
 
 
 @dataclass

@@ -212,3 +212,14 @@ def test_coincidental_arm_counts_do_not_affect_unrolled_loops() -> None:
     places = [(), (8,), (8,), (8,), (9,), (8,), ()]
     result = classify_warps(whole, np.array([2.0, 24.0, 2.0]), places, source, decided, 1, 2, False)
     assert result.executions[result.class_of[0]].tolist() == [[1, 12, 1]] * 2
+
+
+def test_as_many_groups_leave_a_loop_as_enter_it() -> None:
+    """Estimated executions of a class that no flow has: the loop has two exits, and its lanes diverge at the second one."""
+    whole = sass(
+        "BSSY B0, 0x80", "NOP", "@P0 BRA 0x80", "@P1 BRA 0x10", "NOP", "BSSY B1, 0x70", "NOP", "BSYNC B1", "BSYNC B0", "EXIT",
+    )  # fmt: skip
+    executions = (1, 6, 4.75, 2.7, 5, 5, 1)
+    result = classes_of(whole, executions)
+    expected = sum(n * (past - first) for n, (first, past) in zip(executions, whole.blocks, strict=True))
+    assert simulated(whole, result).issued == pytest.approx(expected, rel=0.25)

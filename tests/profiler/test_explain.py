@@ -162,3 +162,18 @@ def test_a_saved_run_explains_the_same(tmp_path: Path) -> None:
     loaded = st.Run.load(tmp_path / "run.json")
     texts = [str(one) for one in run.profile.explanations()]
     assert len(texts) == 2 and texts == [str(one) for one in loaded.profile.explanations()]
+
+
+def test_a_sample_is_in_the_order_of_blocks() -> None:
+    """Threads deliver the accesses of blocks in any order."""
+    entries = np.zeros(64, ENTRY)
+    entries["block"], entries["site"] = np.repeat(np.arange(16), 4), np.tile([3, 1, 3, 1], 16)
+    entries["index"][:, 0] = np.arange(64)
+    samples = []
+    for blocks in (range(16), [9, 0, *range(1, 9), *range(15, 9, -1)]):
+        sampler = access_sampling.AccessSampler()
+        for block in blocks:
+            sampler.take(entries[4 * block : 4 * block + 4])
+        samples.append(sampler.sample())
+    assert samples[0]["index"][:, 0].tolist() == samples[1]["index"][:, 0].tolist()
+    assert samples[0]["site"].tolist() == [1] * 32 + [3] * 32

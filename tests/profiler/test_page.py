@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.kernels import FAMILIES, FunctionLauncher
+from simtbed.machine.device import H200
 from simtbed.machine.occupancy import occupancy
 from simtbed.profiler.html import page, pictures
 from simtbed.profiler.html.launches import next_step
 from simtbed.profiler.html.page import HEAT
+from simtbed.profiler.html.roofline import Point, roofline
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -189,3 +191,30 @@ def test_in_a_browser_tables_sort_and_keys_work(run: st.Run, tmp_path: Path) -> 
     assert values["first"].startswith("out[i * n") and values["second"].startswith("out[st.lane]")
     assert values["back"] == values["first"]
     assert values["theme"][1] in ("light", "dark") and values["theme"][0] != values["theme"][1]
+
+
+@st.kernel
+def four_iterations(out: st.Global[st.i32]) -> None:
+    total = 0
+    for k in range(4):
+        total += k
+    out[st.thread.x] = total
+
+
+def test_a_loop_with_one_number_of_iterations_is_one_line() -> None:
+    with st.profiling(detail=True) as profiled:
+        st.launch(four_iterations, grid=1, block=64, args={"out": st.empty(64, st.i32)})
+    text = parsed(profiled.html()).text
+    assert "64 lanes, 4 iterations each" in text and "lanes by iterations" not in profiled.html()
+
+
+def test_a_kernel_with_a_time_is_a_dot_at_its_rate() -> None:
+    """On the roof, at a tenth of it, and without a time."""
+    limit = H200.bandwidth * 1e9 / H200.sector
+    points = [Point("roof", 1.0, limit), Point("tenth", 1.0, limit / 10), Point("unknown", 2.0)]
+    picture = roofline(points, (), H200)
+    roof, tenth = [float(y) for y in re.findall(r'<circle class="point" cx="[\d.]+" cy="([\d.]+)"', picture)]
+    powers = [float(y) for y in re.findall(r'<line class="grid" x1="[\d.]+" x2="620" y1="([\d.]+)"', picture)]
+    assert tenth - roof == pytest.approx(powers[0] - powers[1], abs=0.2)  # a power of ten
+    assert "<title>tenth: 1 instructions a sector" in picture and "10 % of the limit</title>" in picture
+    assert len(re.findall(r'<line class="point" x1="([\d.]+)" x2="\1"', picture)) == 1

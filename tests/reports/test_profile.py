@@ -94,3 +94,25 @@ def test_a_device_of_ones_own(simtbed: Simtbed, tmp_path: Path) -> None:
     file.write_text('like = "L4"\nname = "mine"\nsms = 40\n')
     note = "empty.toml: as L4: compute_capability (8, 9), warps_per_sm 48"
     assert note in simtbed("profile", "tree", "--device", str(file)).err
+
+
+COPY = """
+import numpy as np
+import simtbed as st
+
+@st.kernel
+def copy(x: st.Global[st.f32], out: st.Global[st.f32]):
+    out[st.thread.x] = x[st.thread.x]
+
+st.launch(copy, grid=1, block=32, args={"x": np.ones(32, np.float32), "out": st.empty(32, st.f32)})
+"""
+
+
+def test_words_of_a_family_are_not_in_the_report_of_a_script(simtbed: Simtbed, tmp_path: Path) -> None:
+    script = tmp_path / "copy.py"
+    script.write_text(COPY)
+    text = simtbed("profile", str(script)).out
+    assert "No avoidable cost is 1 % of the cycles or more." in text and "100.0 %" in text
+    assert "scattered" not in text and "pair" not in text
+    assert "sectors_if_scattered" not in simtbed("profile", "--json", str(script)).out
+    assert "sectors if scattered" in simtbed("profile", "tree").out

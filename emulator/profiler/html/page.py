@@ -14,11 +14,11 @@ from ...errors import Diagnostic
 from ...escaping import html, html_value
 from ..costs import Costs, Place
 from ..events import DERIVED, MEANING, METRIC
-from ..explain import Explanation, cycles, explanations
-from ..samples import costliest_row, nonempty_rows
+from ..explain import NO_EXPLANATION, Explanation, cycles, explanations
+from ..samples import Table, costliest_row, lanes_by_iterations, nonempty_rows
 from ..sums import CONFLICTS, DIVERGENT, INSTRUCTIONS, SECTORS, WAVEFRONTS, Sum
 from . import pictures
-from .roofline import roofline
+from .roofline import Point, roofline
 
 HEAT: Mapping[str, Sum] = {
     "instructions": INSTRUCTIONS,
@@ -85,7 +85,7 @@ def page(
         sections=[section for _, section in shown],
         left_out=_omitted(len(profiles) - len(shown), len(launches) - len(rows), len(faults[MOST_FINDINGS:])),
         heat=list(HEAT),
-        roofline=roofline([(k["name"], _intensity(profiles[k["name"]])) for k, _ in shown], classes, whole.device),
+        roofline=roofline([Point(k["name"], _intensity(profiles[k["name"]])) for k, _ in shown], classes, whole.device),
         style=files(__package__).joinpath("page.css").read_text(encoding="utf-8"),
         script=files(__package__).joinpath("page.js").read_text(encoding="utf-8"),
     )
@@ -106,7 +106,7 @@ def _sections(
     budget = MOST_BYTES
     for name in sorted(names, key=lambda name: (not findings.get(name), -dearest[name])):
         kernel = _kernel(names.index(name), name, profiles[name], occupancies.get(name, []))
-        section = template.render(kernel=kernel, heat=list(HEAT))
+        section = template.render(kernel=kernel, heat=list(HEAT), no_explanation=NO_EXPLANATION)
         budget -= len(section.encode(errors="backslashreplace"))
         if budget < 0 and shown:
             return shown
@@ -153,7 +153,7 @@ def _kernel(number: int, name: str, profile: Costs, occupancies: Context) -> dic
         ],
         "accesses": list(_accesses(anchor, profile, notes[0].place if notes else None)),
         "loops": [
-            (_place_text(place), _line_anchor(anchor, place), pictures.iterations(table))
+            (_place_text(place), _line_anchor(anchor, place), *_iterations(table))
             for place, table in profile.loops.items()
             if nonempty_rows(table)
         ],
@@ -217,8 +217,17 @@ def _accesses(anchor: str, profile: Costs, shown_first: Place | None) -> Iterato
         }
 
 
+def _iterations(table: Table) -> tuple[str, str]:
+    """Return a caption of a loop and the picture of its iterations; "" instead of one bar."""
+    (first, last, lanes), *more = lanes_by_iterations(table)
+    if more:
+        return "lanes by iterations", pictures.iterations(table)
+    number = f"{first:,}" if first == last else f"{first:,} to {last:,}"
+    return f"{_many(lanes, 'lane')}, {number} iteration{'' if number == '1' else 's'} each", ""
+
+
 def _many(count: int, unit: str) -> str:
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
 def _line_anchor(anchor: str, place: Place) -> str:

@@ -226,12 +226,12 @@ class _UsualSites:
         return [name for name, run in zip(names, runs, strict=True) for _ in range(run)]
 
 
-def require_cyvcf2() -> Any:
-    """Return the module. Raise UnavailableError if it is not installed."""
+def require_cyvcf2(reason: str) -> Any:
+    """Return the module. Raise UnavailableError, with the reason, if it is not installed."""
     try:
         import cyvcf2
     except ImportError:
-        raise UnavailableError('reading VCF needs cyvcf2: pip install "simtbed[vcf]"') from None
+        raise UnavailableError(f'{reason}, which only cyvcf2 reads: pip install "simtbed[vcf]"') from None
     ctypes.CDLL(cyvcf2.cyvcf2.__file__).hts_set_log_level(0)  # this module reports the errors itself
     return cyvcf2
 
@@ -320,7 +320,7 @@ def _sites(pending: _LineBatch, header: Header, path: Path, counts: SiteCounts, 
     """Return the sites of a batch of lines. depths: whether to read AD and DP."""
     individuals = len(header.samples)
     batch = SiteBatch(individuals, samples=tuple(header.samples))
-    records = _records(pending, individuals)
+    records = _records(pending, individuals, path)
     for at, (chromosome, position, alleles) in enumerate(pending.places):
         place = f"{chromosome}:{position}"
         try:
@@ -342,10 +342,25 @@ def _sites(pending: _LineBatch, header: Header, path: Path, counts: SiteCounts, 
     return batch.sites(path, "genotype likelihood")
 
 
-def _records(pending: _LineBatch, individuals: int) -> Iterator[Any]:
+def _unusual(path: Path, number: int, place: str, name: str, line: bytes) -> str:
+    """Return the start of a message on a line that native code does not read. name: of the likelihoods."""
+    *_, fields, samples = line.rstrip(b"\r\n").split(b"\t", COLUMNS)
+    at = fields.decode().split(":").index(name)
+    for sample, text in enumerate(samples.split(b"\t"), 1):
+        values = [*text.split(b":"), *[b"."] * (at + 1)][at].split(b",")
+        if len(values) != 3 and values != [b"."]:
+            haploid = " (haploid)" * (len(values) == 2)
+            return f"{path}:{number}: {place}, sample {sample}: {name} has {len(values)} values{haploid}, not 3"
+    return f"{path}:{number}: the samples of {place} have another form than {name} of three values"
+
+
+def _records(pending: _LineBatch, individuals: int, path: Path) -> Iterator[Any]:
     """Yield the records of cyvcf2 for the lines, with a header that declares exactly their fields."""
     if not pending.text:
         return
+    (chromosome, position, _), *_ = pending.places
+    reason = _unusual(path, pending.numbers[0], f"{chromosome}:{position}", pending.names[0], pending.text[0])
+    reader_of = require_cyvcf2(reason).VCF
     names = sorted({key for keys in pending.fields for key in keys if key != "."})
     declared = [f'##FORMAT=<ID={name},Number=.,Type={TYPES.get(name, "String")},Description="">\n' for name in names]
     columns = "\t".join(
@@ -356,7 +371,7 @@ def _records(pending: _LineBatch, individuals: int) -> Iterator[Any]:
         file.writelines(pending.text)
         file.flush()
         file.seek(0)
-        reader = require_cyvcf2().VCF(file.fileno())
+        reader = reader_of(file.fileno())
         try:
             yield from reader
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from simtbed import UnavailableError
 from simtbed.kernels import InputError
 from simtbed.kernels.files import Input, open_input
 from simtbed.kernels.sfs.host import files_vcf
@@ -100,7 +102,7 @@ def test_ordinary_sites_never_reach_cyvcf2(tmp_path: Path, monkeypatch: pytest.M
         fields = "\t".join(f"0/1:{sample(draw, ['PL'], 0.0)}" for _ in range(3))
         rows.append(f"{1 + number // 3000}\t{number}\t.\tA\tG\t.\t.\t.\tGT:PL\t{fields}\n")
     path.write_text(HEADER + "".join(rows))
-    monkeypatch.setattr(files_vcf, "require_cyvcf2", lambda: pytest.fail("cyvcf2 was called"))
+    monkeypatch.setattr(files_vcf, "require_cyvcf2", lambda reason: pytest.fail("cyvcf2 was called"))
     counts: SiteCounts = Counter()
     with open_input(path) as source:
         batches = read(source, counts, posteriors=False)
@@ -134,3 +136,22 @@ def test_a_mistake_has_its_line_after_ordinary_ones(
         path.write_bytes(HEADER.encode() + b"\n".join([*[good] * at, line, good]) + b"\n")
         with open_input(path) as source, pytest.raises(InputError, match=rf"given\.vcf:{at + 9}: "):
             read(source, Counter())
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ("0,30,60\t0,20", "sample 2: PL has 2 values (haploid), not 3, which only cyvcf2 reads: pip install"),
+        (".\t0,1,2,3", "sample 2: PL has 4 values, not 3, which only cyvcf2 reads: pip install"),
+    ],
+)
+def test_without_cyvcf2_the_message_names_the_unusual_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, samples: str, message: str
+) -> None:
+    path = tmp_path / "given.vcf"
+    names = "\t".join(HEADER.rstrip().split("\t")[:11])
+    path.write_text(f"{names}\n1\t10\t.\tA\tC\t.\t.\t.\tPL\t{samples}\n")
+    monkeypatch.setitem(sys.modules, "cyvcf2", None)
+    with open_input(path) as source, pytest.raises(UnavailableError) as raised:
+        read(source, Counter(), posteriors=False)
+    assert message in str(raised.value) and str(raised.value).startswith(f"{path}:{names.count(chr(10)) + 2}: 1:10, ")

@@ -31,7 +31,7 @@ def test_rows_are_commands_that_run(simtbed: Simtbed, tmp_path: Path, monkeypatc
     )  # fmt: skip
     monkeypatch.setattr(files, "ROWS", small)
     result = simtbed("bench", "files", "--repeat", "1", "--json")
-    assert (result.code, result.err) == (0, "")
+    assert result.code == 0 and [*result.err.splitlines()] == [row.name for row in small], "a line for each command"
     correct, packed, absent = json.loads(result.out)["rows"]
     assert correct["command"].startswith("simtbed correct {in} -o {out}") and "peer seconds" not in correct
     for row in (correct, packed):
