@@ -42,7 +42,7 @@ COMMANDS = {
     "diff": "Compare the counters of A and B by kernel, line and counter.",
     "new": "Create a project with a kernel, its oracle, its test and its workflow.",
     "ci": "Write a workflow with the tests on an emulator and on a GPU.",
-    "doctor": "List available and missing components of this machine, with remedies.",
+    "doctor": "Run a kernel through each door; list missing components of this machine, with remedies.",
     "access": "Compute the cost of single warp accesses.",
     "hardware": "Compare the emulator with a GPU: counters, times, device constants.",
     "record": "Record the answers and counters of this machine's GPU.",
