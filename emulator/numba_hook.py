@@ -7,49 +7,46 @@ processes inherit the environment, and the hook by the folder `numba/startup` in
 
 from __future__ import annotations
 
-import ctypes
 import importlib
-import importlib.abc
-import importlib.util
 import os
 import sys
-from collections.abc import MutableMapping, Sequence
-from contextlib import suppress
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False  # that of `typing` costs more than all else here, at each start of Python
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
 
 VARIABLE = "SIMTBED_NUMBA"
-ALWAYS, WITHOUT_GPU = "1", "auto"
+ALWAYS, NEVER, WITHOUT_GPU = "1", "0", "auto"
 """Values of the variable. `auto`: on a machine without NVIDIA's driver, if the versions are supported."""
+_WORDS = {"": NEVER, "no": NEVER, "off": NEVER, "false": NEVER, "yes": ALWAYS, "on": ALWAYS, "true": ALWAYS}
 WATCHED = {"numba.cuda": "numba.install", "numba_cuda_mlir": "numba.mlir.install"}
 """Modules by name, each with the module of this package whose `install` replaces its driver."""
 STARTUP = os.path.join(os.path.dirname(__file__), "numba", "startup")
-"""A folder whose `sitecustomize` imports this module at the start of Python."""
+"""A folder whose `sitecustomize` executes this file at the start of Python."""
 
 
-class _Loader(importlib.abc.Loader):
+class _Loader:
     """The loader of a watched module, with the replacement of its driver after its execution."""
 
     def __init__(self, original: Any) -> None:
         self.original = original
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        module: ModuleType | None = self.original.create_module(spec)
-        return module
-
     def exec_module(self, module: ModuleType) -> None:
-        if not _is_unchanged():
-            with suppress(ImportError):  # a missing package; the module reports it
-                importlib.import_module(f"{__package__}.driver.toolkit").accept_missing_runtime()
+        emulated = _is_emulated(module.__name__)
+        if emulated:
+            _submodule("driver.toolkit").accept_missing_runtime()
         self.original.exec_module(module)
-        _install(module.__name__)
+        if emulated:
+            _install(module.__name__)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.original, name)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """A finder of the watched modules that uses the other finders."""
 
     searching = False
@@ -59,41 +56,65 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname not in WATCHED or self.searching:
             return None
+        from importlib.util import find_spec  # late: most processes import none of the modules
+
         self.searching = True
         try:
-            spec = importlib.util.find_spec(fullname)
+            spec = find_spec(fullname)
         finally:
             self.searching = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
         return spec
 
 
+def _submodule(name: str) -> Any:
+    return importlib.import_module(f"simtbed.{name}")
+
+
+def setting() -> str:
+    """Return the value of the variable: ALWAYS, NEVER, WITHOUT_GPU, or an unknown word."""
+    text = os.environ.get(VARIABLE, NEVER).strip().lower()
+    return _WORDS.get(text, text)
+
+
+def _is_emulated(name: str) -> bool:
+    """Return whether kernels of a watched module run on an emulator.
+
+    Raises UnavailableError for unsupported versions and an unknown value of the variable.
+    """
+    value = setting()
+    if value not in (ALWAYS, NEVER, WITHOUT_GPU):
+        raise _submodule("errors").UnavailableError(f"{VARIABLE}={value}: expected 1, auto or 0")
+    if value == NEVER or (value == WITHOUT_GPU and _has_driver()):
+        return False
+    return _works(name, _submodule("numba.packages").PACKAGES[name].require_versions)
+
+
 def _install(name: str) -> None:
-    if _is_unchanged():
-        return
-    automatic = os.environ.get(VARIABLE) == WITHOUT_GPU
-    unavailable = importlib.import_module(f"{__package__}.errors").UnavailableError
-    try:
-        importlib.import_module(f"{__package__}.{WATCHED[name]}").install()
-    except (ImportError, unavailable):
-        if not automatic:
-            raise
-        return
-    if automatic:
+    if _works(name, _submodule(WATCHED[name]).install) and setting() == WITHOUT_GPU:
         os.environ[VARIABLE] = ALWAYS
         sys.stderr.write(
             f"simtbed: {name} emulated: kernels run on an emulator (--emulate none: the installed library)\n"
         )
 
 
-def _is_unchanged() -> bool:
-    """Return whether the watched modules use the GPU of this machine."""
-    return os.environ.get(VARIABLE) == WITHOUT_GPU and _has_driver()
+def _works(name: str, step: Callable[[], object]) -> bool:
+    """Call a function. Under `auto`, print its UnavailableError and return False."""
+    try:
+        step()
+    except _submodule("errors").UnavailableError as error:
+        if setting() != WITHOUT_GPU:
+            raise
+        sys.stderr.write(f"simtbed: {name} is not emulated: {error}\n")
+        return False
+    return True
 
 
 def _has_driver() -> bool:
     """Return whether NVIDIA's driver is installed."""
+    import ctypes
+
     try:
         ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
@@ -103,16 +124,21 @@ def _has_driver() -> bool:
 
 def is_requested() -> bool:
     """Return whether the environment requests the emulator."""
-    return os.environ.get(VARIABLE, "0") not in ("", "0")
+    return setting() != NEVER
+
+
+def is_excluded() -> bool:
+    """Return whether the environment excludes the emulator."""
+    return VARIABLE in os.environ and not is_requested()
 
 
 def enable() -> None:
     """Have kernels of `numba.cuda` and `numba_cuda_mlir` run on an emulator in this process, from their import on."""
     for name in WATCHED:
-        if name in sys.modules:
+        if name in sys.modules and _is_emulated(name):
             _install(name)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
 
 
 def request(environment: MutableMapping[str, str], value: str = ALWAYS) -> None:

@@ -11,24 +11,30 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Any
 
-from simtbed import SimtbedError, disk_cache
+from simtbed import SimtbedError, UnavailableError, disk_cache
 
-from .launchers import why_unavailable
+from . import doors
 
 
 @dataclass(frozen=True)
 class Component:
-    """A component. detail: its version or location, "" if it is missing; then `reason` and `remedy` are set."""
+    """A component. detail: its version or location, "" if it is missing or fails; then `reason` and `remedy` are set. fails: whether
+    it is installed and does not work."""
 
     name: str
     needed_for: str
     detail: str
     reason: str = ""
     remedy: str = ""
+    fails: bool = False
 
     @property
     def works(self) -> bool:
         return bool(self.detail)
+
+    @property
+    def state(self) -> str:
+        return "works" if self.works else "fails" if self.fails else "missing"
 
     def content(self) -> dict[str, Any]:
         content = asdict(self)
@@ -46,12 +52,15 @@ def components() -> list[Component]:
     return [
         Component("Python", "everything", f"{platform.python_version()} ({platform.machine()})"),
         *_packages(),
-        _detect("jit", "the default engine", lambda: _engine("jit"), "python -m pip install --force-reinstall llvmlite"),
+        _tried("jit", "the default engine", doors.own_language, "python -m pip install --force-reinstall llvmlite"),
+        _tried("CUDA C++", "kernels of .cu files", doors.cuda_source, 'python -m pip install "simtbed[cuda-source]"'),
+        _tried("numba.cuda", "Numba programs", doors.numba_cuda, 'python -m pip install "simtbed[numba-cuda]"'),
+        _tried("numba_cuda_mlir", "its programs", doors.numba_mlir, 'python -m pip install "simtbed[numba-cuda-mlir]"'),
         _detect("cache", "reuse of compiled kernels", _cache, "set SIMTBED_CACHE=FOLDER to a writable folder"),
         _detect("nvcc", "simtbed cuda --compile", _nvcc, 'python -m pip install "simtbed[nvcc]"'),
         _detect("nvdisasm", "simtbed profile --compiled", _nvdisasm, 'python -m pip install "simtbed[sass]"'),
         _detect("PyCUDA", "engine=\"cuda\"", _pycuda, 'python -m pip install "simtbed[cuda]"'),
-        _detect("GPU", "engine=\"cuda\"", _gpu, "a machine with an NVIDIA GPU and its driver"),
+        _tried("GPU", "engine=\"cuda\"", doors.gpu, "a machine with an NVIDIA GPU and its driver"),
     ]  # fmt: skip
 
 
@@ -70,10 +79,13 @@ def _detect(name: str, needed_for: str, find: Callable[[], str], remedy: str) ->
         return Component(name, needed_for, "", str(error).splitlines()[0], remedy)
 
 
-def _engine(name: Any) -> str:
-    if reason := why_unavailable(name):
-        raise SimtbedError(reason)
-    return "a kernel runs"
+def _tried(name: str, needed_for: str, run: Callable[[], str], remedy: str) -> Component:
+    """Return a component that runs a kernel. It is missing if it raises UnavailableError, and fails with any other error."""
+    try:
+        return Component(name, needed_for, run())
+    except Exception as error:
+        text = str(error).strip() or type(error).__name__
+        return Component(name, needed_for, "", text.splitlines()[0], remedy, not isinstance(error, UnavailableError))
 
 
 def _cache() -> str:
@@ -101,10 +113,3 @@ def _nvdisasm() -> str:
 
 def _pycuda() -> str:
     return version("pycuda")
-
-
-def _gpu() -> str:
-    from simtbed.engines.cuda.engine import describe
-
-    gpu = describe()
-    return f"{gpu['device']}, {gpu['arch']}, driver of CUDA {gpu['driver']}"

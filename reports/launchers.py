@@ -128,10 +128,15 @@ def _smallest(out: Global[i32]) -> None:
     out[st.lane] = st.lane
 
 
+def run_smallest(engine: EngineName) -> None:
+    """Run a small kernel on an engine. Raises LaunchError, and the engine's own errors."""
+    launch(_smallest, grid=1, block=32, args={"out": st.empty(32, "i32")}, engine=engine)
+
+
 def why_unavailable(engine: EngineName) -> str | None:
     """Run a small kernel; return the reason why an engine cannot run on this machine, or None."""
     try:
-        launch(_smallest, grid=1, block=32, args={"out": st.empty(32, "i32")}, engine=engine)
+        run_smallest(engine)
     except LaunchError as error:
         return str(error)
     return None

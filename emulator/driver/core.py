@@ -32,7 +32,8 @@ class CoreDevice:
         self.compute_capability = ComputeCapability(*self.driver.device.compute_capability)
         self.name = f"simtbed {self.driver.device.name}"
         self.uuid = "00000000-0000-0000-0000-000000000000"
-        self.context = SimpleNamespace(handle=bindings.CUcontext(CONTEXT))
+        context = bindings.CUcontext(CONTEXT)
+        self.context = SimpleNamespace(handle=context, _handle=context)  # the latter in versions before 0.6
 
     def set_current(self) -> None:
         stack = self.driver.stack

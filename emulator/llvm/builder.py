@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
+from llvmlite.binding import llvm_version_info
 
 from ..ir.library import PREFIX
 from ..language.intrinsics import WARP_SIZE
@@ -16,6 +17,8 @@ LANES = WARP_SIZE
 IOTA = range(LANES)
 FULL = -1
 """Mask of all lanes, as an i32."""
+UNALIGNED = ("i32", "1")
+"""The alignment of a masked memory operation: an operand in LLVM before 22, since then an attribute."""
 
 
 def scalar_type(type: Scalar) -> str:
@@ -122,6 +125,9 @@ class FunctionBuilder:
     def call(self, result: str, function: str, *arguments: tuple[str, str], hint: str = "v") -> str:
         """Call a function with (type, value) arguments. Return the result's name; empty for void."""
         self.used.add(function)
+        if function.startswith("llvm.masked.") and llvm_version_info[0] < 22:
+            pointer = next(n for n, (type, _) in enumerate(arguments) if type.endswith(("ptr", "ptr>")))
+            arguments = (*arguments[: pointer + 1], UNALIGNED, *arguments[pointer + 1 :])
         if function.startswith(("llvm.", PREFIX)):
             self.declared.add(f"declare {result} @{function}({', '.join(t for t, _ in arguments)})")
         text = f"call {result} @{function}({', '.join(f'{t} {v}' for t, v in arguments)})"

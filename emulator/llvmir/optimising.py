@@ -16,6 +16,8 @@ PASSES = (
 
 _FUNCTION = re.compile(r"^define [^\n]*\{\n(?:[^ \n][^\n]*\n)?", re.MULTILINE)
 """The head of a function and the label of its first block."""
+_CALLED = re.compile(r"^define internal .*\)(?: (?:local_)?unnamed_addr)?", re.MULTILINE)
+"""The head of a function other than the entry, up to its attributes."""
 _ALLOCA = re.compile(r"^  %[^\n]* = alloca [^%\n]*\n", re.MULTILINE)
 """An alloca of a constant size."""
 
@@ -28,9 +30,9 @@ def optimised(texts: Sequence[str], entry: str, passes: Sequence[str] = PASSES) 
     for function in module.functions:
         if not function.is_declaration and function.name != entry:
             function.linkage = "internal"
-            function.add_function_attribute("alwaysinline")
     # Both attributes exclude `alwaysinline`.
     text = str(module).replace(" noinline ", " ").replace(" optnone ", " ")
+    text = _CALLED.sub(r"\g<0> alwaysinline", text)  # llvmlite before 0.48 adds attributes to the result of a function
     module = llvm.parse_assembly(_with_first_allocas(text))
     builder = llvm.create_pass_builder(_target_machine(), llvm.create_pipeline_tuning_options(speed_level=1))
     manager = llvm.create_new_module_pass_manager()

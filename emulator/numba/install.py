@@ -27,7 +27,6 @@ def emulated_driver() -> Driver:
 @cache
 def install() -> Driver:
     """Have all launches of `numba.cuda` run on an emulator. Raises UnavailableError for other versions of Numba, and under CUDASIM."""
-    NUMBA_CUDA.require_versions()
     from numba.cuda.core import config
 
     if config.ENABLE_CUDASIM:

@@ -42,7 +42,7 @@ def kernel_key(
     if any(getattr(config, name) for name in dir(config) if name.startswith(_PRINTING)):
         return None
     try:
-        writer.add([disk_cache.edition(), *package.installed_versions().values(), np.__version__])
+        writer.add([disk_cache.edition(), *package.installed_versions().values()])
         writer.add_options(options)
         for type in argument_types:
             writer.add(type)

@@ -40,6 +40,13 @@ _Values = Sequence[Any]
 """The values of the parameters of the LLVM function in one launch."""
 
 
+class _Attribute(int):
+    """A number of a function on the device, also as a method: the package calls those of cuda.core before 1.0."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
 class Launcher:
     """Launches of one kernel. available: as `Available`."""
 
@@ -81,13 +88,13 @@ class Launcher:
         """Return the function on the device, with the bytes of its declared arrays. NVIDIA's compiler alone determines registers."""
         shared, limit = self.kernel.declared_bytes("shared"), self.device.threads_per_block
         attributes = SimpleNamespace(
-            max_threads_per_block=limit,
-            shared_size_bytes=shared,
-            num_regs=0,
-            const_size_bytes=self.kernel.declared_bytes("constant"),
-            local_size_bytes=self.kernel.declared_bytes("local"),
+            max_threads_per_block=_Attribute(limit),
+            shared_size_bytes=_Attribute(shared),
+            num_regs=_Attribute(0),
+            const_size_bytes=_Attribute(self.kernel.declared_bytes("constant")),
+            local_size_bytes=_Attribute(self.kernel.declared_bytes("local")),
         )
-        kernel = SimpleNamespace(attributes=attributes, handle=shared)
+        kernel = SimpleNamespace(attributes=attributes, handle=shared, _handle=shared)
         module = SimpleNamespace(context=package.submodule("cudadrv.devices").get_context())
         return package.submodule("cudadrv.driver").CudaPythonFunction(module, kernel, name)
 

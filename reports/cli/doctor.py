@@ -1,4 +1,4 @@
-"""`simtbed doctor`: available and missing components of this machine, with remedies."""
+"""`simtbed doctor`: components of this machine that work, fail and are missing, with remedies."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from .parameters import command
 
 @command
 def doctor(json: Json = False) -> int:
-    """List available and missing components of this machine, with remedies.
+    """Run a kernel through each door; list the components of this machine that work, fail and are missing, with remedies.
 
-    The exit code is 0 even if components are missing.
+    The exit code is 1 if an installed component fails, and 0 if components are missing.
 
     \b
     simtbed doctor
     simtbed doctor --json
     """
     listed = components()
+    code = int(any(component.fails for component in listed))
     if json:
         print_text(tables.as_json({"parts": [component.content() for component in listed]}))
-        return 0
-    rows = [[c.name, "works" if c.works else "missing", c.detail or c.needed_for] for c in listed]
+        return code
+    rows = [[c.name, c.state, c.detail or c.needed_for] for c in listed]
     print_text(tables.table(["component", "", "version, or purpose"], rows, left=3))
     for component in listed:
         if not component.works:
             print_text(f"\n{component.name}: {component.reason}\n      {component.remedy}")
-    return 0
+    return code

@@ -40,7 +40,8 @@ def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
         return chosen
     try:
         text = text_of(path)
-        imported = (*dict.fromkeys(_IMPORT.findall(text)), *["numba"] * bool(_IMPORT_OF_NUMBA.search(text)))
+        has_numba = not numba_hook.is_excluded() and _IMPORT_OF_NUMBA.search(text)
+        imported = (*dict.fromkeys(_IMPORT.findall(text)), *["numba"] * bool(has_numba))
     except (SimtbedError, ValueError):
         return ()
     return imported if imported and why_unavailable("cuda") else ()

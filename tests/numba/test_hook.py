@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+import subprocess
+import venv
+from contextlib import nullcontext
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 
 import numpy as np
 import pytest
 import simtbed as st
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from simtbed import numba_hook
+from simtbed.numba import packages
 from simtbed.numba.__main__ import main
 from simtbed.numba.packages import NUMBA_CUDA
 from simtbed.numba_hook import STARTUP, VARIABLE, is_requested, request
@@ -99,13 +106,80 @@ def test_the_environment_of_child_processes() -> None:
     assert (Path(STARTUP) / "sitecustomize.py").exists() and not is_requested()
 
 
-def test_versions_are_refused_by_name() -> None:
-    older = replace(NUMBA_CUDA, tested={"numba-cuda": ("0.29.",)})
-    with pytest.raises(st.UnavailableError, match=r"numba-cuda 0\.30\.4 is not supported: .*numba-cuda 0\.29\.\*"):
-        older.require_versions()
-    missing = replace(NUMBA_CUDA, tested={"missing-package": ("1.0",)})
-    with pytest.raises(st.UnavailableError, match=r"missing-package is not installed: pip install"):
-        missing.require_versions()
+@pytest.mark.parametrize(
+    ("installed", "message"),
+    [
+        ({}, ""),
+        ({"numba-cuda": "0.28.2", "numba": "0.62.1", "llvmlite": "0.45.1"}, ""),
+        ({"numba-cuda": "0.27.0"}, "numba-cuda 0.27.0 is not supported: .* numba-cuda 0.28 to 0.30.4; pip install 'numba-cuda==0.30.4"),
+        ({"numba-cuda": "0.31.0"}, "numba-cuda 0.31.0 is not supported"),
+        ({"numba-cuda": "0.30.3"}, "numba 0.68.1 is not supported: numba-cuda 0.30.3 runs .* numba 0.62 to 0.65"),
+        ({"numpy": "2.5.5"}, "numpy 2.5.5 is not supported: numba-cuda 0.30.4 runs .* numpy 2 to 2.4; pip install 'numpy==2.4"),
+        ({"numba-cuda": None}, "numba-cuda is not installed: pip install 'simtbed"),
+    ],
+)  # fmt: skip
+def test_versions_are_refused_by_name(
+    installed: dict[str, str | None], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {"numba-cuda": "0.30.4", "numba": "0.68.1", "llvmlite": "0.50.0", "numpy": "2.4.6", **installed}
+
+    def version(name: str) -> str:
+        own = versions[name]
+        if own is None:
+            raise PackageNotFoundError(name)
+        return own
+
+    monkeypatch.setattr(packages, "version", version)
+    with pytest.raises(st.UnavailableError, match=message) if message else nullcontext():
+        NUMBA_CUDA.require_versions()
+
+
+def test_extras_allow_the_tested_versions() -> None:
+    for package in packages.PACKAGES.values():
+        allowed = {
+            canonicalize_name(own.name): own.specifier
+            for own in map(Requirement, requires("simtbed") or ())
+            if own.marker is None or own.marker.evaluate({"extra": package.extra})
+        }
+        for name in package.tested[0]:
+            limits = [limit for row in package.tested for limit in row[name]]
+            assert limits[0] <= limits[1] and all(own in allowed[name] for own in limits), (name, allowed[name])
+
+
+def test_words_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for word, value in {"1": "1", "yes": "1", "": "0", "no": "0", "OFF": "0", "auto": "auto", "maybe": "maybe"}.items():
+        monkeypatch.setenv(VARIABLE, word)
+        assert numba_hook.setting() == value
+    with pytest.raises(st.UnavailableError, match="SIMTBED_NUMBA=maybe: expected 1, auto or 0"):
+        numba_hook._is_emulated("numba.cuda")
+
+
+def test_the_start_of_python_loads_the_hook_alone(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("own = True\n")
+    show = (
+        "import sys; print([name for name in ('simtbed', 'simtbed.numba_hook', 'numpy') if name in sys.modules], "
+        "sys.modules['sitecustomize'].own, [folder for folder in sys.path if 'startup' in folder])"
+    )
+    environment = {"PYTHONPATH": str(tmp_path)}
+    request(environment, numba_hook.WITHOUT_GPU)
+    assert run("-c", show, environment=environment).stdout == "['simtbed.numba_hook'] True []\n"
+
+
+def test_a_python_without_simtbed_keeps_its_own_start(tmp_path: Path) -> None:
+    venv.create(tmp_path / "other", with_pip=False)
+    (tmp_path / "sitecustomize.py").write_text("own = True\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    request(environment)
+
+    def start(shown: str) -> str:
+        command = [tmp_path / "other" / "bin" / "python", "-c", f"import sys; print({shown})"]
+        completed = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert not completed.stderr
+        return completed.stdout
+
+    assert start("sys.modules['sitecustomize'].own, 'simtbed.numba_hook' in sys.modules") == "True False\n"
+    (tmp_path / "sitecustomize.py").unlink()
+    assert start("sys.modules['sitecustomize'].__file__").startswith(STARTUP)
 
 
 def test_wrong_arguments_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:

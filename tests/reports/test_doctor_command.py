@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from simtbed import UnavailableError
 from simtbed.engines.cuda import nvcc
+from simtbed.reports import doors
 
 from tests.reports.conftest import Simtbed
 
@@ -18,8 +20,8 @@ def test_what_works_and_what_is_missing(simtbed: Simtbed, monkeypatch: pytest.Mo
     monkeypatch.setattr(nvcc, "find_nvcc", missing)
     result = simtbed("doctor", "--json")
     components = {part["name"]: part for part in json.loads(result.out)["parts"]}
-    assert result.code == 0
-    assert all(components[name]["works"] for name in ("Python", "numpy", "llvmlite", "jit", "cache"))
+    assert result.code == 0 and components["numba.cuda"]["found"].endswith(": a kernel runs")
+    assert all(components[name]["works"] for name in ("Python", "numpy", "llvmlite", "jit", "CUDA C++", "cache"))
     assert " files, " in components["cache"]["found"]
     assert not components["nvcc"]["works"] and components["nvcc"]["remedy"] == 'python -m pip install "simtbed[nvcc]"'
     text = simtbed("doctor").out
@@ -30,3 +32,19 @@ def test_a_folder_that_cannot_be_written(simtbed: Simtbed, monkeypatch: pytest.M
     monkeypatch.setenv("SIMTBED_CACHE", "/proc/simtbed")
     components = {part["name"]: part for part in json.loads(simtbed("doctor", "--json").out)["parts"]}
     assert not components["cache"]["works"] and "SIMTBED_CACHE=FOLDER" in components["cache"]["remedy"]
+
+
+def test_a_door_that_fails(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> str:
+        raise AttributeError("module 'numpy' has no attribute 'row_stack'\nmore")
+
+    def missing() -> str:
+        raise UnavailableError("it is not installed")
+
+    monkeypatch.setattr(doors, "cuda_source", broken)
+    monkeypatch.setattr(doors, "numba_cuda", missing)
+    monkeypatch.setattr(doors, "numba_mlir", missing)
+    result = simtbed("doctor")
+    assert result.code == 1 and "CUDA C++: module 'numpy' has no attribute 'row_stack'\n" in result.out
+    assert re.search(r"^CUDA C\+\+ +fails ", result.out, re.MULTILINE)
+    assert re.search(r"^numba\.cuda +missing ", result.out, re.MULTILINE)

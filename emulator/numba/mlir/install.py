@@ -11,7 +11,6 @@ from ..packages import NUMBA_CUDA_MLIR
 @cache
 def install() -> None:
     """Have all launches of `numba_cuda_mlir` run on an emulator. Raises UnavailableError for other versions of it."""
-    NUMBA_CUDA_MLIR.require_versions()
     import numba_cuda_mlir.cuda  # noqa: F401  its modules import each other, this one first
 
     from .dispatch import replace_dispatcher
