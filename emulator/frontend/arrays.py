@@ -284,8 +284,16 @@ def view(reader: FunctionReader, array: ArrayValue, node: ast.expr | EvaluatedIn
     offset = _frozen(reader, _simple(_sum(array, [array.offset], begins, span)), span, stem)
     is_row = not any(isinstance(place.value, _Slice) for place in given)
     brackets = Brackets(shown, array.shown, len(array.extents), is_row, span)
-    kept = {"is_whole": False, "is_view": True, "brackets": brackets}
-    return replace(array, extents=tuple(extents), strides=tuple(strides), offset=offset, shown=shown, **kept)
+    return replace(
+        array,
+        extents=tuple(extents),
+        strides=tuple(strides),
+        offset=offset,
+        shown=shown,
+        is_whole=False,
+        is_view=True,
+        brackets=brackets,
+    )
 
 
 def _simple(value: ir.Expr) -> Number:
