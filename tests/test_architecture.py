@@ -74,7 +74,7 @@ ALLOWED: dict[str, set[str]] = {
         "runtime",
         "native",
     },
-    "engines": {*BASE, "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
+    "engines": {*BASE, "forking", "passes", "machine", "sanitizer", "profiler", "runtime", "llvm", "native", "disk_cache"},
     "debugger": {*BASE, "tracebacks", "machine", "passes", "sanitizer", "runtime", "engines"},
     "oracles": set(),
 }

@@ -200,6 +200,7 @@ def _decode_finding(content: Any) -> Diagnostic:
         "notes": tuple(content["notes"]),
         "related": related and _decode_span(related),
         "remedy": tuple(Insertion(**one) for one in content["remedy"]),
+        "blocks": tuple(content["blocks"]),
     }
     return Diagnostic(**{**content, **changed})
 

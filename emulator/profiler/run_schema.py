@@ -60,6 +60,7 @@ class Finding(Strict):
     related: Span | None
     remedy: list[Insertion]
     array: str
+    blocks: list[Whole]
 
 
 class Argument(Strict):

@@ -168,7 +168,7 @@ def test_the_child_of_a_fork_has_no_gpu(notes: Notes, monkeypatch: pytest.Monkey
     assert run().out.shape == (4,)
 
 
-def test_a_process_that_was_forked_after_other_libraries_used_the_gpu(
+def test_a_process_forked_after_another_library_used_the_gpu(
     notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def init() -> None:

@@ -46,7 +46,7 @@ def test_names_that_no_kernel_has(simtbed: Simtbed, tmp_path: Path, name: str) -
         ('{"url": "file:///simtbed", "dir_info": {"editable": true}}', "simtbed @ file:///simtbed"),
     ],
 )
-def test_the_project_installs_simtbed_from_the_place_of_this_installation(
+def test_the_project_installs_simtbed_from_its_own_source(
     direct_url: str | None, line: str, simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = SimpleNamespace(read_text=lambda name: direct_url if name == "direct_url.json" else "")

@@ -44,7 +44,7 @@ def assert_launches(command: str, script: Path, simtbed: Simtbed, folder: Path) 
 
 
 @pytest.mark.integration
-def test_a_missing_component_is_one_line_with_the_command_that_installs_it(
+def test_a_missing_component_is_one_line_with_its_command(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "clang.py").write_text("raise ImportError")
