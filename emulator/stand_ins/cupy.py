@@ -81,6 +81,9 @@ class ndarray(DeviceElements, Named):
             raise TypeError("cupy.ndarray.__setitem__ takes arrays of CuPy and numbers")
         self.elements[_unwrap("ndarray.__setitem__", index, [])] = _unwrap("ndarray.__setitem__", value, [])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return array, (self.get(),)
+
     def __len__(self) -> int:
         return len(self.elements)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -33,6 +33,9 @@ class DeviceAllocation(Named):
 
     def free(self) -> None:
         MEMORY.free(self.address)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("DeviceAllocation has no copies, and cannot be pickled")
 
     def __del__(self) -> None:
         MEMORY.blocks.pop(vars(self).get("address", 0), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy as copying
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +107,7 @@ def test_what_pycuda_refuses(pycuda: Any) -> None:
             "grid": (lambda: copy(memory, memory, block=(4, 1, 1), grid=[1]), TypeError, "grid as a tuple"),
             "option": (lambda: copy(memory, memory, block=(4, 1, 1), threads=2), TypeError, "threads"),
             "array": (lambda: copy(x, memory, block=(4, 1, 1)), st.LaunchError, "a is a pointer: expected memory of the device"),
+            "copied": (lambda: copying.copy(memory), TypeError, "DeviceAllocation has no copies"),
             "events": (lambda: drv.Event().time_till(drv.Event()), drv.Error, "must be recorded"),
             "device": (lambda: drv.Device(1), drv.Error, "one emulated device"),
             "gaps": (lambda: kernel(arrays.zeros((4, 4), np.float32)[:, :2]), RuntimeError, "contiguous"),
@@ -157,6 +159,9 @@ def test_arrays_of_cupy(cupy: Any) -> None:
     assert float(cupy.linalg.norm(cupy.array([3.0, 4.0]))) == 5 and cupy.random.rand(2, 2).shape == (2, 2)
     out = cupy.zeros(3, "f4")
     assert cupy.add(row, row, out=out) is out and out.get().tolist() == [16, 20, 24]
+    own = copying.deepcopy(x)
+    own += 1
+    assert (own - x).get().tolist() == [[1] * 3] * 2
     with cupy.cuda.Stream() as stream:
         assert stream.done and cupy.cuda.get_elapsed_time(stream.record(), stream.record()) >= 0
     host = np.ones((2, 3), np.float32)
