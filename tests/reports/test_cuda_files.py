@@ -11,6 +11,7 @@ import simtbed as st
 from simtbed.reports.profile import annotate
 from simtbed.reports.targets import cuda_file
 
+from tests.hostile.mutations import mutated
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed, command_line
 from tests.table_checks import check_each
@@ -164,3 +165,17 @@ def test_lines_that_no_file_has(project: Path, named: str) -> None:
     profile = st.launch(kernel, grid=1, block=8, args=(np.ones(8, np.float32),)).profile()
     assert {one.source for one in annotate.hottest(profile)} == {""}
     assert annotate.annotated(profile).endswith(" |")
+
+
+def test_mutated_descriptions(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any bytes are launched or refused."""
+
+    def check(seed: int) -> None:
+        (project / "shift.toml").write_bytes(mutated(LAUNCH.encode(), seed))
+        try:
+            cuda_file.run("shift.cu", "shift.toml")
+        except SystemExit as error:
+            assert error.code in (1, 2)
+            assert error.code == 1 or capsys.readouterr().err.startswith("simtbed: ")
+
+    check_each(range(50), check)
