@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,6 +107,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_wrong_descriptions_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line names the file and the key; the exit code is 2. No value is converted to another one."""
 
@@ -167,15 +169,22 @@ def test_lines_that_no_file_has(project: Path, named: str) -> None:
     assert annotate.annotated(profile).endswith(" |")
 
 
+def _exit_code() -> Any:
+    try:
+        cuda_file.run("shift.cu", "shift.toml")
+    except SystemExit as error:
+        return error.code
+    return 0
+
+
+@pytest.mark.slow
 def test_mutated_descriptions(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Any bytes are launched or refused."""
 
     def check(seed: int) -> None:
         (project / "shift.toml").write_bytes(mutated(LAUNCH.encode(), seed))
-        try:
-            cuda_file.run("shift.cu", "shift.toml")
-        except SystemExit as error:
-            assert error.code in (1, 2)
-            assert error.code == 1 or capsys.readouterr().err.startswith("simtbed: ")
+        code = _exit_code()
+        assert code in (0, 1, 2)
+        assert code < 2 or capsys.readouterr().err.startswith("simtbed: ")
 
     check_each(range(50), check)
