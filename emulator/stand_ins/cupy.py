@@ -42,7 +42,7 @@ class ndarray(DeviceElements, Named):
     def get(self, stream: Any = None, order: str = "C", out: Any = None) -> Any:
         """Return a copy as an array of NumPy, in `out` if it is given."""
         if out is None:
-            return self.elements.copy(order)  # type: ignore[call-overload]
+            return self.elements.copy(order)  # type: ignore[arg-type]
         if not isinstance(out, np.ndarray) or out.dtype != self.dtype or out.shape != self.shape:
             raise ValueError(f"cupy.ndarray.get takes out of {self.dtype} and of the shape {self.shape}")
         out[...] = self.elements
@@ -365,6 +365,7 @@ class Device(Named):
 def modules() -> dict[str, ModuleType]:
     """Return the modules of CuPy by name."""
     null = Stream()
+    result: dict[str, ModuleType] = {}
     cuda = {
         "Stream": type("Stream", (Stream,), {"null": null}), "Event": Event, "Device": Device, "is_available": lambda: True,
         "runtime": Constants("cupy.cuda.runtime", deviceSynchronize=lambda: None, getDeviceCount=lambda: 1, getDevice=lambda: 0),
@@ -376,7 +377,7 @@ def modules() -> dict[str, ModuleType]:
         "RawKernel": RawKernel, "RawModule": RawModule, "is_available": lambda: True, "__version__": "13.0", "__path__": [],
         "get_array_module": lambda *args: result["cupy"] if any(isinstance(one, ndarray) for one in args) else np,
     }  # fmt: skip
-    result = {
+    result |= {
         f"cupy.{name}": module(
             f"cupy.{name}", {key: _function(f"{name}.{key}", getattr(space, key)) for key in keys.split()}
         )
