@@ -33,15 +33,26 @@ def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
         if unknown := [name for name in chosen if name not in EMULATED]:
             raise SimtbedError(f"--emulate {printable(unknown[0])}: there are {', '.join(EMULATED)} and none")
         return chosen
-    try:
-        with warnings.catch_warnings(action="ignore"):  # the script's own process shows them
-            modules = [f"{name}." for name in _imported(ast.parse(text_of(path).removeprefix("\ufeff")))]
-    except (SimtbedError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
+    with warnings.catch_warnings(action="ignore"):  # the script's own process shows them
+        modules = {f"{name}." for name in _imported_by(path, set())}
     imported = tuple(library for library in LIBRARIES if any(name.startswith(f"{library}.") for name in modules))
     if any(name.startswith(("numba.cuda.", "numba_cuda_mlir.")) for name in modules):
         imported += ("numba",)
     return imported if imported and why_unavailable("cuda") else ()
+
+
+def _imported_by(path: Path, read: set[Path]) -> Iterator[str]:
+    """Yield the names that a script imports, and those that modules next to it import. read: the files that were read."""
+    read.add(path)
+    try:
+        names = [*_imported(ast.parse(text_of(path).removeprefix("\ufeff")))]
+    except (SimtbedError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for name in names:
+        yield name
+        module = path.parent / f"{name.partition('.')[0]}.py"
+        if module not in read and module.is_file():
+            yield from _imported_by(module, read)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

@@ -37,3 +37,7 @@ def test_imports_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert emulated.emulated_libraries(tmp_path / "script.py", None) == SCRIPTS[text]
 
     check_each(SCRIPTS, check)
+    (tmp_path / "helper.py").write_text("import script, other")
+    (tmp_path / "other.py").write_text("import cupy")
+    (tmp_path / "script.py").write_text("import sys\nfrom helper import f")
+    assert emulated.emulated_libraries(tmp_path / "script.py", None) == ("cupy",)
