@@ -68,17 +68,18 @@ def _as_printf(item: Any) -> str:
 def _show(line: str) -> None:
     """Write a line to stdout, without the stream's buffer if possible: Python would report a rest in it at the end of the process."""
     stream = sys.stdout
+    if not isinstance(stream, io.TextIOWrapper):  # a program's own stream may have `write` alone
+        stream.write(line)
+        if callable(flush := getattr(stream, "flush", None)):
+            flush()
+        return
     descriptor = None
-    if isinstance(stream, io.TextIOWrapper):
-        with suppress(io.UnsupportedOperation):  # a stream in memory
-            descriptor = stream.fileno()
-    encoding = getattr(stream, "encoding", None)  # a program's own stream may have `write` only
-    encoding = encoding if isinstance(encoding, str) else "utf-8"
-    content = line.encode(encoding, "backslashreplace")
+    with suppress(io.UnsupportedOperation):  # a stream in memory
+        descriptor = stream.fileno()
+    content = line.encode(stream.encoding, "backslashreplace")
     if descriptor is None:
-        stream.write(content.decode(encoding))
-    if hasattr(stream, "flush"):
-        stream.flush()
+        stream.write(content.decode(stream.encoding))
+    stream.flush()
     while descriptor is not None and content:
         content = content[os.write(descriptor, content) :]
 

@@ -1,184 +1,398 @@
-"""The module `cupy`: NumPy under CuPy's name, with `RawKernel` and `RawModule`. Its other kernels and libraries are missing."""
+"""The module `cupy`: arrays in the emulated device memory, NumPy's functions of CuPy's names, `RawKernel` and `RawModule`."""
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Sequence
-from types import ModuleType, SimpleNamespace
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
-from ..cuda_cpp.types import PointerType
+from ..cuda_cpp.types import RecordType
 from ..errors import LaunchError
 from ..language.types import Scalar
-from ..runtime.launching import launch
-from ..runtime.result import details_of
-from .pycuda import Event, Inert
+from . import cupy_names
+from .memory import DeviceElements, Variables, launch_by_address
+from .names import Constants, Named, module
+from .pycuda import DeviceAllocation
+
+KINDS = "?bhilqBHILQefdFD"
+"""NumPy's characters of the types of elements."""
 
 
-class ndarray(np.ndarray):
-    """An array of the host with the methods of CuPy's arrays."""
+class ndarray(DeviceElements, Named):
+    """An array in device memory, with NumPy's arithmetic on its elements."""
 
-    def get(self, *args: Any, out: Any = None, **options: Any) -> Any:
-        if out is None:
-            return np.array(self, subok=False)
-        out[...] = self
-        return out
-
-    def set(self, array: Any, *args: Any) -> None:
-        self[...] = array
-
-    @property
-    def __cuda_array_interface__(self) -> Any:
-        return self.__array_interface__
-
-    @property
-    def data(self) -> Any:
-        return SimpleNamespace(ptr=self.ctypes.data)
-
-
-def _as_cupy(value: Any) -> Any:
-    return value.view(ndarray) if isinstance(value, np.ndarray) and not isinstance(value, ndarray) else value
-
-
-class _Numpy(ModuleType):
-    """A module of NumPy whose functions return CuPy's arrays."""
-
-    def __init__(self, name: str, original: Any) -> None:
-        super().__init__(name)
-        self.__dict__["_original"] = original
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self.__dict__["_original"], name)
-        if not callable(value) or isinstance(value, type):
-            return value
-
-        def call(*args: Any, **options: Any) -> Any:
-            return _as_cupy(value(*args, **options))
-
-        return call
-
-
-class _Random(_Numpy):
-    """The module `numpy.random`, whose functions take CuPy's option `dtype`."""
-
-    def __getattr__(self, name: str) -> Any:
-        function = super().__getattr__(name)
-        if not callable(function) or isinstance(function, type):
-            return function
-
-        def call(*args: Any, dtype: Any = None, **options: Any) -> Any:
-            numbers = function(*args, **options)
-            return numbers if dtype is None else _as_cupy(np.asarray(numbers, dtype))
-
-        return call
-
-
-class RawKernel:
-    """A kernel of a CUDA C++ text."""
-
-    def __init__(self, code: str, name: str, options: Sequence[str] = (), *args: Any, **unused: Any) -> None:
-        instances = (name,) if "<" in name else ()
-        text = SourceText.inside(code, sys._getframe(1).f_code.co_filename)
-        self.kernel = CudaSource(text, tuple(options), instances)[name]
-
-    def compile(self, *args: Any) -> None:
-        """Accept a request to compile; the constructor has read the text."""
-
-    def __call__(self, grid: Any, block: Any, args: Sequence[Any], *, shared_mem: int = 0, **options: Any) -> None:
-        _launch(self.kernel, grid, block, args, shared_mem)
-
-
-class RawModule:
-    """The kernels of a CUDA C++ text. name_expressions: instances of templates."""
+    library = "cupy.ndarray"
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
-        self, *, code: str, options: Sequence[str] = (), name_expressions: Sequence[str] | None = None, **unused: Any
+        self, shape: Any, dtype: Any = float, memptr: Any = None, strides: Any = None, order: str = "C"
     ) -> None:
-        text = SourceText.inside(code, sys._getframe(1).f_code.co_filename)
-        instances = tuple(name for name in name_expressions or () if "<" in name)
-        self.source = CudaSource(text, tuple(options), instances)
+        form = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+        if form.dtype.char not in KINDS:
+            raise ValueError(f"cupy.ndarray: unsupported dtype {form.dtype}")
+        owner = DeviceAllocation(form.nbytes) if memptr is None and form.size else memptr
+        super().__init__(int(owner) if form.size else 0, form.shape, form.dtype, strides or form.strides, owner)
 
-    def get_function(self, name: str) -> RawKernel:
-        function = RawKernel.__new__(RawKernel)
-        function.kernel = self.source[name]
-        return function
+    def get(self, stream: Any = None, order: str = "C", out: Any = None) -> Any:
+        """Return a copy as an array of NumPy, in `out` if it is given."""
+        if out is None:
+            return self.elements.copy(order)  # type: ignore[arg-type]
+        if not isinstance(out, np.ndarray) or out.dtype != self.dtype or out.shape != self.shape:
+            raise ValueError(f"cupy.ndarray.get takes out of {self.dtype} and of the shape {self.shape}")
+        out[...] = self.elements
+        return out
 
-    def __getattr__(self, name: str) -> Any:
-        raise LaunchError(f"RawModule.{name} is not emulated")
+    def set(self, arr: Any, stream: Any = None) -> None:
+        if not isinstance(arr, np.ndarray) or arr.dtype != self.dtype or arr.shape != self.shape:
+            raise ValueError(f"cupy.ndarray.set takes an array of {self.dtype} and of the shape {self.shape}")
+        self.elements[...] = arr
+
+    @property
+    def data(self) -> Constants:
+        return Constants("cupy.ndarray.data", ptr=self.address)
+
+    @property
+    def flags(self) -> Any:
+        return self.elements.flags
+
+    @property
+    def T(self) -> Any:
+        return _wrap(self.elements.T, [self])
+
+    @property
+    def real(self) -> Any:
+        return _wrap(self.elements.real, [self])
+
+    @property
+    def imag(self) -> Any:
+        return _wrap(self.elements.imag, [self])
+
+    def __getitem__(self, index: Any) -> Any:
+        return _wrap(np.asarray(self.elements[_unwrap("ndarray.__getitem__", index, [])]), [self])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(value, list | tuple):
+            raise TypeError("cupy.ndarray.__setitem__ takes arrays of CuPy and numbers")
+        self.elements[_unwrap("ndarray.__setitem__", index, [])] = _unwrap("ndarray.__setitem__", value, [])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return array, (self.get(),)
+
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[number] for number in range(len(self)))
+
+    def __repr__(self) -> str:
+        return repr(self.elements)
+
+    def __str__(self) -> str:
+        return str(self.elements)
+
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise TypeError("cupy.ndarray.__array__: a conversion to NumPy is not implicit: call get()")
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return self.__array_function__(function if method == "__call__" else None, (), inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        name = getattr(function, "__name__", "ufunc")
+        if name not in FUNCTIONS:
+            raise TypeError(f"cupy.{name} is not emulated")
+        return _function(name, function)(*args, **options)
 
 
-def _launch(kernel: CudaKernel, grid: Any, block: Any, args: Sequence[Any], shared: int) -> None:
-    names = [parameter.name for parameter in kernel.parameters]
-    if len(args) != len(names):
-        raise LaunchError(f"{kernel.__name__} takes {', '.join(names) or 'nothing'}: {len(args)} arguments are given")
-    inputs = {}
-    for parameter, value in zip(kernel.parameters, args, strict=True):
-        type = parameter.type
-        if isinstance(value, np.ndarray) and isinstance(type, PointerType):
-            inputs[parameter.name] = np.asarray(value).view(np.ndarray)
-            continue
-        if isinstance(type, Scalar):
-            _check_scalar(parameter.name, type, value)
-            value = type.dtype.type(value)
-        inputs[parameter.name] = value
-    result = launch(kernel, grid=tuple(grid), block=tuple(block), args=inputs, shared=shared)
-    for name, array in details_of(result).buffers.items():
-        if isinstance(target := inputs.get(name), np.ndarray):
-            target[...] = array
-
-
-def _check_scalar(name: str, type: Scalar, value: Any) -> None:
-    """Raise LaunchError for a number whose first bytes are not the parameter's value: CuPy passes an int as int64, a float as f64."""
-    dtype = value.dtype if isinstance(value, np.generic) else np.dtype(float if isinstance(value, float) else np.int64)
-    same = dtype == type.dtype
-    integers = dtype.kind in "iu" and type.is_integer and type.size <= dtype.itemsize
-    if not same and not integers:
-        raise LaunchError(
-            f"{name} is {type}, the launch gives {dtype}, whose bytes are another number: give np.{type.dtype}({name})"
+def _wrap(value: Any, arrays: Sequence[ndarray]) -> Any:
+    """Return a result of NumPy as CuPy does: arrays without dimensions for numbers, views of the memory of arrays as such."""
+    if isinstance(value, tuple | list):
+        return (
+            type(value)(_wrap(one, arrays) for one in value)
+            if type(value) in (tuple, list)
+            else _wrap(tuple(value), arrays)
         )
-
-
-def _asarray(array: Any, dtype: Any = None, **options: Any) -> ndarray:
-    """Return an array of CuPy itself, and a copy of an array of NumPy."""
-    copies = not isinstance(array, ndarray)
-    result: ndarray = _as_cupy(np.array(array, dtype) if copies else np.asarray(array, dtype))
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    for array in arrays:
+        if isinstance(value, np.ndarray) and (address := array.place_of(value)) is not None:
+            view = ndarray((), value.dtype)
+            DeviceElements.__init__(view, address, value.shape, value.dtype, value.strides, array)
+            return view
+    result = ndarray(value.shape, value.dtype, strides=np.empty_like(value).strides)
+    if result.size:
+        result.elements[...] = value
     return result
 
 
-def _asnumpy(array: Any, *args: Any, out: Any = None, **options: Any) -> Any:
+def _unwrap(name: str, value: Any, arrays: list[ndarray]) -> Any:
+    """Return an argument as NumPy takes it, and add its arrays. Raises TypeError for an array of NumPy."""
+    if isinstance(value, ndarray):
+        arrays.append(value)
+        return value.elements
+    if isinstance(value, np.ndarray):
+        raise TypeError(f"cupy.{name} takes arrays of CuPy, not numpy.ndarray: give cupy.asarray of it")
+    if type(value) in (tuple, list):
+        return type(value)(_unwrap(name, one, arrays) for one in value)
+    return value
+
+
+def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy for arrays of CuPy."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        arrays: list[ndarray] = []
+        inputs = [_unwrap(name, one, arrays) for one in args]
+        named = {key: _unwrap(name, one, arrays) for key, one in options.items()}
+        with np.errstate(all="ignore"):  # a GPU gives no warning
+            result = function(*inputs, **named)
+        return options["out"] if isinstance(options.get("out"), ndarray) else _wrap(result, arrays)
+
+    return call
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def call(self: ndarray, *args: Any, **options: Any) -> Any:
+        return _function(f"ndarray.{name}", lambda own, *rest, **named: getattr(own, name)(*rest, **named))(
+            self, *args, **options
+        )
+
+    return call
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    def apply(self: ndarray, other: Any) -> ndarray:
+        value = _unwrap(f"ndarray.__{name}__", other, [])
+        with np.errstate(all="ignore"):
+            getattr(operator, name)(self.elements, value)
+        return self
+
+    return apply
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    def apply(self: ndarray, *others: Any) -> Any:
+        if any(isinstance(other, list | tuple | str) for other in others):
+            return NotImplemented
+        return _method(f"__{name}__")(self, *others)
+
+    return apply
+
+
+for _name in cupy_names.METHODS.split():
+    setattr(ndarray, _name, _method(_name))
+for _name in cupy_names.OPERATORS.split():
+    setattr(ndarray, f"__{_name}__", _operator(_name))
+for _name in cupy_names.IN_PLACE.split():
+    setattr(ndarray, f"__{_name}__", _in_place(_name))
+for _name in cupy_names.CONVERSIONS.split():
+    setattr(ndarray, f"__{_name}__", lambda self, kind=f"__{_name}__": getattr(self.elements, kind)())
+
+
+# ------------------------------------------------------------------ kernels
+class RawKernel(Named):
+    """A kernel of a CUDA C++ text."""
+
+    def __init__(self, code: str, name: str, options: Sequence[str] = (), backend: str = "nvrtc") -> None:
+        text = SourceText.inside(code, sys._getframe(1).f_code.co_filename)
+        source = CudaSource(text, tuple(options))
+        self.kernel, self.variables = _kernel("RawKernel", source, name, ()), Variables(source)
+        self.name = name
+
+    def compile(self, log_stream: Any = None) -> None:
+        """Accept a request to compile; the constructor has read the text."""
+
+    def __call__(self, grid: Any, block: Any, args: Any, *, shared_mem: int = 0, stream: Any = None) -> None:
+        for name, extents in (("grid", grid), ("block", block), ("args", args)):
+            if not isinstance(extents, tuple | list):
+                raise TypeError(f"RawKernel.__call__ takes {name} as a tuple, not {extents!r}")
+        if len(args) != len(self.kernel.parameters):
+            raise LaunchError(f"{self.name} takes {len(self.kernel.parameters)} arguments, {len(args)} are given")
+        inputs = [_argument(parameter, value) for parameter, value in zip(self.kernel.parameters, args, strict=True)]
+        launch_by_address(self.kernel, tuple(grid), tuple(block), inputs, self.variables, shared_mem)
+
+
+class RawModule(Named):
+    """The kernels of a CUDA C++ text. name_expressions: instances of templates."""
+
+    def __init__(
+        self,
+        *,
+        code: str,
+        options: Sequence[str] = (),
+        backend: str = "nvrtc",
+        name_expressions: Sequence[str] | None = None,
+    ) -> None:
+        text = SourceText.inside(code, sys._getframe(1).f_code.co_filename)
+        self.expressions = tuple(name_expressions or ())
+        self.source = CudaSource(text, tuple(options), tuple(name for name in self.expressions if "<" in name))
+        self.variables = Variables(self.source)
+
+    def compile(self, log_stream: Any = None) -> None:
+        """As that of RawKernel."""
+
+    def get_function(self, name: str) -> RawKernel:
+        function = RawKernel.__new__(RawKernel)
+        function.kernel = _kernel("RawModule", self.source, name, self.expressions)
+        function.name, function.variables = name, self.variables
+        return function
+
+
+def _kernel(owner: str, source: CudaSource, name: str, expressions: Sequence[str]) -> CudaKernel:
+    """Return a kernel. Raises LaunchError for a name that CuPy does not find in compiled code."""
+    kernel = source[name]
+    if name not in expressions and kernel.declaration.symbol != name:
+        raise LaunchError(f'{owner}: {name} is not declared extern "C", nor one of the name_expressions of a RawModule')
+    return kernel
+
+
+def _argument(parameter: Any, value: Any) -> Any:
+    """Return an argument as the driver takes it: an address, or a number. Raises LaunchError for bytes of another meaning."""
+    name, type = parameter.name, parameter.type
+    if isinstance(value, ndarray):
+        return value.address
+    if isinstance(value, np.ndarray) and not (isinstance(type, RecordType) and value.nbytes == type.size):
+        raise TypeError(f"{name}: RawKernel takes arrays of CuPy, not numpy.ndarray: give cupy.asarray of it")
+    if not isinstance(type, Scalar) or isinstance(value, np.ndarray):
+        return value
+    if not isinstance(value, np.generic):
+        value = {bool: np.bool_, int: np.int64, float: np.float64, complex: np.complex128}[value.__class__](value)
+    integers = value.dtype.kind in "iu" and type.is_integer and type.size <= value.dtype.itemsize
+    if value.dtype != type.dtype and not integers:
+        advice = f"give np.{type.dtype}({name})"
+        raise LaunchError(f"{name} is {type}, the launch gives {value.dtype}, whose bytes are another number: {advice}")
+    return np.frombuffer(value.tobytes()[: type.size], type.dtype)[0]
+
+
+# ------------------------------------------------------------------ modules
+FUNCTIONS = frozenset(cupy_names.FUNCTIONS.split())
+
+
+def array(obj: Any, dtype: Any = None, copy: bool = True, order: str = "K", ndmin: int = 0) -> ndarray:
+    """Return a copy of an array of CuPy, NumPy or Python; with copy=False, an array of CuPy of this type itself."""
+    if isinstance(obj, ndarray) and not copy and dtype in (None, obj.dtype) and order == "K":
+        return obj
+    plain = [one.get() if isinstance(one, ndarray) else one for one in obj] if isinstance(obj, list | tuple) else obj
+    source = plain.elements if isinstance(plain, ndarray) else plain
+    result: ndarray = _wrap(np.array(source, dtype, order=order, ndmin=ndmin), [])  # type: ignore[call-overload]
+    return result
+
+
+def _asarray(order: str) -> Callable[..., ndarray]:
+    """Return a function that copies what is not in device memory, or not in this order."""
+
+    def convert(a: Any, dtype: Any = None) -> ndarray:
+        if isinstance(a, ndarray) and dtype in (None, a.dtype) and (order == "K" or a.flags[f"{order}_CONTIGUOUS"]):
+            return a
+        return array(a, dtype, order=order)
+
+    return convert
+
+
+def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None) -> Any:
     """Return a copy as an array of NumPy, in `out` if it is given."""
-    return np.asarray(array).view(ndarray).get(out=out)
+    return a.get(order=order, out=out) if isinstance(a, ndarray) else np.asarray(a)
 
 
-def _missing(name: str) -> Any:
-    def create(*args: Any, **options: Any) -> Any:
-        raise LaunchError(f"cupy.{name} is not emulated: RawKernel and RawModule are")
+class Stream(Named):
+    """A stream. Its work is complete."""
 
-    return create
+    library = "cupy.cuda.Stream"
+    ptr, done = 0, True
+
+    def __init__(self, null: bool = False, non_blocking: bool = False) -> None: ...
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def use(self) -> Stream:
+        return self
+
+    def synchronize(self) -> None: ...
+
+    def wait_event(self, event: Event) -> None: ...
+
+    def record(self, event: Event | None = None) -> Event:
+        event = event or Event()
+        event.record(self)
+        return event
+
+
+class Event(Named):
+    """A point in time of the host."""
+
+    library = "cupy.cuda.Event"
+    done = True
+
+    def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
+        from .pycuda import Event as Recorded
+
+        self.recorded = Recorded()
+
+    def record(self, stream: Any = None) -> None:
+        self.recorded.record()
+
+    def synchronize(self) -> None: ...
+
+
+class Device(Named):
+    """The emulated device."""
+
+    library = "cupy.cuda.Device"
+    id, compute_capability = 0, "90"
+
+    def __init__(self, device: int = 0) -> None:
+        if device:
+            raise LaunchError(f"Device({device}): there is one emulated device, 0")
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def use(self) -> None: ...
+
+    def synchronize(self) -> None: ...
+
+
+def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of NumPy's random module with CuPy's option `dtype`."""
+
+    def call(*args: Any, dtype: Any = None, **options: Any) -> Any:
+        numbers = function(*args, **options)
+        return numbers if dtype is None else np.asarray(numbers, dtype)
+
+    return call
 
 
 def modules() -> dict[str, ModuleType]:
     """Return the modules of CuPy by name."""
-    cupy = _Numpy("cupy", np)
-    cupy.__path__ = []
-    runtime = SimpleNamespace(deviceSynchronize=lambda: None, getDeviceCount=lambda: 1)
-    cuda = ModuleType("cupy.cuda")
-    stream: Any = type(
-        "Stream", (Inert,), {"null": Inert(), "__enter__": lambda self: self, "__exit__": lambda self, *args: None}
-    )
-    vars(cuda).update(
-        Stream=stream, Event=Event, Device=Inert, runtime=runtime, get_elapsed_time=lambda a, b: a.time_till(b),
-        is_available=lambda: True, get_current_stream=lambda: Inert(),
-    )  # fmt: skip
-    vars(cupy).update(
-        ndarray=ndarray, RawKernel=RawKernel, RawModule=RawModule, cuda=cuda, random=_Random("cupy.random", np.random),
-        linalg=_Numpy("cupy.linalg", np.linalg), asnumpy=_asnumpy,
-        get_array_module=lambda *arrays: cupy if any(isinstance(one, ndarray) for one in arrays) else np,
-        asarray=_asarray, __version__="13.0",
-        **{name: _missing(name) for name in ("ElementwiseKernel", "ReductionKernel", "fuse")},
-    )  # fmt: skip
-    return {"cupy": cupy, "cupy.cuda": cuda, "cupy.random": cupy.random}
+    null = Stream()
+    result: dict[str, ModuleType] = {}
+    cuda = {
+        "Stream": type("Stream", (Stream,), {"null": null}), "Event": Event, "Device": Device, "is_available": lambda: True,
+        "runtime": Constants("cupy.cuda.runtime", deviceSynchronize=lambda: None, getDeviceCount=lambda: 1, getDevice=lambda: 0),
+        "get_elapsed_time": lambda start, end: start.recorded.time_till(end.recorded), "get_current_stream": lambda: null,
+    }  # fmt: skip
+    own = {
+        "ndarray": ndarray, "array": array, "asarray": _asarray("K"), "asanyarray": _asarray("K"), "copy": array,
+        "ascontiguousarray": _asarray("C"), "asfortranarray": _asarray("F"), "asnumpy": asnumpy,
+        "RawKernel": RawKernel, "RawModule": RawModule, "is_available": lambda: True, "__version__": "13.0", "__path__": [],
+        "get_array_module": lambda *args: result["cupy"] if any(isinstance(one, ndarray) for one in args) else np,
+    }  # fmt: skip
+    random = {key: _function(f"random.{key}", _typed(getattr(np.random, key))) for key in cupy_names.RANDOM.split()}
+    linalg = {key: _function(f"linalg.{key}", getattr(np.linalg, key)) for key in cupy_names.LINALG.split()}
+    result |= {"cupy.random": module("cupy.random", random), "cupy.linalg": module("cupy.linalg", linalg)}
+    result["cupy.cuda"] = module("cupy.cuda", cuda)
+    names = {name: _function(name, getattr(np, name)) for name in FUNCTIONS if hasattr(np, name)}
+    result["cupy"] = module("cupy", names | {name: getattr(np, name) for name in cupy_names.CONSTANTS.split()} | own)
+    for name in ("cuda", "random", "linalg"):
+        setattr(result["cupy"], name, result[f"cupy.{name}"])
+    return result

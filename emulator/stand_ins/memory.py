@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,8 @@ class DeviceMemory:
 
     def allocate(self, size: int) -> int:
         """Return the address of new memory, filled with 0xCD: a driver leaves its contents undefined."""
+        if size <= 0:
+            raise LaunchError(f"an allocation of {size} bytes: expected at least 1")
         address = self.next_address
         memory = np.empty(size + ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % ALIGNMENT
@@ -53,6 +56,8 @@ class DeviceMemory:
 
     def section(self, address: int, size: int) -> Bytes:
         """Return the bytes of a copy. Raises LaunchError if they are not in one allocation."""
+        if size < 0:
+            raise LaunchError(f"a copy of {size} bytes: expected 0 or more")
         start, offset = self.find(address)
         block = self.blocks[start]
         if offset + size > len(block):
@@ -63,6 +68,56 @@ class DeviceMemory:
 
 
 MEMORY = DeviceMemory()
+
+
+def bytes_of(array: Any, written: bool = False) -> Bytes:
+    """Return the memory of an array of the host, or of another buffer, in the order of its addresses. written: whether a copy writes it.
+
+    Raises LaunchError for an array with gaps, and for a read-only one that is written.
+    """
+    view = np.asarray(array) if isinstance(array, np.ndarray | np.generic) else np.frombuffer(array, np.uint8)
+    if not view.flags.forc:
+        raise LaunchError(f"a copy needs a contiguous array, its strides are {view.strides}: give a copy of it")
+    if written and not view.flags.writeable:
+        raise LaunchError("a copy to the host needs an array that is not read only")
+    return view.ravel("K").view(np.uint8)
+
+
+class DeviceElements:
+    """Elements in device memory. address: of the first one. owner: keeps the memory alive."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...], owner: Any) -> None:
+        self.address, self.shape, self.strides, self.owner = address, shape, strides, owner
+        self.dtype, self.ndim, self.size = np.dtype(dtype), len(shape), math.prod(shape)
+        self.itemsize = self.dtype.itemsize
+        self.nbytes = self.size * self.itemsize
+
+    @property
+    def elements(self) -> npt.NDArray[Any]:
+        """The elements as an array of the host. Raises LaunchError if the memory was freed."""
+        if not self.size:
+            return np.empty(self.shape, self.dtype)
+        extent = self.itemsize + sum(
+            (n - 1) * step for n, step in zip(self.shape, self.strides, strict=True) if step > 0
+        )
+        below = sum((1 - n) * step for n, step in zip(self.shape, self.strides, strict=True) if step < 0)
+        memory = MEMORY.section(self.address - below, below + extent)
+        return np.ndarray(self.shape, self.dtype, memory, below, self.strides)
+
+    def place_of(self, view: npt.NDArray[Any]) -> int | None:
+        """Return the address of an array of the host in the same memory; None for another one."""
+        if not (view.size and self.size):
+            return None
+        start, _ = MEMORY.find(self.address)
+        block = MEMORY.blocks[start]
+        offset = int(view.ctypes.data) - int(block.ctypes.data)
+        return start + offset if 0 <= offset < len(block) else None
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {
+            "shape": self.shape, "strides": self.strides, "data": (self.address, False), "typestr": self.dtype.str, "version": 3,
+        }  # fmt: skip
 
 
 class Variables:
@@ -108,6 +163,8 @@ def launch_by_address(
         if not parameter.is_address:
             values[name] = _by_value(parameter, value)
             continue
+        if isinstance(value, np.ndarray):
+            raise LaunchError(f"{name} is a pointer: expected memory of the device, not an array of NumPy")
         address = 0 if value is None else int(value)
         if not address:
             aliases[name] = Alias(None)

@@ -1,22 +1,31 @@
-"""The modules of PyCUDA: compilation, launches, memory, arrays. Streams and contexts have no effect: launches are complete when they
-return. Textures, surfaces, OpenGL and code generators are missing."""
+"""`pycuda.driver` and `pycuda.compiler`: compilation, launches, memory. Launches are complete when they return, so that streams have
+no queues. Textures, surfaces and OpenGL are missing."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
 from ..errors import LaunchError
-from .memory import MEMORY, Variables, launch_by_address
+from .memory import MEMORY, Variables, bytes_of, launch_by_address
+from .names import Constants, Named
 
 
-class DeviceAllocation:
+class Error(LaunchError):
+    """PyCUDA's base class of errors."""
+
+
+class LogicError(Error):
+    """A wrong use of the driver."""
+
+
+class DeviceAllocation(Named):
     """Memory of the device. An integer, its address, in arithmetic."""
 
     def __init__(self, size: int) -> None:
@@ -25,8 +34,11 @@ class DeviceAllocation:
     def free(self) -> None:
         MEMORY.free(self.address)
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("DeviceAllocation has no copies, and cannot be pickled")
+
     def __del__(self) -> None:
-        MEMORY.blocks.pop(self.address, None)
+        MEMORY.blocks.pop(vars(self).get("address", 0), None)
 
     def __int__(self) -> int:
         return self.address
@@ -37,13 +49,14 @@ class DeviceAllocation:
         return self.address + int(offset)
 
 
-class ArgumentHandler:
+class ArgumentHandler(Named):
     """An array of the host that is copied to the device before a launch, after it, or both."""
 
     copies_in, copies_out = False, False
 
     def __init__(self, array: Any) -> None:
         self.array = array
+        self.memory = bytes_of(array, self.copies_out)
 
 
 class In(ArgumentHandler):
@@ -58,41 +71,43 @@ class InOut(ArgumentHandler):
     copies_in = copies_out = True
 
 
-class Function:
+class Function(Named):
     """A kernel of a SourceModule."""
-
-    num_regs = shared_size_bytes = local_size_bytes = const_size_bytes = 0
 
     def __init__(self, kernel: CudaKernel, variables: Variables) -> None:
         self.kernel, self.variables = kernel, variables
 
-    def __call__(self, *args: Any, block: Any, grid: Any = (1, 1), shared: int = 0, **options: Any) -> float | None:
+    def __call__(
+        self, *args: Any, block: Any, grid: Any = (1, 1), stream: Any = None, shared: int = 0, time_kernel: bool = False
+    ) -> float | None:
         """Launch the kernel. Return the seconds with time_kernel=True."""
+        for name, extents in (("block", block), ("grid", grid)):
+            if not isinstance(extents, tuple):
+                raise TypeError(f"Function.__call__ takes {name} as a tuple, not {extents!r}")
         start = time.perf_counter()
-        args = tuple(InOut(arg) if hasattr(arg, "__cuda_array_interface__") else arg for arg in args)
-        handlers = [(arg, DeviceAllocation(arg.array.nbytes)) for arg in args if isinstance(arg, ArgumentHandler)]
+        handlers = [(arg, DeviceAllocation(arg.memory.size)) for arg in args if isinstance(arg, ArgumentHandler)]
         addresses = {id(arg): allocation for arg, allocation in handlers}
         for arg, allocation in handlers:
             if arg.copies_in:
                 memcpy_htod(allocation, arg.array)
-        inputs = [addresses.get(id(arg), getattr(arg, "gpudata", arg)) for arg in args]
-        if wrong := [arg for arg in inputs if type(arg) in (int, float, bool)]:
-            raise LaunchError(f"PyCUDA takes NumPy numbers: give np.int32({wrong[0]}) or np.float32({wrong[0]})")
-        launch_by_address(self.kernel, tuple(grid), tuple(block), inputs, self.variables, shared)
+        launch_by_address(
+            self.kernel, grid, block, [addresses.get(id(arg)) or _input(arg) for arg in args], self.variables, shared
+        )
         for arg, allocation in handlers:
             if arg.copies_out:
                 memcpy_dtoh(arg.array, allocation)
             allocation.free()
-        return time.perf_counter() - start if options.get("time_kernel") else None
+        return time.perf_counter() - start if time_kernel else None
 
-    def prepare(self, arg_types: Any, **options: Any) -> Function:
+    def prepare(self, arg_types: Any, shared: int | None = None) -> Function:
         """Set the types of the arguments of prepared calls, as letters of `struct` or NumPy types."""
         self.types = [np.intp if one in ("P", np.intp) else np.dtype(one).type for one in arg_types]
+        self.prepared_shared = shared or 0
         return self
 
     def prepared_call(self, grid: Any, block: Any, *args: Any, shared_size: int = 0) -> None:
         inputs = [arg if kind is np.intp else kind(arg) for kind, arg in zip(self.types, args, strict=True)]
-        self(*inputs, grid=grid, block=block, shared=shared_size)
+        self(*inputs, grid=grid, block=block, shared=shared_size or self.prepared_shared)
 
     def prepared_async_call(self, grid: Any, block: Any, stream: Any, *args: Any, shared_size: int = 0) -> None:
         self.prepared_call(grid, block, *args, shared_size=shared_size)
@@ -101,165 +116,102 @@ class Function:
         """Accept a preference of caches, which has no effect."""
 
 
-class SourceModule:
+def _input(argument: Any) -> Any:
+    """Return an argument as a driver takes it: an address, or a number of NumPy, whose bytes are copied."""
+    if type(argument) in (int, float, bool, complex):
+        raise LaunchError(f"PyCUDA takes NumPy numbers: give np.int32({argument}) or np.float32({argument})")
+    interface = getattr(argument, "__cuda_array_interface__", None)
+    return argument if interface is None else interface["data"][0]
+
+
+class SourceModule(Named):
     """The kernels of a CUDA C++ text. nvcc, arch and other options of the compiler have no effect."""
 
-    def __init__(
-        self, source: str, nvcc: str = "nvcc", options: Sequence[str] | None = None, *args: Any, **operands: Any
-    ) -> None:
-        folders = [f"-I{folder}" for folder in operands.get("include_dirs") or ()]
+    def __init__(  # noqa: PLR0913 - PyCUDA's parameters
+        self, source: str, nvcc: str = "nvcc", options: Sequence[str] | None = None, keep: bool = False,
+        no_extern_c: bool = False, arch: str | None = None, code: str | None = None, cache_dir: Any = None,
+        include_dirs: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        folders = [f"-I{folder}" for folder in include_dirs]
         text = SourceText.inside(source, sys._getframe(1).f_code.co_filename)
-        self.source = CudaSource(text, (*(options or ()), *folders))
+        self.source, self.no_extern_c = CudaSource(text, (*(options or ()), *folders)), no_extern_c
         self.variables = Variables(self.source)
 
     def get_function(self, name: str) -> Function:
-        return Function(self.source[name], self.variables)
+        kernel = self.source[name]
+        if self.no_extern_c and kernel.declaration.symbol != name:
+            raise LogicError(f'SourceModule.get_function: {name} is not declared extern "C", and no_extern_c=True')
+        return Function(kernel, self.variables)
 
     def get_global(self, name: str) -> tuple[int, int]:
         return self.variables.address(name)
 
-    def __getattr__(self, name: str) -> Any:
-        raise LaunchError(f"SourceModule.{name} is not emulated: textures and surfaces are not supported")
-
 
 # ------------------------------------------------------------------ memory
-def memcpy_htod(target: Any, source: Any) -> None:
-    data = np.ascontiguousarray(source).reshape(-1).view(np.uint8)
-    MEMORY.section(int(target), len(data))[:] = data
+def memcpy_htod(dest: Any, src: Any) -> None:
+    data = bytes_of(src)
+    MEMORY.section(int(dest), len(data))[:] = data
 
 
-def memcpy_dtoh(target: Any, source: Any) -> None:
-    if not target.flags.c_contiguous:
-        raise LaunchError("a copy to the host needs a contiguous array: give a copy of it")
-    target.reshape(-1).view(np.uint8)[:] = MEMORY.section(int(source), target.nbytes)
+def memcpy_dtoh(dest: Any, src: Any) -> None:
+    data = bytes_of(dest, written=True)
+    data[:] = MEMORY.section(int(src), len(data))
 
 
-def memcpy_dtod(target: Any, source: Any, size: int) -> None:
-    MEMORY.section(int(target), size)[:] = MEMORY.section(int(source), size).copy()
+def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
+    MEMORY.section(int(dest), size)[:] = MEMORY.section(int(src), size).copy()
 
 
-def to_device(array: Any) -> DeviceAllocation:
-    allocation = DeviceAllocation(array.nbytes)
-    memcpy_htod(allocation, array)
+def to_device(bf_obj: Any) -> DeviceAllocation:
+    allocation = DeviceAllocation(bytes_of(bf_obj).size)
+    memcpy_htod(allocation, bf_obj)
     return allocation
 
 
-def from_device(source: Any, shape: Any, dtype: Any, order: str = "C") -> Any:
-    result = np.empty(shape, dtype)
-    memcpy_dtoh(result, source)
+def from_device(devptr: Any, shape: Any, dtype: Any, order: str = "C") -> Any:
+    result = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+    memcpy_dtoh(result, devptr)
     return result
 
 
-def from_device_like(source: Any, like: Any) -> Any:
-    return from_device(source, like.shape, like.dtype)
+def from_device_like(devptr: Any, other_ary: Any) -> Any:
+    result = np.empty_like(other_ary)
+    memcpy_dtoh(result, devptr)
+    return result
 
 
-def memset(type: Any) -> Callable[[Any, int, int], None]:
-    def fill(target: Any, value: int, count: int) -> None:
-        size = np.dtype(type).itemsize * count
-        MEMORY.section(int(target), size).view(type)[:] = value
+def _memset(type: Any) -> Callable[..., None]:
+    """Return the function that fills memory with an unsigned number of a type."""
+
+    def fill(dest: Any, data: int, count: int, stream: Any = None) -> None:
+        if not isinstance(data, int | np.integer) or not 0 <= data <= np.iinfo(type).max:
+            raise LogicError(f"memset takes a number from 0 to {np.iinfo(type).max}, not {data!r}")
+        MEMORY.section(int(dest), np.dtype(type).itemsize * count).view(type)[:] = data
 
     return fill
 
 
-class GPUArray:
-    """An array on the device. Arithmetic is NumPy's."""
+# ------------------------------------------------------------------ streams, devices and contexts
+class Stream(Named):
+    """A stream. Its work is complete."""
 
-    def __init__(self, shape: Any, dtype: Any, **options: Any) -> None:
-        self.shape: tuple[int, ...] = (int(shape),) if isinstance(shape, int | np.integer) else tuple(shape)
-        self.dtype = np.dtype(dtype)
-        self.size = int(np.prod(self.shape))
-        self.nbytes = self.mem_size = self.size * self.dtype.itemsize
-        self.gpudata = DeviceAllocation(self.nbytes)
+    handle = 0
 
-    @property
-    def ptr(self) -> int:
-        return int(self.gpudata)
+    def __init__(self, flags: int = 0) -> None: ...
 
-    def get(self, ary: Any = None, **options: Any) -> Any:
-        """Return the elements, in `ary` if it is given."""
-        if ary is None:
-            return from_device(self.gpudata, self.shape, self.dtype)
-        if ary.dtype != self.dtype or ary.size != self.size or not ary.flags.c_contiguous:
-            raise LaunchError(f"get takes a contiguous array of {self.size} elements of {self.dtype}")
-        memcpy_dtoh(ary, self.gpudata)
-        return ary
+    def synchronize(self) -> None: ...
 
-    def fill(self, value: Any, **options: Any) -> GPUArray:
-        self.set(np.full(self.shape, value, self.dtype))
-        return self
+    def is_done(self) -> bool:
+        return True
 
-    def copy(self) -> GPUArray:
-        return to_gpu(self.get())
-
-    def astype(self, dtype: Any) -> GPUArray:
-        return to_gpu(self.get().astype(dtype))
-
-    def __repr__(self) -> str:
-        return repr(self.get())
-
-    __str__ = __repr__
-
-    def set(self, array: Any, **options: Any) -> None:
-        memcpy_htod(self.gpudata, np.asarray(array, self.dtype))
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        MEMORY.section(self.ptr, self.nbytes).view(self.dtype).reshape(self.shape)[index] = value
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"GPUArray.{name} is not emulated")
+    def wait_for_event(self, event: Event) -> None: ...
 
 
-def _operator(name: str) -> Callable[..., Any]:
-    def apply(self: GPUArray, *operands: Any) -> Any:
-        values = [one.get() if isinstance(one, GPUArray) else one for one in operands]
-        return to_gpu(np.asarray(getattr(self.get(), name)(*values)))
-
-    return apply
-
-
-for _name in (
-    "add",
-    "radd",
-    "sub",
-    "rsub",
-    "mul",
-    "rmul",
-    "truediv",
-    "rtruediv",
-    "pow",
-    "neg",
-    "abs",
-    "eq",
-    "lt",
-    "gt",
-):
-    setattr(GPUArray, f"__{_name}__", _operator(f"__{_name}__"))
-
-
-def to_gpu(array: Any, *args: Any, **options: Any) -> GPUArray:
-    result = GPUArray(array.shape, array.dtype)
-    result.set(array)
-    return result
-
-
-def filled(make: Callable[..., Any]) -> Callable[..., GPUArray]:
-    def create(*args: Any, **options: Any) -> GPUArray:
-        inputs = [one.get() if isinstance(one, GPUArray) else one for one in args]
-        return to_gpu(make(*inputs, **{key: value for key, value in options.items() if key in ("shape", "dtype")}))
-
-    return create
-
-
-# ------------------------------------------------------------------ modules
-class Event:
+class Event(Named):
     """A point in time of the host."""
 
-    def __init__(self, *flags: Any) -> None:
-        self.time = 0.0
+    def __init__(self, flags: int = 0) -> None:
+        self.time: float | None = None
 
     def record(self, stream: Any = None) -> Event:
         self.time = time.perf_counter()
@@ -271,24 +223,13 @@ class Event:
     def query(self) -> bool:
         return True
 
-    def time_till(self, other: Event) -> float:
-        return (other.time - self.time) * 1e3
+    def time_till(self, event: Event) -> float:
+        if self.time is None or event.time is None:
+            raise LogicError("Event.time_till: both events must be recorded")
+        return (event.time - self.time) * 1e3
 
-    def time_since(self, other: Event) -> float:
-        return (self.time - other.time) * 1e3
-
-
-class Inert:
-    """A stream, a context or a flag: its methods have no effect."""
-
-    handle = 0
-
-    def __init__(self, *args: Any, **options: Any) -> None: ...
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *args, **options: None
+    def time_since(self, event: Event) -> float:
+        return event.time_till(self)
 
 
 ATTRIBUTES = {
@@ -299,20 +240,50 @@ ATTRIBUTES = {
     "MAX_THREADS_PER_MULTIPROCESSOR": 2_048, "MULTIPROCESSOR_COUNT": 132, "TOTAL_CONSTANT_MEMORY": 65_536, "WARP_SIZE": 32,
 }  # fmt: skip
 """Attributes of the emulated device, those of an H100."""
+MEMORY_SIZE = 1 << 34
 
 
-class Device(Inert):
+class Context(Named):
+    """The context of the emulated device, which is always current."""
+
+    @staticmethod
+    def synchronize() -> None: ...
+
+    @staticmethod
+    def pop() -> None: ...
+
+    def push(self) -> None: ...
+
+    def detach(self) -> None: ...
+
+    @staticmethod
+    def get_device() -> Device:
+        return Device(0)
+
+    @staticmethod
+    def get_current() -> Context:
+        return Context()
+
+    @staticmethod
+    def set_cache_config(config: Any) -> None: ...
+
+
+class Device(Named):
     """The emulated device."""
+
+    def __init__(self, number: int = 0) -> None:
+        if number:
+            raise LogicError(f"Device({number}): there is one emulated device, 0")
 
     @staticmethod
     def count() -> int:
         return 1
 
-    def make_context(self, *flags: Any) -> Inert:
-        return Inert()
+    def make_context(self, flags: int = 0) -> Context:
+        return Context()
 
-    def retain_primary_context(self) -> Inert:
-        return Inert()
+    def retain_primary_context(self) -> Context:
+        return Context()
 
     def name(self) -> str:
         return "simtbed"
@@ -321,7 +292,7 @@ class Device(Inert):
         return 9, 0
 
     def total_memory(self) -> int:
-        return 1 << 34
+        return MEMORY_SIZE
 
     def get_attributes(self) -> dict[str, int]:
         return dict(ATTRIBUTES)
@@ -329,24 +300,42 @@ class Device(Inert):
     def get_attribute(self, name: str) -> int:
         return ATTRIBUTES[name]
 
-
-class Context(Inert):
-    @staticmethod
-    def synchronize() -> None: ...
-
-    @staticmethod
-    def pop() -> None: ...
-
-    @staticmethod
-    def get_device() -> Device:
-        return Device(0)
+    def __getattr__(self, name: str) -> Any:
+        return ATTRIBUTES[name.upper()] if name.upper() in ATTRIBUTES else super().__getattr__(name)
 
 
-class Error(Exception):
-    """PyCUDA's base class of errors."""
+def driver() -> dict[str, Any]:
+    """Return the names of `pycuda.driver`."""
+
+    def pagelocked(make: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda shape, dtype, order="C", mem_flags=0: make(shape, dtype, order)
+
+    return {
+        "In": In, "Out": Out, "InOut": InOut, "ArgumentHandler": ArgumentHandler, "DeviceAllocation": DeviceAllocation,
+        "mem_alloc": DeviceAllocation, "mem_alloc_like": lambda ary: DeviceAllocation(ary.nbytes),
+        "to_device": to_device, "from_device": from_device, "from_device_like": from_device_like,
+        "memcpy_htod": memcpy_htod, "memcpy_dtoh": memcpy_dtoh, "memcpy_dtod": memcpy_dtod,
+        "memcpy_htod_async": lambda dest, src, stream=None: memcpy_htod(dest, src),
+        "memcpy_dtoh_async": lambda dest, src, stream=None: memcpy_dtoh(dest, src),
+        "memcpy_dtod_async": lambda dest, src, size, stream=None: memcpy_dtod(dest, src, size),
+        **{
+            f"memset_d{8 * np.dtype(kind).itemsize}{end}": _memset(kind)
+            for kind in (np.uint8, np.uint16, np.uint32) for end in ("", "_async")
+        },
+        "pagelocked_empty": pagelocked(np.empty), "pagelocked_zeros": pagelocked(np.zeros),
+        "pagelocked_empty_like": np.empty_like, "pagelocked_zeros_like": np.zeros_like,
+        "Stream": Stream, "Event": Event, "Context": Context, "Device": Device, "Function": Function,
+        "init": lambda flags=0: None, "get_version": lambda: (12, 8, 0), "get_driver_version": lambda: 12080,
+        "Error": Error, "LogicError": LogicError, "LaunchError": LaunchError, "MemoryError": type("MemoryError", (Error,), {}),
+        "RuntimeError": type("RuntimeError", (Error,), {}), "mem_get_info": lambda: (MEMORY_SIZE, MEMORY_SIZE),
+        "device_attribute": Constants("device_attribute", **{name: name for name in ATTRIBUTES}),
+        "func_cache": Constants("func_cache", PREFER_NONE=0, PREFER_SHARED=1, PREFER_L1=2, PREFER_EQUAL=3),
+        "ctx_flags": Constants("ctx_flags", SCHED_AUTO=0, SCHED_SPIN=1, SCHED_YIELD=2, SCHED_BLOCKING_SYNC=4, MAP_HOST=8),
+        "event_flags": Constants("event_flags", DEFAULT=0, BLOCKING_SYNC=1, DISABLE_TIMING=2),
+    }  # fmt: skip
 
 
-class Pool:
+class Pool(Named):
     """A pool of device memory; freed blocks are not kept."""
 
     allocate = DeviceAllocation
@@ -357,5 +346,5 @@ class Pool:
 
 
 class HostPool(Pool):
-    def allocate(self, shape: Any, dtype: Any) -> Any:  # type: ignore[override]
-        return np.empty(shape, dtype)
+    def allocate(self, shape: Any, dtype: Any, order: str = "C") -> Any:  # type: ignore[override]
+        return np.empty(shape, dtype, order)  # type: ignore[call-overload]

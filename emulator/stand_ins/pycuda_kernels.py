@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from ..cuda_cpp.kernel import CudaSource
 from ..cuda_cpp.places import SourceText
 from ..errors import LaunchError
+from .gpuarray import GPUArray, to_gpu
 from .memory import Variables, launch_by_address
-from .pycuda import GPUArray, to_gpu
+from .names import Named
 
 THREADS = 128
 MAX_BLOCKS = 1_024
@@ -78,7 +79,7 @@ class VectorArg(Argument):
     pointer = "*"
 
 
-class _Generated:
+class _Generated(Named):
     """A kernel of a generated text."""
 
     def __init__(self, template: str, arguments: Any, name: str, **pieces: Any) -> None:
@@ -94,7 +95,10 @@ class _Generated:
         )
 
     def size(self, args: Sequence[Any]) -> int:
-        sizes = {arg.size for arg in args if isinstance(arg, GPUArray)}
+        arrays = [arg for arg in args if isinstance(arg, GPUArray)]
+        if not all(arg.flags.forc for arg in arrays):
+            raise RuntimeError(f"{self.kernel.__name__} takes contiguous arrays")
+        sizes = {arg.size for arg in arrays}
         if len(sizes) != 1:
             raise LaunchError(f"{self.kernel.__name__} takes arrays of one size, these have {sorted(sizes)}")
         return int(sizes.pop())
@@ -151,26 +155,6 @@ def _vector(dtype: Any, *values: Any) -> Any:
     return np.array(values, dtype)[()]
 
 
-def _function(make: Callable[..., Any]) -> Callable[..., GPUArray]:
-    """Return a function of cumath: NumPy's of an array."""
-    return lambda array, **options: to_gpu(make(array.get()))
-
-
 def rand(shape: Any, dtype: Any = np.float32, stream: Any = None) -> GPUArray:
     """Return uniform random numbers in [0, 1), by NumPy's generator."""
     return to_gpu(np.random.default_rng().random(shape).astype(dtype))
-
-
-_FUNCTIONS = (
-    "ceil", "cos", "cosh", "exp", "fabs", "floor", "log", "log10", "sin", "sinh", "sqrt", "tan", "tanh",
-)  # fmt: skip
-
-
-def modules() -> dict[str, dict[str, Any]]:
-    """Return the contents of the modules by name."""
-    return {
-        "pycuda.elementwise": {"ElementwiseKernel": ElementwiseKernel, "ScalarArg": ScalarArg, "VectorArg": VectorArg},
-        "pycuda.reduction": {"ReductionKernel": ReductionKernel},
-        "pycuda.cumath": {name: _function(getattr(np, name)) for name in _FUNCTIONS},
-        "pycuda.curandom": {"rand": rand},
-    }

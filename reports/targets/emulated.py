@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
-import re
 import runpy
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from simtbed import SimtbedError, numba_hook
@@ -19,12 +20,6 @@ from ..printing import print_message
 from .uncaught import show_without
 
 EMULATED = (*LIBRARIES, "numba")
-_IMPORT = re.compile(rf"^[ \t]*(?:import|from)[ \t]+({'|'.join(LIBRARIES)})\b", re.MULTILINE)
-_IMPORT_OF_NUMBA = re.compile(
-    r"^[ \t]*from[ \t]+numba[ \t]+import\b[^\n]*\bcuda\b|^[^#\n]*\bnumba\.cuda\b|"
-    r"^[ \t]*(?:import|from)[ \t]+numba_cuda_mlir\b",
-    re.MULTILINE,
-)
 
 
 def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
@@ -38,13 +33,45 @@ def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
         if unknown := [name for name in chosen if name not in EMULATED]:
             raise SimtbedError(f"--emulate {printable(unknown[0])}: there are {', '.join(EMULATED)} and none")
         return chosen
-    try:
-        text = text_of(path)
-        has_numba = not numba_hook.is_excluded() and _IMPORT_OF_NUMBA.search(text)
-        imported = (*dict.fromkeys(_IMPORT.findall(text)), *["numba"] * bool(has_numba))
-    except (SimtbedError, ValueError):
-        return ()
+    with warnings.catch_warnings(action="ignore"):  # the script's own process shows them
+        modules = {f"{name}." for name in _imported_by(path, set())}
+    imported = tuple(library for library in LIBRARIES if any(name.startswith(f"{library}.") for name in modules))
+    if not numba_hook.is_excluded() and any(name.startswith(("numba.cuda.", "numba_cuda_mlir.")) for name in modules):
+        imported += ("numba",)
     return imported if imported and why_unavailable("cuda") else ()
+
+
+def _imported_by(path: Path, read: set[Path]) -> Iterator[str]:
+    """Yield the names that a script imports, and those that modules next to it import. read: the files that were read."""
+    read.add(path)
+    try:
+        names = [*_imported(ast.parse(text_of(path).removeprefix("\ufeff")))]
+    except (SimtbedError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for name in names:
+        yield name
+        module = path.parent / f"{name.partition('.')[0]}.py"
+        if module not in read and module.is_file():
+            yield from _imported_by(module, read)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the dotted names of the modules that a script imports, and of their attributes `cuda`."""
+    aliases = {"numba": "numba"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (one.name for one in names)
+                aliases |= {one.asname: one.name for one in names if one.asname}
+            case ast.ImportFrom(module=str(name), names=names, level=0):
+                yield from (f"{name}.{one.name}" for one in names)
+            case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module" | "__import__")):
+                yield from (
+                    one.value for one in node.args[:1] if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                )
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr == "cuda" and isinstance(node.value, ast.Name):
+            yield f"{aliases.get(node.value.id, '')}.cuda"
 
 
 def run(names: Sequence[str], path: str, arguments: Sequence[str]) -> None:

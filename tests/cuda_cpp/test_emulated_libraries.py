@@ -160,11 +160,11 @@ def test_numbers_of_another_type_are_refused(pycuda: Any, number: Any, reason: s
 
 def test_raw_kernels(cupy: Any) -> None:
     x = cupy.arange(8, dtype=cupy.float32)
-    cupy.RawKernel(SCALE, "scale")((1,), (32,), (x, np.float32(3), 4))
+    cupy.RawKernel(f'extern "C" {SCALE}', "scale")((1,), (32,), (x, np.float32(3), 4))
     assert x.get().tolist() == [0, 3, 6, 9, 4, 5, 6, 7] and type(x.get()) is np.ndarray
     with pytest.raises(st.LaunchError, match="a is f32, the launch gives float64"):
-        cupy.RawKernel(SCALE, "scale")((1,), (32,), (x, 3.0, 4))
-    with pytest.raises(st.LaunchError, match=r"cupy.ElementwiseKernel is not emulated"):
+        cupy.RawKernel(f'extern "C" {SCALE}', "scale")((1,), (32,), (x, 3.0, 4))
+    with pytest.raises(AttributeError, match=r"cupy.ElementwiseKernel is not emulated"):
         cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")
 
 
@@ -186,7 +186,7 @@ def test_arrays_are_copied_to_given_ones(pycuda: Any, cupy: Any) -> None:
     target = np.zeros(4, np.float32)
     array = pycuda.gpuarray.to_gpu(np.arange(4, dtype=np.float32))
     assert array.get(target) is target and target.tolist() == [0, 1, 2, 3]
-    with pytest.raises(st.LaunchError, match="4 elements of float32"):
+    with pytest.raises(ValueError, match="4 elements of float32"):
         array.get(np.zeros(4))
     assert cupy.asnumpy(cupy.arange(3), out=(out := np.zeros(3, np.int64))) is out and out.tolist() == [0, 1, 2]
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,8 @@ def test_launches_of_several_threads(memory: str, streams: bool, held: bool) -> 
                     args = {"x": x, "y": y, "out": out, "n": COUNT - number % 2}
                 results.append(launch(add, args=args, stream=stream, **HOW))
                 if not held:
-                    errors["wrong"] += memory == "host" and not (results.pop().out == expected).all()
+                    result = results.pop()
+                    errors["wrong"] += memory == "host" and not (result.out == expected).all()
             except Exception as error:
                 errors[repr(error)] += 1
         for result in results:
@@ -123,8 +125,10 @@ for use in uses:
 """
 
 
-def test_errors_after_an_illegal_access() -> None:
-    done = subprocess.run([sys.executable, "-c", ILLEGAL], capture_output=True, text=True, check=False)
+def test_errors_after_an_illegal_access(tmp_path: Path) -> None:
+    script = tmp_path / "illegal.py"
+    script.write_text(ILLEGAL)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     first, *others = done.stdout.splitlines()
     assert "bad" in first and "failed on the GPU" in first and len(others) == 4
     assert all("before it, " in line and "bad" in line for line in others), done.stdout + done.stderr

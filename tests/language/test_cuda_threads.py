@@ -115,25 +115,26 @@ def test_an_event_has_one_launch_while_a_thread_waits_for_it(
 
 def test_threads_share_the_objects_of_a_context(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are created slowly, by the first thread that needs them."""
-    pools, contexts, queues = [], [], []
-    monkeypatch.setattr(
-        sys.modules["pycuda.driver"],
-        "DeviceMemoryPool",
-        lambda: pools.append(threading.Event().wait(0.01)) or notes.pool,
-    )
-    create = sys.modules["pycuda.driver"].Device.retain_primary_context
-    monkeypatch.setattr(
-        sys.modules["pycuda.driver"].Device,
-        "retain_primary_context",
-        lambda self: threading.Event().wait(0.01) or create(self),
-    )
+    contexts, queues, created = [], [], []
+    fake = sys.modules["pycuda.driver"]
+
+    def slow(name: str, create: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            created.append(name)
+            threading.Event().wait(0.01)
+            return create(*arguments)
+
+        return call
+
+    monkeypatch.setattr(fake, "DeviceMemoryPool", slow("pool", fake.DeviceMemoryPool))
+    monkeypatch.setattr(fake.Device, "retain_primary_context", slow("context", fake.Device.retain_primary_context))
 
     def work() -> None:
         contexts.append(driver.primary_context())
         queues.append(queue())
 
     assert in_threads(6, work) == []
-    assert len({*map(id, contexts)}) == len({*map(id, queues)}) == len(pools) == 1
+    assert len({*map(id, contexts)}) == len({*map(id, queues)}) == 1 and sorted(created) == ["context", "pool"]
 
 
 # ------------------------------------------------------------------ causes
@@ -168,9 +169,7 @@ def test_the_child_of_a_fork_has_no_gpu(notes: Notes, monkeypatch: pytest.Monkey
     assert run().out.shape == (4,)
 
 
-def test_a_process_forked_after_another_library_used_the_gpu(
-    notes: Notes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_forked_after_another_library_used_the_gpu(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
     def init() -> None:
         raise Error("cuInit failed: initialization error")
 

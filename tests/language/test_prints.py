@@ -67,7 +67,7 @@ def test_a_launch_continues_if_stdout_cannot_be_written(
     os.close(reading)
     reading, writing = os.pipe()
     texts: list[str] = []
-    bare = SimpleNamespace(write=texts.append)
+    bare = SimpleNamespace(write=texts.append, encoding="no encoding", flush=None)
     full, broken, closed = stream(os.open("/dev/full", os.O_WRONLY)), stream(unread), stream(os.dup(1), closed=True)
     sound, memory = stream(writing), io.StringIO()
     monkeypatch.setattr(prints, "_WARNED", [])

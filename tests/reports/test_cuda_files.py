@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import simtbed as st
 from simtbed.reports.profile import annotate
 from simtbed.reports.targets import cuda_file
 
+from tests.hostile.mutations import mutated
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed, command_line
 from tests.table_checks import check_each
@@ -105,6 +107,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_wrong_descriptions_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line names the file and the key; the exit code is 2. No value is converted to another one."""
 
@@ -164,3 +167,24 @@ def test_lines_that_no_file_has(project: Path, named: str) -> None:
     profile = st.launch(kernel, grid=1, block=8, args=(np.ones(8, np.float32),)).profile()
     assert {one.source for one in annotate.hottest(profile)} == {""}
     assert annotate.annotated(profile).endswith(" |")
+
+
+def _exit_code() -> Any:
+    try:
+        cuda_file.run("shift.cu", "shift.toml")
+    except SystemExit as error:
+        return error.code
+    return 0
+
+
+@pytest.mark.slow
+def test_mutated_descriptions(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any bytes are launched or refused."""
+
+    def check(seed: int) -> None:
+        (project / "shift.toml").write_bytes(mutated(LAUNCH.encode(), seed))
+        code = _exit_code()
+        assert code in (0, 1, 2)
+        assert code < 2 or capsys.readouterr().err.startswith("simtbed: ")
+
+    check_each(range(50), check)

@@ -107,7 +107,10 @@ FORKED = (
 
 
 class _ContextOfParent:
-    """The context in the child of a fork."""
+    """The context in the child of a fork. context: of the parent, which is not released here."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
 
     def push(self) -> None:
         raise LaunchError(FORKED)
@@ -118,7 +121,7 @@ class _ContextOfParent:
 @call_in_child
 def _lose_contexts() -> None:
     for context in _CONTEXTS.values():
-        context.context = _ContextOfParent()
+        context.context = _ContextOfParent(context.context)
 
 
 def device_of(number: int) -> Any:

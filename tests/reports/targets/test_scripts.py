@@ -44,9 +44,7 @@ def assert_launches(command: str, script: Path, simtbed: Simtbed, folder: Path) 
 
 
 @pytest.mark.integration
-def test_a_missing_component_is_one_line_with_its_command(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_component_is_one_line_with_its_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "clang.py").write_text("raise ImportError")
     script = tmp_path / "rotate.py"
     script.write_text((ROOT / "examples/cuda/cupy_rotate.py").read_text())

@@ -1,0 +1,50 @@
+"""Names of CuPy that are NumPy's, as texts of words."""
+
+from __future__ import annotations
+
+METHODS = """
+all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot fill flatten item max mean min nonzero prod ptp
+put ravel repeat reshape round sort squeeze std sum swapaxes take tobytes tolist trace transpose var view
+"""
+"""Methods of arrays."""
+OPERATORS = """
+add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul and rand or ror xor rxor lshift
+rlshift rshift rrshift neg pos abs invert eq ne lt le gt ge
+"""
+"""Operators of arrays."""
+IN_PLACE = """
+iadd isub imul itruediv ifloordiv imod ipow iand ior ixor ilshift irshift
+"""
+"""Operators that change an array."""
+CONVERSIONS = """
+bool int float complex index
+"""
+"""Conversions of arrays with one element."""
+FUNCTIONS = """
+abs absolute add all allclose amax amin angle any append arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin
+argsort argwhere around array_equal array_split atleast_1d atleast_2d atleast_3d average bincount bitwise_and bitwise_or
+bitwise_xor broadcast_arrays broadcast_to cbrt ceil clip column_stack concatenate conj conjugate convolve copysign copyto corrcoef
+correlate cos cosh count_nonzero cov cross cumprod cumsum deg2rad degrees diag diagonal diff digitize divide divmod dot dstack
+einsum empty empty_like equal exp exp2 expand_dims expm1 eye fabs fill_diagonal flip fliplr flipud floor floor_divide fmax fmin
+fmod frexp full full_like gradient greater greater_equal histogram hstack hypot identity imag in1d indices inner interp invert
+isclose isfinite isin isinf isnan isreal kron ldexp left_shift less less_equal linspace log log10 log1p log2 logaddexp logical_and
+logical_not logical_or logical_xor logspace matmul max maximum mean median meshgrid min minimum mod moveaxis multiply nan_to_num
+nanmax nanmean nanmin nansum negative nonzero not_equal ones ones_like outer packbits pad percentile positive power prod ptp
+quantile rad2deg radians ravel real reciprocal remainder repeat reshape right_shift rint roll rollaxis rot90 round searchsorted
+sign signbit sin sinc sinh sort split sqrt square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot
+tile trace transpose trapezoid tri tril triu true_divide trunc unique unravel_index var vdot vsplit vstack where zeros zeros_like
+"""
+"""Functions of arrays."""
+CONSTANTS = """
+bool_ byte complex128 complex64 complexfloating double dtype e euler_gamma finfo float16 float32 float64 floating iinfo inf int16
+int32 int64 int8 intc integer intp nan newaxis pi promote_types single uint16 uint32 uint64 uint8 issubdtype
+"""
+"""Types, numbers and functions of types."""
+RANDOM = """
+choice exponential gamma normal permutation poisson rand randint randn random random_sample seed standard_normal uniform
+"""
+"""Functions of `cupy.random`."""
+LINALG = """
+cholesky det eigh eigvalsh inv lstsq matrix_power matrix_rank norm pinv qr slogdet solve svd
+"""
+"""Functions of `cupy.linalg`."""
