@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..language.intrinsics import WARP_SIZE
 from .access_sampling import AccessSampler
-from .global_changes import CERTAIN, MIN_SAVED, MIN_TABLE_SAVED, contended, of_global
-from .lane_elements import LaneElements
+from .events import WAVEFRONTS
+from .global_changes import CERTAIN, INSTRUCTION_CYCLES, MIN_SAVED, MIN_SHARE, MIN_TABLE_SAVED, contended, of_global
+from .lane_elements import LaneElements, Mask
 from .remedies import Remedy, Saving
 from .sampled_sites import LaunchFacts, SampledSite, sampled_sites, savings_by_counter
 
@@ -32,7 +34,7 @@ def remedies(sampler: AccessSampler, launch: LaunchFacts) -> tuple[Remedy, ...]:
 
 def _of_shared(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Remedy]:
     combined = [*contended(group)]
-    yield from combined or _padded(group, launch)
+    yield from combined or [*_padded(group, launch)] or _conflicting(group, launch)
 
 
 def _padded(sites: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Remedy]:
@@ -60,6 +62,30 @@ def _padded(sites: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Remed
     yield Remedy("padding", numbers, savings_by_counter(order), round(totals[pitch]), (pitch, round(wavefronts)))
 
 
+def _conflicting(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Remedy]:
+    """Find bank conflicts of loads and stores of elements at irregular distances, which no padding avoids."""
+    plain = [site for site in group if site.reproduced and site.access.operation in ("load", "store")]
+    before = sum(site.transactions(site.lanes.index, site.lanes.active) for site in plain)
+    sites = [_selected(site, site.lanes.irregular & (site.lanes.lane_step == 0)) for site in plain]
+    spare = {site: site.transactions(site.lanes.index, site.lanes.active) - _least(site) for site in sites}
+    total = sum(spare.values())
+    if total < max(MIN_SAVED * before, 1.0) or before < MIN_SHARE * float(launch.counts[:, WAVEFRONTS].sum()):
+        return
+    order = sorted((site for site in sites if spare[site]), key=lambda site: -spare[site])
+    yield Remedy("conflicts", tuple(site.number for site in order), (), round(total), (round(100 * total / before),))
+
+
+def _selected(site: SampledSite, rows: Mask) -> SampledSite:
+    """Return a site with some of its accesses."""
+    lanes = LaneElements(site.lanes.index[rows], site.lanes.active[rows], site.lanes.size)
+    return replace(site, lanes=lanes, blocks=site.blocks[rows])
+
+
+def _least(site: SampledSite) -> float:
+    """Return the wavefronts of the accesses of a site, if each lane accessed the word of its number."""
+    return site.transactions(np.broadcast_to(np.arange(WARP_SIZE), site.lanes.index.shape), site.lanes.active)
+
+
 def _saved_by_padding(sites: Sequence[SampledSite], pitch: int) -> list[tuple[SampledSite, float]]:
     result = []
     for site in sites:
@@ -70,11 +96,7 @@ def _saved_by_padding(sites: Sequence[SampledSite], pitch: int) -> list[tuple[Sa
 
 def _of_regular(sites: Sequence[SampledSite], pitch: int) -> float:
     """Return the wavefronts that padding saves for accesses of elements at regular distances."""
-    regular = []
-    for site in sites:
-        rows = (site.lanes.spacing[:, 0] > 0) | (site.lanes.lane_step != 0)
-        lanes = LaneElements(site.lanes.index[rows], site.lanes.active[rows], site.lanes.size)
-        regular.append(replace(site, lanes=lanes, blocks=site.blocks[rows]))
+    regular = [_selected(site, (site.lanes.spacing[:, 0] > 0) | (site.lanes.lane_step != 0)) for site in sites]
     return sum(count for _, count in _saved_by_padding(regular, pitch))
 
 
@@ -100,7 +122,8 @@ def _of_local(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Rem
         counts[counter] = counts.get(counter, 0) + site.executions
     order = sorted(group, key=lambda site: -site.executions)
     distinct = max(int(site.lanes.distinct.max()) for site in group)
-    savings = tuple(Saving(*item) for item in counts.items())
+    shared = {counter.replace("local", "shared")[:-1] + "_requests": -count for counter, count in counts.items()}
+    savings = tuple(Saving(*item) for item in (counts | shared).items())
     numbers = tuple(site.number for site in order)
     yield Remedy("local", numbers, savings, LOCAL_CYCLES * sum(counts.values()), (distinct, launch.threads, size))
 
@@ -114,10 +137,12 @@ def _of_constant(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[
     if not fits or wavefronts > (1 - MIN_TABLE_SAVED) * addresses:
         return
     order = sorted(group, key=lambda site: -site.total(site.lanes.distinct))
-    savings = (Saving("constant_loads", sum(site.executions for site in group)),)
+    executions, added = sum(site.executions for site in group), launch.copy_instructions(size // group[0].access.size)
+    savings = (Saving("constant_loads", executions), Saving("warp_instructions", -added))
     distinct = max(int(site.lanes.distinct.max()) for site in group)
     numbers = tuple(site.number for site in order)
-    yield Remedy("constant", numbers, savings, round(addresses - wavefronts), (distinct, size))
+    cycles = round(addresses - wavefronts - INSTRUCTION_CYCLES * added)
+    yield Remedy("constant", numbers, savings, cycles, (distinct, size))
 
 
 _CHANGES: Mapping[str, Callable[[Sequence[SampledSite], LaunchFacts], Iterator[Remedy]]] = {

@@ -9,6 +9,8 @@ from .costs import Place
 
 Text = tuple[str, str, str]
 """Kind of the cost, cause, change."""
+_TILE = " (about 17 more instructions for each access)"
+"""Cost of a tile: the transposes of tests/profiler/advised.py."""
 
 
 def text(rule: str, places: Sequence[Place], numbers: Sequence[int], device: Device) -> Text:
@@ -44,16 +46,14 @@ def _stride(places: Sequence[Place], numbers: Sequence[int], device: Device) -> 
         f"a warp's {_verb(place)} of {array}{_other_lines(places)} touches {now} sectors instead of {least}: {reason}."
     )
     if fields > 1:
-        remedy = f"Store each field of {array} in an array of its own, or exchange the elements through a tile in shared memory."
+        remedy = f"Store each field of {array} in an array of its own, or exchange the elements through a tile in shared memory{_TILE}."
     elif run == 1:
         remedy = (
             "Let neighbouring lanes access neighbouring elements, by another layout, another assignment of elements to threads, or "
-            "a tile in shared memory."
+            f"a tile in shared memory{_TILE}."
         )
     else:
-        remedy = (
-            "Let the lanes of a warp access one run: widen the block along the array, or use a tile in shared memory."
-        )
+        remedy = f"Let the lanes of a warp access one run: widen the block along the array, or use a tile in shared memory{_TILE}."
     return "uncoalesced access", sentence, remedy
 
 
@@ -131,6 +131,17 @@ def _padding(places: Sequence[Place], numbers: Sequence[int], device: Device) ->
     )
 
 
+def _conflicts(places: Sequence[Place], numbers: Sequence[int], device: Device) -> Text:
+    place = places[0]
+    return (
+        "bank conflicts",
+        f"{numbers[0]} % of the wavefronts of a warp's {_verb(place)} of {place.array}{_other_lines(places)} are conflicts: lanes access "
+        f"different words of one of {device.banks} banks, at irregular distances.",
+        f"Assign the items to threads so that the lanes of a warp access different banks or one word, or keep copies of {place.array} "
+        "for groups of lanes, each begun in another bank.",
+    )
+
+
 def _local(places: Sequence[Place], numbers: Sequence[int], device: Device) -> Text:
     distinct, threads, size = numbers
     place = places[0]
@@ -157,4 +168,5 @@ def _constant(places: Sequence[Place], numbers: Sequence[int], device: Device) -
 _TEXTS: dict[str, Callable[[Sequence[Place], Sequence[int], Device], Text]] = {
     "stride": _stride, "alignment": _alignment, "table": _table, "order": _order, "scattered": _scattered,
     "contended": _contended, "padding": _padding, "local": _local, "constant": _constant,
+    "conflicts": _conflicts,
 }  # fmt: skip

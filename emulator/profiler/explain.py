@@ -40,7 +40,8 @@ class Explanation:
 
     places: the most expensive first. what: its kind. sentence: the cause. remedy: the change. savings: the counters that the
     change decreases, with the predicted decrease over all launches, negative for an increase; empty if it is unknown. cycles:
-    of an SM, saved by the remedy. share: fraction of the cycles of the profile.
+    of an SM, saved by the remedy. share: fraction of the cycles of the profile. more: the warp instructions that the change adds,
+    as a fraction of those of the profile.
     """
 
     places: tuple[Place, ...]
@@ -50,6 +51,7 @@ class Explanation:
     savings: tuple[Saving, ...]
     cycles: float
     share: float
+    more: float = 0.0
 
     @property
     def place(self) -> Place:
@@ -58,9 +60,17 @@ class Explanation:
 
     @property
     def text(self) -> str:
-        """Cause, remedy and predicted savings."""
-        saved = ", ".join(f"{saved:,} {counter.replace('_', ' ')}" for counter, saved in self.savings if saved > 0)
-        return f"{self.sentence} {self.remedy}" + (f" Saves {saved}." if saved else "")
+        """Cause, remedy, and predicted decreases and increases of counters."""
+        saved, added = (
+            ", ".join(f"{abs(n):,} {counter.replace('_', ' ')}" for counter, n in self.savings if sign * n > 0)
+            for sign in (1, -1)
+        )
+        more = f" ({100 * self.more:.0f} % more)" * (self.more >= MIN_FRACTION)
+        return (
+            f"{self.sentence} {self.remedy}"
+            + f" Saves {saved}." * bool(saved)
+            + f" Adds about {added}{more}." * bool(added)
+        )
 
     def __str__(self) -> str:
         return f"{self.place.span.place}: {self.text}"
@@ -84,9 +94,12 @@ def explanations(profile: Costs) -> list[Explanation]:
 
 
 def _of_memory(profile: Costs, total: float) -> Iterator[Explanation]:
+    instructions = sum(row.get("warp_instructions", 0) for row in profile.rows.values())
     for (rule, places), remedy in profile.remedies.items():
         what, sentence, change = text(rule, places, remedy.numbers, profile.device)
-        yield Explanation(places, what, sentence, change, remedy.savings, remedy.cycles, remedy.cycles / max(total, 1))
+        more = -dict(remedy.savings).get("warp_instructions", 0) / max(instructions, 1)
+        share = remedy.cycles / max(total, 1)
+        yield Explanation(places, what, sentence, change, remedy.savings, remedy.cycles, share, more)
 
 
 def _of_control(profile: Costs, total: float) -> Iterator[Explanation]:

@@ -26,7 +26,11 @@ MIN_SCATTERED = 0.5
 """Sectors for each element of accesses without an order."""
 MIN_SHARE = 0.2
 """Fraction of the sectors of a kernel for advice without a prediction."""
-SECTOR_CYCLES = 0.5
+SECTOR_CYCLES, INSTRUCTION_CYCLES = 0.5, 0.25
+"""Cycles of an SM for a sector and for a warp instruction."""
+SHUFFLED_SUM, SHUFFLED_RANK, MATCHED_SUM = 12, 4, 9
+"""Instructions added to an atomic operation: sum of a warp by shuffles; ranks of lanes by a ballot; one operation for each group
+of `match_any`. Counted on the kernels of tests/profiler/advised.py."""
 
 
 def of_global(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Remedy]:
@@ -35,7 +39,8 @@ def of_global(group: Sequence[SampledSite], launch: LaunchFacts) -> Iterator[Rem
     read_only = len(plain) == len(group) and all(site.operation == "load" for site in plain)
     loads = [site for site in plain if site.operation == "load"]
     stores = [site for site in plain if site.operation == "store"]
-    changes = [*_regular(loads), *_regular(stores)] or [*_scattered(loads, launch, read_only)]
+    scattered = (*_scattered(loads, launch, read_only), *_scattered(stores, launch, read_only))
+    changes = [*_regular(loads), *_regular(stores)] or scattered
     yield from changes or _misaligned(plain)
     yield from contended([site for site in group if site not in plain])
 
@@ -89,17 +94,16 @@ def _fields(sites: Sequence[SampledSite], distance: int) -> int:
 
 
 def _scattered(sites: Sequence[SampledSite], launch: LaunchFacts, read_only: bool) -> Iterator[Remedy]:
-    """Evaluate a copy of an array in shared memory, then the order of its addresses. sites: loads."""
-    irregular = {
-        site: site.wasteful & (site.lanes.spacing[:, 0] == 0) & (site.lanes.distinct >= MIN_ELEMENTS) for site in sites
-    }
+    """Evaluate a copy of an array in shared memory, then the order of its addresses. sites: loads, or stores."""
+    irregular = {site: site.wasteful & site.lanes.irregular & (site.lanes.distinct >= MIN_ELEMENTS) for site in sites}
     spare = {site: site.total(np.where(irregular[site], site.spare, 0)) for site in sites}
     sectors = sum(site.total(np.where(irregular[site], site.sectors, 0)) for site in sites)
     elements = sum(site.total(np.where(irregular[site], site.lanes.distinct, 0)) for site in sites)
     before = sum(site.total(site.sectors) for site in sites)
     total = sum(spare.values())
-    if not total or total < MIN_TABLE_SAVED * before or sectors < MIN_SCATTERED * elements:
+    if not total or total < MIN_SAVED * before:
         return
+    predictable = total >= MIN_TABLE_SAVED * before and sectors >= MIN_SCATTERED * elements
     order = sorted(sites, key=lambda site: -spare[site])
     worst = order[0]
     at = int(np.argmax(worst.spare))
@@ -110,12 +114,13 @@ def _scattered(sites: Sequence[SampledSite], launch: LaunchFacts, read_only: boo
     fits = 0 < size <= launch.device.shared_per_block - launch.shared
     reused = sum(site.total(site.lanes.lanes) for site in sites) * worst.access.size >= launch.blocks * size
     single = len({site.access.array for site in sites}) == 1
-    if read_only and single and fits and reused and copies <= (1 - MIN_TABLE_SAVED) * before:
-        loads = tuple(site.number for site in order)
-        yield Remedy("table", loads, (Saving(worst.counter, round(before - copies)),), cycles, (*shown, size))
+    if predictable and read_only and single and fits and reused and copies <= (1 - MIN_TABLE_SAVED) * before:
+        loads, added = tuple(site.number for site in order), launch.copy_instructions(size // worst.access.size)
+        savings = (Saving(worst.counter, round(before - copies)), Saving("warp_instructions", -added))
+        yield Remedy("table", loads, savings, cycles - round(INSTRUCTION_CYCLES * added), (*shown, size))
         return
     numbers = tuple(site.number for site in order if spare[site])
-    if len(sites) == 1 and launch.complete and worst.number not in launch.loops:
+    if predictable and len(sites) == 1 and launch.complete and worst.number not in launch.loops:
         by_address = _by_address(worst)
         if before - by_address >= MIN_SAVED * before:
             yield Remedy("order", numbers, (Saving(worst.counter, round(before - by_address)),), cycles, shown)
@@ -175,11 +180,20 @@ def contended(sites: Sequence[SampledSite]) -> Iterator[Remedy]:
                 saved.append((site, less))
     for single in (True, False):
         own = [item for item in saved if (float((item[0].lanes.distinct == 1).mean()) >= CERTAIN) == single]
-        if not own:
+        added = sum(_added(site, single) * site.executions for site, _ in own)
+        cycles = round(sum(less for _, less in own) - INSTRUCTION_CYCLES * added)
+        if not own or cycles <= 0:
             continue
         own.sort(key=lambda item: -item[1])
         lanes = own[0][0].lanes
         at = int(np.argmax(lanes.lanes - lanes.distinct))
         numbers = (int(lanes.lanes[at]), int(lanes.distinct[at]), int(single))
-        cycles = round(sum(less for _, less in own))
-        yield Remedy("contended", tuple(site.number for site, _ in own), savings_by_counter(own), cycles, numbers)
+        savings = (*savings_by_counter(own), Saving("warp_instructions", -added))
+        yield Remedy("contended", tuple(site.number for site, _ in own), savings, cycles, numbers)
+
+
+def _added(site: SampledSite, single: bool) -> int:
+    """Return the instructions added to an atomic operation. single: of one element."""
+    if not single:
+        return MATCHED_SUM
+    return SHUFFLED_RANK if site.operation == "atomic" and site.access.space == "global" else SHUFFLED_SUM

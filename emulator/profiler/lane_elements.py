@@ -106,6 +106,12 @@ class LaneElements:
         spacing[strided] = np.stack([common, np.ones_like(common)], axis=1)[strided]
         return spacing
 
+    @property
+    def irregular(self) -> Mask:
+        """bool[n]: elements at no common distance, or at multiples of one with larger gaps, as of random rows of a table."""
+        multiples = (self.spacing[:, 1] == 1) & (np.diff(self.elements, axis=1).max(axis=1) > self.spacing[:, 0])
+        return np.asarray((self.spacing[:, 0] == 0) | multiples)
+
     def packed(self, sector: int) -> Numbers:
         """Return int64[n, 32]: the elements, ascending, after a change that makes regular elements neighbours.
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 NUMBERS: Mapping[str, int] = {
     "stride": 7, "alignment": 3, "table": 4, "order": 3, "scattered": 4, "contended": 3, "padding": 2, "local": 3, "constant": 2,
+    "conflicts": 1,
 }  # fmt: skip
 """The rules, and how many numbers each has for its sentence."""
 PARAMETERISED = ("alignment", "padding")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..language.intrinsics import WARP_SIZE
 from ..machine import transactions
 from ..machine.device import Device
 from .access_sampling import AccessSampler
@@ -16,6 +17,8 @@ from .events import SECTORS, WARPS, WAVEFRONTS, Counts
 from .lane_elements import LaneElements, Mask, Numbers
 from .remedies import Saving
 
+_COPY = 7
+"""Instructions of a warp that copies an element for each lane: loop, index, load, store. Counted on tests/profiler/advised.py."""
 TOLERANCE = 0.05
 """Relative difference between a counter and its estimate from a sample."""
 
@@ -50,6 +53,10 @@ class LaunchFacts:
     loops: frozenset[int] = field(default=frozenset())
     complete: bool = True
     in_memory: frozenset[str] = field(default=frozenset())
+
+    def copy_instructions(self, length: int) -> int:
+        """Return the warp instructions of all blocks that copy an array of this length to shared memory."""
+        return _COPY * self.blocks * -(-self.threads // WARP_SIZE) * -(-length // self.threads)
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,7 +82,7 @@ def read(
     """Return the diagnostic of a read of memory. persistent: whether the array belongs to earlier launches too."""
     what = elements.element(array, type, index, forms)
     message = f"{type.space} read of {what}, which was never written"
-    return _diagnostic(kernel, span, array, type, message, thread, persistent)
+    return _diagnostic(kernel, span, array, type, message, thread, index, persistent)
 
 
 def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
@@ -93,18 +93,19 @@ def unassigned_register(check: ir.Check, kernel: ir.Function, values: Sequence[o
     array = name.array
     type = next(s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array)
     message = f"read of register {name.user}[{name.element}], which was not assigned"
-    return _diagnostic(kernel, register.span, array, type, message, thread)
+    return _diagnostic(kernel, register.span, array, type, message, thread, int(name.element or 0))
 
 
 def _diagnostic(
-    kernel: ir.Function, span: Span, array: str, type: Array, message: str, thread: str, persistent: bool = False
-) -> Diagnostic:
+    kernel: ir.Function, span: Span, array: str, type: Array, message: str, thread: str, index: int, persistent: bool = False
+) -> Diagnostic:  # fmt: skip
     name = user_name(array)
     allocated = next((s.span for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.array == array), None)
     if allocated is None:
         allocated = next(p.span for p in kernel.params if p.name == array)
-    lines = ", ".join(map(str, sorted(set(_earlier_writers(kernel, span, array)))))
-    cause = f"line{'s' if ',' in lines else ''} {lines} should have written it, and did not" if lines else ""
+    writers = sorted({(one.file, one.line): one for one in _earlier_writers(kernel, span, array, index)}.items())
+    places = [str(one.line) if one.file == span.file else one.place for _, one in writers]
+    cause = f"line{'s' * (len(places) > 1)} {', '.join(places)} should have written it, and did not" if places else ""
     verb = "given as empty" if type.space == "global" else "allocated"
     written = any(array in _writes(stmt) for stmt in statements(kernel.body))
     cause = cause or f"nothing in the kernel writes {name}{' before this read' * written}"
@@ -114,25 +115,41 @@ def _diagnostic(
     return Diagnostic(KIND, message, span, notes)
 
 
-def _earlier_writers(kernel: ir.Function, read: Span, array: str) -> Iterator[int]:
-    """Yield the lines of statements that write an array and may precede a read, by program order or in a common loop.
+def _earlier_writers(kernel: ir.Function, read: Span, array: str, index: int) -> list[Span]:
+    """Return the statements that may write an element of an array before a read: those that precede it, else those of a common loop.
 
-    A statement of the read's own line, and an atomic operation, which reads its element, do not initialise it.
+    A statement of the read's own line, and an atomic operation, which reads its element, do not initialise it. Nor do a store to
+    another constant element and a statement of the other arm of a branch.
     """
     order = {id(stmt): n for n, stmt in enumerate(statements(kernel.body))}
-    readers = [stmt for stmt in statements(kernel.body) if (stmt.span.file, stmt.span.line) == (read.file, read.line)]
-    last = max((order[id(stmt)] for stmt in readers), default=len(order))
-    loops = [
-        loop
-        for loop in statements(kernel.body)
-        if isinstance(loop, ir.For | ir.While) and any(stmt in readers for b in bodies(loop) for stmt in statements(b))
-    ]
-    repeated = {id(stmt) for loop in loops for b in bodies(loop) for stmt in statements(b)}
+    readers = {id(s) for s in statements(kernel.body) if (s.span.file, s.span.line) == (read.file, read.line)}
+    last = max((order[reader] for reader in readers), default=len(order))
+    repeated: set[int] = set()
+    exclusive: set[int] = set()
     for stmt in statements(kernel.body):
-        initialises = array in _writes(stmt) and not isinstance(effect(stmt), ir.Atomic | ir.CompareSwap)
-        own_line = (stmt.span.file, stmt.span.line) == (read.file, read.line)
-        if initialises and not own_line and (order[id(stmt)] < last or id(stmt) in repeated):
-            yield stmt.span.line
+        parts = [{id(inner) for inner in statements(body)} for body in bodies(stmt)]
+        if isinstance(stmt, ir.For | ir.While) and any(part & readers for part in parts):
+            repeated = repeated.union(*parts)
+        if isinstance(stmt, ir.If) and sum(bool(part & readers) for part in parts) == 1:
+            exclusive = exclusive.union(*(part for part in parts if not part & readers))
+    writers = [
+        stmt
+        for stmt in statements(kernel.body)
+        if array in _writes(stmt) and not isinstance(effect(stmt), ir.Atomic | ir.CompareSwap)
+        and (stmt.span.file, stmt.span.line) != (read.file, read.line) and _may_write(stmt, index)
+    ]  # fmt: skip
+    preceding = [stmt.span for stmt in writers if order[id(stmt)] < last and id(stmt) not in exclusive]
+    return preceding or [stmt.span for stmt in writers if id(stmt) in repeated]
+
+
+def _may_write(stmt: ir.Stmt, index: int) -> bool:
+    """Return whether a statement may write an element: its index is no other constant."""
+    if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) and not isinstance(stmt.value, ir.Effect):
+        element = Name.parse(stmt.target.name).element
+        return element is None or int(element) == index
+    at = getattr(stmt, "index", None)
+    at = at.flat if isinstance(at, ir.Within) else at
+    return not isinstance(at, ir.Const) or at.value == index
 
 
 def _writes(stmt: ir.Stmt) -> tuple[str, ...]:

@@ -377,8 +377,54 @@ UNADVISED = [
 ]  # fmt: skip
 """Launches without advice."""
 
+
+def rows_of(n: int, multiple: int = 1) -> Any:
+    """Return random multiples below n, for each thread."""
+    return (multiple * SHUFFLE.integers(0, n // multiple, N)).astype(np.int32)
+
+
+@st.kernel
+def scatter(x: Global[f32], at: Global[i32], out: Global[f32]) -> None:
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[at[i]] = x[i]
+
+
+@st.kernel
+def gather_vectors(x: Global[st.float4], at: Global[i32], out: Global[f32]) -> None:
+    i = st.block.x * st.block_dim.x + st.thread.x
+    out[i] = x[at[i]].y
+
+
+@st.kernel
+def shared_lookup(table: Global[f32], at: Global[i32], out: Global[f32]) -> None:
+    """Random elements of a table of 128 in shared memory."""
+    copy = st.shared(f32, 128)
+    t = st.thread.x
+    copy[t] = table[t]
+    st.sync()
+    total = f32(0)
+    for k in range(4):
+        total += copy[at[128 * k + t]]
+    out[st.block.x * 128 + t] = total
+
+
+_SCATTERED, _CONFLICTS = ("scattered access",), ("bank conflicts",)
+_NEAR = (np.arange(N) // 32 * 200 + rows_of(64)).astype(np.int32)
 UNPREDICTED = [
-    Unadvised("a sparse gather", partial(profile, gather, x=floats(65536), at=SPARSE, out=new(N))),
-    Unadvised("a large table", partial(profile, lookup, table=floats(65536), at=np.resize(SPARSE, 4096), out=new(N), n=4096)),
+    Unadvised("a sparse gather", partial(profile, gather, x=floats(65536), at=SPARSE, out=new(N)), _SCATTERED),
+    Unadvised(
+        "a large table", partial(profile, lookup, table=floats(65536), at=np.resize(SPARSE, 4096), out=new(N), n=4096), _SCATTERED,
+    ),
+    Unadvised("random rows of eight", partial(profile, gather, x=floats(65536), at=rows_of(65536, 8), out=new(N)), _SCATTERED),
+    Unadvised("even elements", partial(profile, gather, x=floats(65536), at=rows_of(65536, 2), out=new(N)), _SCATTERED),
+    Unadvised("elements within eight sectors", partial(profile, gather, x=floats(65536), at=_NEAR, out=new(N)), _SCATTERED),
+    Unadvised(
+        "a gather of vectors",
+        partial(profile, gather_vectors, x=np.ones((65536, 4), np.float32), at=rows_of(65536), out=new(N)), _SCATTERED,
+    ),
+    Unadvised("a scatter", partial(profile, scatter, x=floats(N), at=SPARSE, out=st.zeros(65536, f32)), _SCATTERED),
+    Unadvised(
+        "a table in shared memory", partial(profile, shared_lookup, table=floats(128), at=rows_of(128), out=new(N)), _CONFLICTS,
+    ),
 ]  # fmt: skip
-"""Launches with advice whose effect cannot be predicted."""
+"""Launches with advice whose effect cannot be predicted, and its kind."""

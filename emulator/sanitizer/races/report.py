@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,7 @@ from .detect import (
 from .placement import Around, Gap, Placement, Placer, before
 from .release_acquire import RELEASED_BY_LANE, RELEASED_BY_WARP
 from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, LOADS_ONLY, PAIR, STORES, RaceState
+from .source_paths import path_to
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,7 @@ def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, i
         if not row[REMARK] or _places(row, launch) not in harmful:
             together.setdefault(_places(row, launch), []).append(row)
     races = [_Finding(max(same, key=lambda row: row[RELATION]), same, launch) for same in together.values()]
+    _widen(races)
     placers: dict[Group, Placer] = {}
     for finding in races:
         if finding.is_placed:
@@ -145,19 +148,29 @@ def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, i
     return [(_order(finding.row), finding.accessed, finding.diagnostic()) for finding in races]
 
 
+def _widen(races: Sequence[_Finding]) -> None:
+    """Give the races of two statements the widest of their groups: a barrier of fewer threads leaves the others unordered."""
+    widest: dict[Any, int] = {}
+    for finding in races:
+        key = finding.statements, frozenset(finding.arrays)
+        widest[key] = max(widest.get(key, 0), finding.relation)
+    for finding in races:
+        finding.relation = widest[finding.statements, frozenset(finding.arrays)]
+
+
 def _share_places(races: Sequence[_Finding]) -> None:
     """Choose the fewest barriers that close all paths, those of larger groups first.
 
     A barrier at the end of a loop, for races between its iterations, also closes the gaps after the loop.
     """
-    by_scope = sorted(races, key=lambda finding: -int(finding.row[RELATION]))
+    by_scope = sorted(races, key=lambda finding: -finding.relation)
     ends = {id(finding.around.loop): finding.around for finding in by_scope if finding.around is not None}
     statement: dict[int, str] = {}
     for finding in by_scope:
         for loop in finding.loops:
             statement.setdefault(loop, finding.statement)
     chosen: list[tuple[Gap, int, str]] = []
-    for finding in sorted(by_scope, key=lambda finding: (-int(finding.row[RELATION]), finding.last)):
+    for finding in sorted(by_scope, key=lambda finding: (-finding.relation, finding.last)):
         closing = [loop for loop in finding.loops if loop in ends]
         if finding.around is not None:
             finding.around_statement = statement[id(finding.around.loop)]
@@ -185,14 +198,25 @@ def _places(row: Any, launch: RacingLaunch) -> tuple[frozenset[int], frozenset[S
 @dataclass
 class _Finding:
     """The rows of one pair of places, and the one with the widest scope. placement: of barriers between the two accesses.
-    barrier: the one that closes its gap. around_statement: the statement that closes the path around a loop."""
+    barrier: the one that closes its gap. around_statement: the statement that closes the path around a loop. relation: of the
+    threads that a barrier must order."""
 
     row: Any
     rows: Sequence[Any]
     launch: RacingLaunch
+    relation: int = field(init=False)
     placement: Placement | None = None
     barrier: Insertion | None = None
     around_statement: str = ""
+
+    def __post_init__(self) -> None:
+        self.relation = int(self.row[RELATION])
+
+    @cached_property
+    def statements(self) -> frozenset[Any]:
+        """The places of the statements of its accesses: one if a statement has both."""
+        steps = [(span, path_to(span)[-1:]) for span in self.spans]
+        return frozenset((span.calls, span.file, step[0].node.lineno if step else span.line) for span, step in steps)
 
     @property
     def accessed(self) -> set[int]:
@@ -237,7 +261,7 @@ class _Finding:
         """The threads that a barrier must order; a block for copies of another thread, which the detector relates to the warp."""
         if self.row[OVERLAP] == PENDING_COPY:
             return "block"
-        return _GROUPS[int(self.row[RELATION])]
+        return _GROUPS[self.relation]
 
     @property
     def statement(self) -> str:
@@ -370,7 +394,8 @@ class _Finding:
         if self.group == "grid" and not is_cooperative(self.launch.kernel):
             if self.is_update:
                 return (), self._exclusive()
-            return (), self._ordered(_BETWEEN_BLOCKS)
+            together = len(self.statements) == 1 and max(self.kinds) < ATOMICS
+            return (), _OTHER_ARRAY if together else self._ordered(_BETWEEN_BLOCKS)
         remedy = self._remedy()
         return remedy, self._ordered(" and ".join(map(str, remedy))) if remedy else self._unplaced()
 
@@ -457,4 +482,5 @@ _PARTICIPLES = {
 }
 _GROUPS: dict[int, Group] = {WITHIN_WARP: "warp", WITHIN_BLOCK: "block", WITHIN_GRID: "grid"}
 _STATEMENTS = {"warp": "st.syncwarp()", "block": "st.sync()", "grid": "st.grid_sync()"}
+_OTHER_ARRAY = "no barrier orders blocks, and no launch ends inside a statement: write the results to another array than the one read"
 _BETWEEN_BLOCKS = "end the launch between them (no barrier orders blocks), or release by st.fence() and an atomic flag"
