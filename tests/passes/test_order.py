@@ -11,7 +11,7 @@ from simtbed.passes.work_queues import uses_dynamic_work
 from tests.passes.bodies import first_loop, kernels_of
 from tests.table_checks import check_each
 
-ORDERS = (
+ORDERS: tuple[tuple[str, set[str], bool], ...] = (
     # body, arrays whose contents depend on the order, whether the order of warps must be fixed
     ("out[t] = x[t];", set(), False),
     ("atomicAdd(count, 1); atomicAdd(count, 2);", set(), False),
@@ -28,6 +28,7 @@ ORDERS = (
     ("*(volatile int *)out = 1;", set(), True),
     ('if (x[t]) printf("%d", t);', set(), True),
     ("if (atomicAdd(count, 1) == 3) out[0] = 1;", {"out"}, True),
+    ("if (atomicAdd(count, 1) == 3) out[0] = 1; x[t] = 1;", {"out"}, True),
     ("int k = atomicAdd(count, 1); for (int i = 0; i < k; i++) out[i] = 1;", {"out"}, True),
     ("int k = atomicAdd(count, 1); while (k > 0) { k--; out[0] = 1; }", {"out"}, True),
     ("for (int i = 0; i < n; i++) { if (atomicAdd(count, 1) > 3) break; out[t] = 1; } x[t] = 1;", {"count", "out"}, True),
@@ -68,6 +69,7 @@ LOOPS = (
     ("while (atomicOr(count, 0) < 5) ;", True, False, True),
     ("while (atomicAnd(count, 0) < 5) ;", False, False, True),
     ("while (atomicAdd(count, 1) < 5) ;", False, False, True),
+    ("while (atomicAdd(count, n) < 5) ;", False, False, True),
     ("while (n > 0) n--;", False, False, False),
     ("int a = n, b; while (a > 0) { b = a; a = b - 1; }", False, False, False),
     ("while (x[0] == 0) out[t] = 1;", False, False, False),
@@ -116,6 +118,10 @@ QUEUES = (
     ("__shared__ int c; while (true) { int i = atomicAdd(&c, 1); if (i >= n) break; }", False),
     ("while (true) { int i = 0; if (t % 32 == 0) i = atomicAdd(count, 1); i = __shfl_sync(~0u, i, 0); if (i >= n) break; }", True),
     ("while (true) { int i = 0; if (atomicAdd(count, 1) > n) i = 1; if (i) break; }", True),
+    ("while (true) { int i = 0; if (atomicAdd(count, 1) > n) { if (t) i = 1; } if (i) break; }", True),
+    ("while (true) { int i = 0; atomicAdd(count, 1); if (n) i = 1; if (i) break; }", False),
+    ("while (true) { int j = n, i = j; atomicAdd(count, 1); if (i > 3) break; }", False),
+    ("__shared__ int s; while (true) { s = x[t]; atomicAdd(count, 1); if (s > n) break; }", False),
     ("while (true) { x[t] = atomicAdd(count, 1); if (x[t] >= n) break; }", False),
 )  # fmt: skip
 

@@ -84,9 +84,10 @@ def test_calls_and_exits_that_vary() -> None:
     assert (found.conditions, found.calls) == (frozenset(), frozenset())
 
 
-ROUNDED = (
+ROUNDED: tuple[tuple[str, dict[str, str | None]], ...] = (
     # body, and the bounds in units of the last place, None without a bound
     ("f[t] = f[t] + 1;", {}),
+    ("for (int i = 0; i < n; i++) out[i] = 1;", {}),
     ("f[t] = E;", {"f": "ulp"}),
     ("f[t] = E; out[t] = 2;", {"f": "ulp"}),
     ("f[t] = 2 * E;", {"f": None}),
@@ -137,7 +138,7 @@ def test_local_arrays_indexed_at_run_time() -> None:
     assert arrays_indexed_at_run_time(shared) == frozenset()
 
 
-DIVISIONS = (
+DIVISIONS: tuple[tuple[str, list[str]], ...] = (
     # an expression, and its divisions and roots with the number of their conditions
     ("f[t] / f[0]", ["fdiv"]),
     ("1.0f / f[0]", ["fdiv"]),
@@ -259,7 +260,7 @@ def test_trips() -> None:
         assert trips(start, stop, step) == len(range(start, stop, step))
 
 
-CAPABILITIES = (
+CAPABILITIES: tuple[tuple[str, list[Any]], ...] = (
     ("out[t] = x[t];", []),
     ("out[t] = __dp4a(x[t], x[0], 3);", [("st.dp4a", (6, 1))]),
     ("out[t] = __match_any_sync(~0u, t);", [("st.match_any", (7, 0))]),
