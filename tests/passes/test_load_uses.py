@@ -11,25 +11,21 @@ from simtbed.passes.load_uses import load_uses
 from simtbed.runtime.request import prepare_request
 
 from tests.checkers.test_idioms import SWAPS, Idiom
+from tests.passes.bodies import kernels_of
 from tests.table_checks import check_each
-
-
-def loads_of(kernel: object) -> tuple[list[int], ir.Function]:
-    """Return the sites of the loads of a kernel with three arrays, and the kernel inlined."""
-    arguments = tuple(np.zeros(64, np.int32) for _ in range(3))
-    inlined = prepare_request(kernel, grid=1, block=64, args=arguments).prepared.program.kernel  # type: ignore[arg-type]
-    return [stmt.site for stmt, access in accesses(inlined) if isinstance(access, ir.Load)], inlined
 
 
 def test_proposals_of_compare_and_swap_loops() -> None:
     """Each load of an idiom with a benign race proposes a swap, none of the others does."""
 
-    def check(row: Idiom) -> None:
-        text = f"{row.before} __global__ void k(int *x, int *part, int *out) {{ int t = threadIdx.x; {row.body} }}"
-        loads, kernel = loads_of(st.cuda_source(text)["k"])
-        assert sorted(load_uses(kernel).proposals) == loads * bool(row.remarks)
+    def check(row: tuple[Idiom, ir.Function]) -> None:
+        loads = [stmt.site for stmt, access in accesses(row[1]) if isinstance(access, ir.Load)]
+        assert sorted(load_uses(row[1]).proposals) == loads * bool(row[0].remarks)
 
-    check_each([row for row in SWAPS if row.name != "volatile"], check, lambda row: row.name)
+    rows = [row for row in SWAPS if row.name != "volatile"]
+    for before in {row.before for row in rows}:
+        own = [row for row in rows if row.before == before]
+        check_each(zip(own, kernels_of([row.body for row in own], before), strict=True), check, lambda row: row[0].name)
 
 
 @st.kernel
@@ -57,7 +53,8 @@ def volatile_loads(x: Global[i32], flag: Global[i32], out: Global[i32]) -> None:
 
 
 def test_polls_of_volatile_loads() -> None:
-    _, kernel = loads_of(volatile_loads)
+    arguments = tuple(np.zeros(64, np.int32) for _ in range(3))
+    kernel = prepare_request(volatile_loads, grid=1, block=64, args=arguments).prepared.program.kernel
     volatile = [s for s, access in accesses(kernel) if isinstance(access, ir.Load) and access.order == "volatile"]
     polls = [stmt.site in load_uses(kernel).polls for stmt in volatile]
     assert polls == [True, True, True, False, False, False, False]
