@@ -235,7 +235,7 @@ class DeviceArray:
             return self.remote.read().view(self.dtype).reshape(-1)[: self._host.size].reshape(self.shape)
         return self._host.copy() if self.fill is None else filled_as(self._host, self.fill)
 
-    def __array__(self, dtype: npt.DTypeLike = None, copy: bool | None = None) -> Buffer:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Buffer:
         """Return `numpy()` for `np.asarray` and NumPy's functions. copy=False raises ValueError: the contents may be on a GPU."""
         if copy is False:
             raise ValueError("a DeviceArray is copied to NumPy: leave copy=None")
