@@ -80,7 +80,7 @@ def test_names_on_the_host() -> None:
         (lambda: st.float32, "no attribute 'float32': write st.f32"),  # type: ignore[attr-defined]
         (lambda: st.syncthreads, "write st.sync()"),  # type: ignore[attr-defined]
         (lambda: st.lunch, "do you mean st.launch?"),  # type: ignore[attr-defined]
-        (lambda: st.empty(4, np.float32), "'float32' is not a type; write st.f32"),  # type: ignore[arg-type]
+        (lambda: st.empty(4, float), "'float' is not a type; write st.f32 or st.f64"),  # type: ignore[arg-type]
         (lambda: st.empty(4, "float64"), "write st.f64"),
         (lambda: st.devices.A10G, f"no device is called A10G; there are {', '.join(DEVICES)}"),
         (lambda: result.counters.total("global_load_sector"), "do you mean global_load_sectors?"),
@@ -95,3 +95,4 @@ def test_names_on_the_host() -> None:
 
     check_each(cases, check)
     assert not hasattr(st, "_nothing")
+    assert [st.zeros(4, t).type for t in (np.float32, np.dtype("i8"), np.complex64)] == ["f32", "i64", "c64"]  # type: ignore[arg-type]
