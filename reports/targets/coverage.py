@@ -66,9 +66,9 @@ def _add(files: dict[str, FileCoverage], prepared: Any, lanes: Sequence[int]) ->
         body = stmt.then if isinstance(stmt, ir.If) else stmt.body if isinstance(stmt, ir.While | ir.For) else ()
         inside = next((one.site for one in statements(body) if one.site >= 0), None)
         if stmt.site >= 0 and inside is not None:
-            branches, place = files[stmt.span.file].branches, (stmt.span.line, stmt.span.column)
-            yes, no = branches[place]
-            branches[place] = yes + lanes[inside], no + max(lanes[stmt.site] - lanes[inside], 0)
+            branches, condition = files[stmt.span.file].branches, (stmt.span.line, stmt.span.column)
+            yes, no = branches[condition]
+            branches[condition] = yes + lanes[inside], no + max(lanes[stmt.site] - lanes[inside], 0)
 
 
 def _tree(name: str) -> ast.Module | None:

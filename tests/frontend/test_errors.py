@@ -102,7 +102,7 @@ def test_an_array_that_the_kernel_does_not_write_is_no_attribute() -> None:
 
 def test_errors_of_parameters_do_not_hide_words_of_the_body() -> None:
     def untyped(x, n: int, out: st.Global[st.f32], K: st.Const) -> None:  # type: ignore[no-untyped-def]
-        i = st.threadIdx.x + undefined  # type: ignore[attr-defined,name-defined] # noqa: F821
+        i = st.threadIdx.x + undefined  # type: ignore[name-defined] # noqa: F821
         out[i, 0] = x[i] * K
 
     with pytest.raises(CompileError) as caught:

@@ -91,7 +91,7 @@ def test_the_data_of_the_host_is_merged(branch: bool, tmp_path: Path) -> None:
     (tmp_path / "host.py").write_text("print(1)\n")
     path = tmp_path / ".coverage"
     options = ["--branch"] if branch else []
-    command = [sys.executable, "-m", "coverage", "run", *options, "--data-file", path, tmp_path / "host.py"]
+    command = [sys.executable, "-m", "coverage", "run", *options, "--data-file", str(path), str(tmp_path / "host.py")]
     subprocess.run(command, check=True, capture_output=True)
     path.write_bytes(merged_data(path, {__file__: covered(), "/kernels.cu": FileCoverage({1: 1})}))
     measured = coverage.Coverage(data_file=str(path))
