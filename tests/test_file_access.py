@@ -43,6 +43,8 @@ EXCEPTIONS = {
     # files of a project that the pytest plugin reads and writes
     "emulator/testing/plugin.py": {"mkdtemp"},
     "emulator/testing/written.py": {"write_text", "replace", "unlink"},
+    # data of coverage.py, which reads and writes files itself, and the text of kernels
+    "reports/targets/coverage.py": {"TemporaryDirectory", "copyfile", "read_bytes"},
     # the system's report on the process
     "emulator/runtime/memory.py": {"read_text"},
     # a profiling run saved as a file

@@ -438,7 +438,10 @@ def specialise_function(device: DeviceFunction, consts: Mapping[str, Any]) -> ir
 
 
 def signature(kernel: Kernel) -> Signature:
-    """Return the kernel's parameters without reading its body. An undecided Real is f32."""
+    """Return the kernel's parameters. An undecided Real is f32.
+
+    Raises CompileError with every error in the parameters, and those in the body that depend on no parameter.
+    """
     from ..language.types import F32
 
     reader = Specialiser(F32)
@@ -461,7 +464,11 @@ def signature(kernel: Kernel) -> Signature:
         elif isinstance(type, records.RecordType):
             type = records.parameter(arg.arg, type)
         params[arg.arg] = KernelParameter(type, reader.uses_real)
-    if reader.diagnostics:
+    if reader.diagnostics:  # add those of the body that depend on no parameter
+        spec = statements.source.tree.args
+        statements.unresolved |= {arg.arg for arg in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+        with suppress(SourceError, AlreadyReported, NeedsConstants):
+            statements.read_function(statements.source.tree.body)
         raise CompileError(reader.diagnostics)
     return Signature(params)
 

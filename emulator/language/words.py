@@ -65,6 +65,7 @@ CUDA = _section("""
     __match_any_sync(mask, v)  ->  st.match_any(v)
     __match_all_sync(mask, v, &pred)  ->  mask, same = st.match_all(v)
     __reduce_add_sync(mask, v)  ->  st.reduce_add(v)
+    warpScan(v)  warp_scan(v)  ->  `w = st.shuffle_up(v, d)` and `v += w if st.lane >= d else 0`, for d in (1, 2, 4, 8, 16)
     warpReduceSum(v)  warp_reduce(v)  warp_sum(v)  ->  `st.reduce_add(v)` of integers, or a loop over `v += st.shuffle_xor(v, d)`
     __reduce_min_sync(mask, v)  ->  st.reduce_min(v)
     __reduce_max_sync(mask, v)  ->  st.reduce_max(v)

@@ -344,7 +344,11 @@ def _continue_arrays() -> None:
 
 
 def named(type: Any) -> Scalar | Vector:
-    """Return the type named by a string or a word of the language."""
+    """Return the type named by a string, a word of the language or a type of NumPy."""
+    if isinstance(type, np.dtype) or (hasattr(type, "__mro__") and np.generic in type.__mro__):
+        kind = from_dtype(np.dtype(type))
+        if isinstance(kind, Scalar | Vector):
+            return kind
     text = type if isinstance(type, str) else getattr(type, "name", "") or getattr(type, "__name__", "")
     name = text if isinstance(text, str) else ""
     result = SCALARS.get(name) or VECTORS.get(name)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from simtbed import Diagnostic, Launch, Run, SimtbedError
+from simtbed.escaping import Document
 from simtbed.kernels.files import Outputs
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.recording import Recorder, parsed
@@ -39,7 +40,7 @@ from .options import (
     TargetOrAll,
     UpdateBudget,
 )
-from .output import program_output, write_report
+from .output import program_output, warn, write_lines, write_report
 from .parameters import Option, command
 
 
@@ -91,10 +92,22 @@ class CheckOptions:
             ("--known",), metavar="FILE", help="Report the findings that FILE pins as remarks; same file as pytest."
         ),
     ] = None
+    coverage: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Write the coverage of the kernels' lines and branches: LCOV to FILE.info, else into data of coverage.py.",
+        ),
+    ] = None
     input: Input = None
     output: Report = None
     json: Json = False
     format: Annotated[Format, Option(help="Format of the report.")] = Format.text
+
+    @property
+    def files(self) -> dict[str, Path | None]:
+        """The output files, by option."""
+        return {"--output": self.output, "--coverage": self.coverage}
 
     def observer(self) -> MakeObserver:
         """Return the constructor of the observer that runs the checkers."""
@@ -104,8 +117,8 @@ class CheckOptions:
             device=find_device(self.device),
             check=parsed(self.check),
             seeds=tuple(range(1, self.schedules + 1)),
-            counters=self.budget.budget is not None,
-            keep="program" if self.archs or self.compiled else "nothing",
+            counters=self.budget.budget is not None or self.coverage is not None,
+            keep="program" if self.archs or self.compiled or self.coverage is not None else "nothing",
         )
 
 
@@ -124,6 +137,7 @@ def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, option
     simtbed check --family sfs
     simtbed check --format sarif -o findings.sarif train.py
     simtbed check --budget .simtbed/kernels.toml --update-budget train.py
+    simtbed check --coverage kernels.info train.py
     """
     make = options.observer()
     check = Check(
@@ -144,12 +158,13 @@ def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, option
 
 def _check_program(target: Target, check: Check, make: MakeObserver, options: CheckOptions) -> int:
     selection = options.selection
-    with check.budgets.report_files({"--output": options.output}, target.files, options.device) as outputs:
+    with check.budgets.report_files(options.files, target.files, options.device) as outputs:
         completed = run_target(target, make, output=program_output(outputs), reported=selection.is_complete)
         require_launches(completed, target)
         run = completed.run.select(selection.kernel, selection.launch)
         check.budgets.add(target, run)
         check.add_kernels(run)
+        _write_coverage(outputs, run.launches, options)
         check.budgets.finish(outputs, lambda name: selection.is_complete and name == str(target))
         heading = {"target": str(target)}
         code = _report(check, heading, "kernels", outputs, options)
@@ -163,11 +178,14 @@ def _check_variants(variant: str | None, check: Check, make: MakeObserver, optio
         for family, names in find_variants(options.family, variant, options.input)
         for name in names
     ]
-    with check.budgets.report_files({"--output": options.output}, targets[0].files, options.device) as outputs:
+    with check.budgets.report_files(options.files, targets[0].files, options.device) as outputs:
+        launches: list[Launch] = []
         for target, complete_run in zip(targets, run_shipped(targets, make), strict=True):
             run = complete_run.select(selection.kernel, selection.launch)
             check.budgets.add(target, run)
             check.add({"variant": target.variant, "input": target.input}, run.launches)
+            launches += run.launches if options.coverage is not None else []
+        _write_coverage(outputs, launches, options)
         check.budgets.finish(
             outputs, lambda name: selection.is_complete and is_among(name, targets, complete=variant is None)
         )
@@ -176,8 +194,8 @@ def _check_variants(variant: str | None, check: Check, make: MakeObserver, optio
 
 def _check_saved_run(path: Path, check: Check, options: CheckOptions) -> int:
     budgets, selection = check.budgets, options.selection
-    if check.compiling or (budgets.budgets and budgets.budgets.compiled):
-        raise SimtbedError(f"{path}: a saved run has no kernels to compile")
+    if check.compiling or (budgets.budgets and budgets.budgets.compiled) or options.coverage is not None:
+        raise SimtbedError(f"{path}: a saved run has no kernels to compile, and no programs for --coverage")
     with budgets.report_files({"--output": options.output}, [path]) as outputs:
         run = Run.load(path).select(selection.kernel, selection.launch)
         budgets.add(run.target, run)
@@ -256,6 +274,20 @@ class Check:
         return faults, merge_findings(
             chain(chain.from_iterable(row.remarks for row in self.rows), self.budgets.remarks)
         )
+
+
+def _write_coverage(outputs: Outputs, launches: list[Launch], options: CheckOptions) -> None:
+    if (output := outputs.get("--coverage")) is None or options.coverage is None:
+        return
+    from ..targets import coverage  # late: few checks write it
+
+    files = coverage.coverage_of(launches)
+    if options.coverage.suffix in coverage.LCOV_SUFFIXES:
+        write_lines(output, Document(coverage.as_lcov(files)))
+        return
+    output.write(coverage.merged_data(options.coverage, files))
+    if others := [name for name in files if not name.endswith(".py")]:
+        warn(f"{options.coverage} names Python files only: write .info for {', '.join(others)}")
 
 
 def _report(check: Check, heading: dict[str, str], rows_key: str, outputs: Outputs, options: CheckOptions) -> int:

@@ -100,6 +100,18 @@ def test_an_array_that_the_kernel_does_not_write_is_no_attribute() -> None:
     assert not hasattr(result, "_anything")
 
 
+def test_errors_of_parameters_do_not_hide_words_of_the_body() -> None:
+    def untyped(x, n: int, out: st.Global[st.f32], K: st.Const) -> None:  # type: ignore[no-untyped-def]
+        i = st.threadIdx.x + undefined  # type: ignore[name-defined] # noqa: F821
+        out[i, 0] = x[i] * K
+
+    with pytest.raises(CompileError) as caught:
+        launch(st.kernel(untyped), grid=1, block=32, args={})
+    assert [d.message for d in caught.value.diagnostics] == [
+        "x needs a type", "int is not a type of the language", "threadIdx is a word of CUDA C++", "undefined is not defined",
+    ]  # fmt: skip
+
+
 class Settings:
     SCALE = 2.5
 

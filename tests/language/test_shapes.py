@@ -32,7 +32,7 @@ def tuples(x: Global[f32], out: Global[f32], K: Const) -> None:
 def test_a_shape_is_a_tuple() -> None:
     for engine in ("jit", "numpy", "python"):
         x = np.arange(8, dtype=np.float32).reshape(1, 8)
-        args = {"x": x, "out": st.empty([8], f32), "K": 4}
+        args = {"x": x, "out": st.empty((8,), f32), "K": 4}
         result = st.launch(tuples, grid=[1], block=[8], args=args, shared=32, engine=engine)  # type: ignore[arg-type]
         assert np.array_equal(result.out, x[0]), engine
 
@@ -77,10 +77,10 @@ def test_names_on_the_host() -> None:
         tuples, grid=1, block=8, args={"x": np.ones((1, 8), np.float32), "out": st.empty(8, f32), "K": 4}, shared=32
     )
     cases = [
-        (lambda: st.float32, "no attribute 'float32': write st.f32"),  # type: ignore[attr-defined]
-        (lambda: st.syncthreads, "write st.sync()"),  # type: ignore[attr-defined]
-        (lambda: st.lunch, "do you mean st.launch?"),  # type: ignore[attr-defined]
-        (lambda: st.empty(4, np.float32), "'float32' is not a type; write st.f32"),  # type: ignore[arg-type]
+        (lambda: st.float32, "no attribute 'float32': write st.f32"),
+        (lambda: st.syncthreads, "write st.sync()"),
+        (lambda: st.lunch, "do you mean st.launch?"),
+        (lambda: st.empty(4, float), "'float' is not a type; write st.f32 or st.f64"),
         (lambda: st.empty(4, "float64"), "write st.f64"),
         (lambda: st.devices.A10G, f"no device is called A10G; there are {', '.join(DEVICES)}"),
         (lambda: result.counters.total("global_load_sector"), "do you mean global_load_sectors?"),
@@ -95,3 +95,4 @@ def test_names_on_the_host() -> None:
 
     check_each(cases, check)
     assert not hasattr(st, "_nothing")
+    assert [st.zeros(4, t).type for t in (np.float32, np.dtype("i8"), np.complex64)] == ["f32", "i64", "c64"]

@@ -27,9 +27,9 @@ def mixed(x: st.Global[st.f32], y: st.Global[st.f64], out: st.Global[st.f32]) ->
     out[st.thread.x, 0] = x[st.thread.x, 0] + y[st.thread.x]
 
 
-def arguments(**others: Any) -> dict[str, Any]:
+def arguments(**changed: Any) -> dict[str, Any]:
     good = {"x": np.ones(8, np.float32), "v": np.ones((8, 2), np.float32), "out": st.empty(8, st.f32)}
-    return {**good, "n": 8, "a": 1.0, "K": 2, **others}
+    return {**good, "n": 8, "a": 1.0, "K": 2, **changed}
 
 
 CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
@@ -52,9 +52,9 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
 
 def test_all_refusals_are_one_error() -> None:
     def check(case: tuple[dict[str, Any], dict[str, Any], list[str]]) -> None:
-        others, options, expected = case
+        changed, options, expected = case
         with pytest.raises(st.LaunchError) as caught:
-            st.launch(scaled, **{"grid": 1, "block": 8, "args": arguments(**others), **options})
+            st.launch(scaled, **{"grid": 1, "block": 8, "args": arguments(**changed), **options})
         lines = str(caught.value).split("\n")
         assert len(lines) == len(expected), lines
         assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True)), lines

@@ -58,9 +58,9 @@ def test_a_name_of_an_array_and_a_member_is_refused() -> None:
 
     def check(name: str) -> None:
         assert result[name].tolist() == [0, 1, 2, 3]
-        for one in (result, on_device, pickle.loads(pickle.dumps(result))):
+        for launched in (result, on_device, pickle.loads(pickle.dumps(result))):
             with pytest.raises(st.SimtbedError, match=rf'\["{name}"\] for the array; write result\.launch\.{name} for'):
-                getattr(one, name)
+                getattr(launched, name)
         getattr(result.launch, name)
 
     check_each(NAMES, check)
