@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-from simtbed import CompileError, FaultError, SimtbedError, cuda_file, empty, launch
+from simtbed import CompileError, FaultError, SimtbedError, UnavailableError, cuda_file, empty, launch
 from simtbed.checked import shown
 from simtbed.documents import joined, require, text_of, toml_of
 from simtbed.escaping import printable
@@ -28,13 +28,16 @@ from simtbed.language.types import SCALARS, Scalar
 from simtbed.runtime.scalars import checked_scalar
 
 from ..printing import print_message
-from .uncaught import show_without
+from .uncaught import UNAVAILABLE, show_without
 
 _SEED = 1
 
 
 def run(path: str, description: str) -> None:
-    """Launch the kernels of a CUDA C++ file in the order of its description. Exit with 1 after a fault, with 2 for wrong files."""
+    """Launch the kernels of a CUDA C++ file in the order of its description.
+
+    Exit with 1 after a fault, with 2 for wrong files, with 3 if a component is missing.
+    """
     show_without(__file__)
     try:
         content = _described(description)
@@ -57,7 +60,7 @@ def run(path: str, description: str) -> None:
         if faults:
             sys.exit(1)
     except (SimtbedError, CompileError) as error:
-        _refuse(str(error))
+        _refuse(str(error), UNAVAILABLE if isinstance(error, UnavailableError) else 2)
 
 
 def _described(description: str) -> dict[str, Any]:
@@ -127,6 +130,6 @@ def _numbers(values: list[Any], type: Scalar, place: str) -> Iterator[Any]:
             yield checked_scalar(f"{place}[{number}]", type, value)
 
 
-def _refuse(message: str) -> NoReturn:
+def _refuse(message: str, code: int = 2) -> NoReturn:
     print_message(f"simtbed: {message}")
-    sys.exit(2)
+    sys.exit(code)

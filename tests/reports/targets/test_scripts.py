@@ -44,7 +44,9 @@ def assert_launches(command: str, script: Path, simtbed: Simtbed, folder: Path) 
 
 
 @pytest.mark.integration
-def test_a_missing_component_is_one_line_with_its_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_component_is_one_line_with_its_command(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "clang.py").write_text("raise ImportError")
     script = tmp_path / "rotate.py"
     script.write_text((ROOT / "examples/cuda/cupy_rotate.py").read_text())
@@ -54,7 +56,12 @@ def test_a_missing_component_is_one_line_with_its_command(tmp_path: Path, capfd:
         assert (code, lines[1:]) == (
             3,
             [
-                f"simtbed: {script}:3: CUDA C++ is parsed by libclang, which is not installed: "
+                f"simtbed: {script}:8: CUDA C++ is parsed by libclang, which is not installed: "
                 "python -m pip install 'simtbed[cuda-source]'"
             ],
         )
+    (tmp_path / "f.cu").write_text("__global__ void f(int *x) { x[threadIdx.x] = 1; }")
+    (tmp_path / "f.toml").write_text('[[launch]]\nkernel = "f"\ngrid = [1]\nblock = [32]\n')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert run(["check", str(tmp_path / "f.cu")]) == 3
+    assert "python -m pip install 'simtbed[cuda-source]'" in capfd.readouterr().err
