@@ -11,14 +11,13 @@ from ..span import Span
 from .arithmetic import constant, negated, operation
 from .emitting import Emitter
 from .graph import Graph
-from .module import Instruction, Number
+from .module import Instruction
 from .structure import Choose, Clear, Finish, Guard, Leave, Mark, Move, Repeat, Run, Tree
-from .types import UnsupportedError
 from .values import Values
 
 
 class TreeEmitter:
-    """run: translates an instruction in a block. raised: messages of returned codes; None if they have no meaning.
+    """run: translates an instruction in a block. raised: message and position of each returned code that has a meaning.
 
     decided: blocks whose condition is constant.
     """
@@ -30,7 +29,7 @@ class TreeEmitter:
         values: Values,
         run: Callable[[Instruction, str], None],
         span_of: Callable[[Instruction], Span],
-        raised: Mapping[int, str] | None,
+        raised: Mapping[int, tuple[str, Span]],
     ) -> None:
         self.graph, self.emitter, self.values = graph, emitter, values
         self.run, self.span_of, self.raised = run, span_of, raised
@@ -135,23 +134,16 @@ class TreeEmitter:
         """Return from the kernel. A returned code with a message is a failed assertion."""
         end = self.graph.nodes[block].end
         span = self.emitter.span = self.span_of(end)
-        if self.raised is not None and end.operands:
-            code = self.values.expr(end.operands[0])
-            if isinstance(end.operands[0], Number):
-                if code_value := int(end.operands[0].value):
-                    self._fail(constant(False, BOOL, span), code_value)
-            else:
-                code = self.emitter.let(code, "code")
-                for code_number in self.raised:
-                    if code_number:
-                        self._fail(operation("ne", code, constant(code_number, I32, span)), code_number)
+        if self.raised and end.operands:
+            code = self.emitter.let(self.values.expr(end.operands[0]), "code")
+            for number, (message, place) in self.raised.items():
+                if isinstance(code, ir.Const):
+                    holds: ir.Expr = constant(int(code.value) != number, BOOL, place)
+                else:
+                    holds = operation("ne", code, constant(number, I32, place))
+                if not (isinstance(holds, ir.Const) and holds.value):
+                    self.emitter.emit(ir.Assert(holds, message, place))
         self.emitter.emit(ir.Return(None, span))
-
-    def _fail(self, condition: ir.Expr, code: int) -> None:
-        assert self.raised is not None
-        if code not in self.raised:
-            raise UnsupportedError(f"the returned code {code} has no message")
-        self.emitter.emit(ir.Assert(condition, self.raised[code], self.emitter.span))
 
 
 def _registers(value: ir.Expr) -> list[ir.Reg]:

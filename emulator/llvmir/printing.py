@@ -12,13 +12,15 @@ from .arithmetic import cast, constant, operation, unsigned
 from .emitting import Emitter
 from .instructions import Scope
 from .module import Instruction, Local, Operand
-from .pointers import Memories, Memory, Pointer
+from .pointers import NULL, Memories, Memory, Pointer
 from .types import UnsupportedError, memory_scalar
 from .values import Item
 
 _CONVERSION = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diuxXofFeEgGcsp])")
 
 UNSIGNED_CONVERSIONS = "uxXo"
+NO_TEXT = "(null)"
+"""The text of an address 0, with which Numba fills a new buffer."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ class PrintBuffers:
             raise UnsupportedError("a computed position in the arguments of vprintf is not supported")
         key = pointer.memories[0], pointer.constant
         if isinstance(value, Pointer):
-            text = self._text(value)
-            if self._items.setdefault(key, text) != text:
+            text = NO_TEXT if value == NULL else self._text(value)
+            if self._items.setdefault(key, text) == NO_TEXT:
+                self._items[key] = text
+            elif text not in (NO_TEXT, self._items[key]):
                 raise UnsupportedError("a text of vprintf that depends on control flow is not supported")
             return
         assert not isinstance(value, list)

@@ -2,17 +2,20 @@
 
 Each block is written once, inside the block that dominates it immediately; a block outside a loop whose dominator is inside is
 written after the loop (its owner is the loop). A block with several predecessors is written after the branches that reach it, in
-reverse postorder. All jumps lead to the end of the statements that they are in: `Mark` sets the flag of the target, and `Guard` runs the
-target where its flag is set. A flag is used only where several targets are possible; other marks are removed. Blocks that only return
-are copied to each jump.
+reverse postorder; so is one below MAX_NESTING branches, inside the outermost of these. All jumps lead to the end of the statements
+that they are in: `Mark` sets the flag of the target, and `Guard` runs the target where its flag is set. A flag is used only where
+several targets are possible; other marks are removed. Blocks that only return are copied to each jump.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from .graph import Graph, Loop
+
+MAX_NESTING = 64
+"""Branches inside each other, such as arms of a chain of `elif`; Python's stack limits the passes over them."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +118,40 @@ class _Structurer:
         self.owned: dict[str, list[str]] = {name: [] for name in graph.nodes}
         self.after_loop: dict[str, list[str]] = {header: [] for header in graph.loops}
         self.is_merge = {name: self._forward_edges(name) > 1 for name in graph.nodes}
-        for name, dominator in list(graph.immediate_dominators.items())[1:]:
-            left = self._outermost_left(dominator, name)
-            if not self.is_leaf(name):
-                (self.owned[dominator] if left is None else self.after_loop[left.header]).append(name)
+        self._assign_owners()
         for names in (*self.owned.values(), *self.after_loop.values()):
             names.sort(key=graph.order.__getitem__)
+
+    def _assign_owners(self) -> None:
+        """Set the block or loop inside which each block is written. One that is nested too deeply becomes a target of jumps."""
+        graph = self.graph
+        owner = {name: name for name in graph.nodes}
+        nesting = dict.fromkeys(graph.nodes, 0)
+        outermost = dict(owner)
+        deep = False
+        for name, dominator in list(graph.immediate_dominators.items())[1:]:
+            if deep and self.is_merge[name]:
+                dominator = self._common_owner(name, owner)
+            left = self._outermost_left(dominator, name)
+            owner[name] = dominator if left is None else left.header
+            if self.is_leaf(name):
+                continue
+            if name not in graph.loops:
+                is_arm = left is None and not self.is_merge[name] and len(graph.nodes[dominator].targets) > 1
+                nesting[name], outermost[name] = nesting[owner[name]] + is_arm, outermost[owner[name]]
+                if nesting[name] > MAX_NESTING:
+                    owner[name], nesting[name], outermost[name] = outermost[name], 0, name
+                    deep = self.is_merge[name] = True
+            (self.owned if left is None else self.after_loop)[owner[name]].append(name)
+
+    def _common_owner(self, name: str, owner: dict[str, str]) -> str:
+        """Return the innermost block inside which all predecessors of a block are written."""
+        first, *rest = (p for p in self.graph.predecessors[name] if self.graph.order[p] < self.graph.order[name])
+        path = list(_owners(first, owner))
+        for other in rest:
+            around = set(_owners(other, owner))
+            path = [block for block in path if block in around]
+        return path[0]
 
     def _forward_edges(self, name: str) -> int:
         return sum(self.graph.order[p] < self.graph.order[name] for p in self.graph.predecessors[name])
@@ -300,6 +331,13 @@ class _Structurer:
             out.append(Guard(target, (Leave(again),)))
             pending.discard(target)
         return pending
+
+
+def _owners(name: str, owner: dict[str, str]) -> Iterator[str]:
+    """Yield a block and those inside which it is written, the innermost first."""
+    yield name
+    while owner[name] != name:
+        yield (name := owner[name])
 
 
 # ------------------------------------------------------------------ removal of statements without an effect

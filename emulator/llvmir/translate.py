@@ -60,13 +60,13 @@ def translate(
     name: str,
     span: Span,
     spans: Mapping[int, Span],
-    raised: Mapping[int, str] | None = None,
+    raised: Mapping[int, tuple[str, Span]] | None = None,
 ) -> Translation:
     """Return the program of a function of an LLVM module.
 
     text: the module, with the calls of device functions inlined. parameters: one for each parameter of the function `entry`, in order.
-    name, span: of the kernel, for users. spans: positions by the line numbers of the module. raised: messages of the codes that the
-    function returns, failed assertions of the kernel; None if codes have no meaning.
+    name, span: of the kernel, for users. spans: positions by the line numbers of the module. raised: message and position of the codes
+    that the function returns, failed assertions of the kernel; other codes have no meaning.
 
     Raises CompileError for constructs that are not supported.
     """
@@ -82,7 +82,7 @@ def translate(
         emitter = Emitter(span)
         try:
             translator = _Translator(module, module.functions[entry], parameters, positions, emitter, decided)
-            result = translator.translation(name, raised)
+            result = translator.translation(name, raised or {})
         except UnsupportedError as error:
             raise _refused(error, emitter.span) from None
         if not translator.decided:
@@ -319,7 +319,7 @@ class _Translator:
         return handler_of(instruction.function)(self.scope, instruction)
 
     # -------------------------------------------------------------- program
-    def translation(self, name: str, raised: Mapping[int, str] | None) -> Translation:
+    def translation(self, name: str, raised: Mapping[int, tuple[str, Span]]) -> Translation:
         self._note_accesses()
         self.emitter.span = self.positions.span
         tree = structure(self.graph)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,17 +15,22 @@ from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaWarning
 
 from ..llvmir.optimising import optimised
-from .marks import active_marks
+from .marks import EXCEPTIONS, FIRST_CODE, RaisedException, active_marks
 from .packages import NUMBA_CUDA
+
+_CODE = re.compile(rf"\bi32 (\d{{{len(str(FIRST_CODE))}}})\b")
+"""A number in the IR that may be the code of an exception."""
 
 
 @dataclass(frozen=True)
 class CompiledFunction:
-    """A kernel as LLVM IR. entry: the name of its function. result: Numba's compile result."""
+    """A kernel as LLVM IR. entry: the name of its function. result: Numba's compile result. raised: the exceptions of the kernel
+    and its device functions, by the codes that they return."""
 
     text: str
     entry: str
     result: Any
+    raised: dict[int, RaisedException]
 
 
 @contextmanager
@@ -74,4 +80,7 @@ def compile_function(function: Callable[..., Any], argument_types: Sequence[Any]
     with recording(bool(options.get("debug"))):
         result = compile_cuda(function, types.void, tuple(argument_types), lineinfo=True, **options)
     entry = result.fndesc.llvm_func_name
-    return CompiledFunction(optimised(result.library.llvm_strs, entry), entry, result)
+    texts = result.library.llvm_strs
+    codes = {int(number) for text in texts for number in _CODE.findall(text)}
+    raised = {code: EXCEPTIONS[code] for code in sorted(codes & EXCEPTIONS.keys())}
+    return CompiledFunction(optimised(texts, entry), entry, result, raised)

@@ -103,7 +103,7 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     def _raise_as_python(self, error: FaultError) -> None:
         """Raise the exception that a kernel with debug=True has raised, with Numba's text."""
         for fault in error.details.faults:
-            exception = self.compiled.raised.get(fault.message.removeprefix("assertion failed: "))
+            exception = self.compiled.raised.get((fault.message.removeprefix("assertion failed: "), fault.span))
             if fault.kind != "assertion" or exception is None:
                 continue
             place = ""

@@ -12,12 +12,23 @@ from typing import Any
 
 from llvmlite import ir as llvm
 from numba.cuda import cgutils, cudaimpl, debuginfo, lowering, types
+from numba.cuda.core import callconv
 from numba.cuda.np import arrayobj
 
+from ..errors import CompileError, Diagnostic
 from ..llvmir.emitting import VARIABLE
 from ..llvmir.pointers import ELEMENT
 from ..span import Span
-from .marks import MARKS, POSITIONS, identifier, preserve_columns, variable_name
+from .marks import (
+    EXCEPTIONS,
+    FIRST_CODE,
+    MARKS,
+    POSITIONS,
+    RaisedException,
+    identifier,
+    preserve_columns,
+    variable_name,
+)
 from .packages import NUMBA_CUDA
 from .positions import PositionLine
 
@@ -35,6 +46,8 @@ def install_hooks() -> None:
     _preserve_array_names()
     _reshape_without_library()
     _preserve_variable_names()
+    _number_exceptions()
+    _explain_empty_bodies()
 
 
 # ------------------------------------------------------------------ columns
@@ -175,16 +188,36 @@ def _preserve_array_names() -> None:
         if MARKS.active:
             unsigned = isinstance(dtype, types.Integer) and not dtype.signed
             symbol_name += f".simtbed.{MARKS.target or 'array'}.{'u' if unsigned else 's'}.{MARKS.position}"
-        return generic_array(context, builder, shape, dtype, symbol_name, *rest, **options)
+        array = generic_array(context, builder, shape, dtype, symbol_name, *rest, **options)
+        if MARKS.active:
+            _remove_fill(builder.function.entry_basic_block, symbol_name)
+        return array
 
     def lower_named_assign(self: Any, type: Any, statement: Any) -> Any:
         if MARKS.active:
             MARKS.target = variable_name(NUMBA_CUDA, self.blocks, statement.target)
-            MARKS.position = getattr(statement.loc.line, "number", 0)
         return lower_assign(self, type, statement)
 
+    lower_inst = lowering.Lower.lower_inst
+
+    def lower_at_position(self: Any, statement: Any) -> Any:
+        before, MARKS.position = MARKS.position, getattr(self.loc.line, "number", 0)
+        try:
+            return lower_inst(self, statement)
+        finally:
+            MARKS.position = before  # of a statement that compiles a function
+
+    lowering.Lower.lower_inst = lower_at_position
     cudaimpl._generic_array = named_array
     lowering.Lower.lower_assign = lower_named_assign
+
+
+def _remove_fill(entry: Any, symbol: str) -> None:
+    """Remove the store of zeros to a new local array: its elements are 0 on the emulators, and have not been written by the kernel."""
+    for store in entry.instructions:
+        if isinstance(store, llvm.StoreInstr) and store.operands[1].name.startswith(symbol):
+            entry.instructions.remove(store)
+            return
 
 
 # ------------------------------------------------------------------ reshape
@@ -225,3 +258,40 @@ def _preserve_variable_names() -> None:
 
     lowering.Lower.storevar = store_named
     lowering.Lower._alloca_var = allocate_named
+
+
+# ------------------------------------------------------------------ exceptions
+def _number_exceptions() -> None:
+    """Give the exceptions of all functions different codes. Numba counts them in each function, and loses those of device functions."""
+    helper = callconv._MinimalCallHelper
+    add_exception = helper._add_exception
+
+    def add_numbered(self: Any, type: Any, arguments: Any, place: Any) -> Any:
+        if not MARKS.active:
+            return add_exception(self, type, arguments, place)
+        span = POSITIONS.spans.get(getattr(place[2], "number", 0) if place else MARKS.position)
+        if span is not None and span.file.startswith(NUMBA_CUDA.folders):
+            span = None
+        own = place and (place[0], place[1], int(place[2]))
+        code = FIRST_CODE + len(EXCEPTIONS)
+        EXCEPTIONS[code] = RaisedException(type, tuple(arguments or ()), own, span)
+        return code
+
+    helper._add_exception = add_numbered
+
+
+# ------------------------------------------------------------------ errors
+def _explain_empty_bodies() -> None:
+    """Name the cause where Numba-CUDA fails: it looks for the first statement after the docstring, on a GPU too."""
+    definition_line = lowering.get_func_def_lineno
+
+    def explained(function: Any) -> Any:
+        try:
+            return definition_line(function)
+        except IndexError:
+            code = function.__code__
+            span = Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1)
+            message = f"{function.__name__}: Numba-CUDA compiles no body of a docstring alone: write pass after it"
+            raise CompileError([Diagnostic("compile", message, span)]) from None
+
+    lowering.get_func_def_lineno = explained

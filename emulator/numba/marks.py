@@ -6,22 +6,46 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+from ..span import Span
 from .packages import Package
 from .positions import Positions
 
 
 class Marks(threading.local):
-    """The state of a compilation in this thread. target, position: the variable that is being assigned, and the number of its position."""
+    """The state of a compilation in this thread. target: the variable that is being assigned. position: number of that of the
+    statement."""
 
     active = False
     target = ""
     position = 0
 
 
+@dataclass(frozen=True)
+class RaisedException:
+    """An exception of a kernel: its type and arguments; function, file and line as Numba reports them; the statement's position,
+    None in a library."""
+
+    type: type[BaseException]
+    arguments: tuple[Any, ...]
+    place: tuple[str, str, int] | None
+    span: Span | None
+
+    @property
+    def message(self) -> str:
+        """The message of its finding."""
+        text = ", ".join(map(str, self.arguments))
+        return f"{self.type.__name__}: {text}" if text else self.type.__name__
+
+
 MARKS = Marks()
 POSITIONS = Positions()
+EXCEPTIONS: dict[int, RaisedException] = {}
+"""The exceptions of all functions by the code that they return: a kernel returns the codes of its device functions."""
+FIRST_CODE = 1_577_058_304
+"""The first code, a number that Numba's IR does not contain otherwise."""
 
 
 @contextmanager

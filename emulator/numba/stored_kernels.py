@@ -5,11 +5,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import disk_cache
 from ..own_code import PtxText
+from ..span import Span
 from .kernel import KernelFacts, NumbaKernel
+from .marks import RaisedException
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
@@ -19,22 +21,13 @@ OwnCode = Callable[[KernelFacts], PtxText | None]
 
 
 @dataclass(frozen=True)
-class RaisedException:
-    """An exception of a kernel: its type and arguments, and function, file and line of the statement."""
-
-    type: type[BaseException]
-    arguments: tuple[Any, ...]
-    place: tuple[str, str, int] | None
-
-
-@dataclass(frozen=True)
 class CompiledKernel:
     """A translated kernel. entry: the name of its LLVM function. raised: the exceptions of a kernel with debug=True, by the
-    message of their finding. sensitive: whether Numba compiles it for one launch configuration."""
+    message and the position of their finding. sensitive: whether Numba compiles it for one launch configuration."""
 
     facts: KernelFacts
     entry: str
-    raised: dict[str, RaisedException]
+    raised: dict[tuple[str, Span], RaisedException]
     sensitive: bool
 
 

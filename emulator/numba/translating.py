@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from .keys import UnnamedFunctions, kernel_key
 from .marks import POSITIONS
 from .packages import NUMBA_CUDA
 from .parameters import parameters_of
-from .stored_kernels import CompiledKernel, RaisedException, new_kernel, stored_kernel
+from .stored_kernels import CompiledKernel, new_kernel, stored_kernel
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
@@ -53,30 +54,22 @@ def _translated(
     parameters: list[Parameter] = [UnusedPointer()]
     for name, type in zip(code.co_varnames, argument_types, strict=False):
         parameters += parameters_of(name, type)
-    raised = _exceptions(compiled.result) if options["debug"] else {}
+    span = Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1)
+    raised = {number: replace(own, span=own.span or span) for number, own in compiled.raised.items()}
+    findings = {number: (own.message, own.span or span) for number, own in raised.items()}
     translation = translate(
         compiled.text,
         compiled.entry,
         parameters,
         name=function.__name__,
-        span=Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1),
+        span=span,
         spans=POSITIONS.spans,
-        raised={number: message for number, (message, _) in raised.items()} or None,
+        raised=findings if options["debug"] else {},
     )
     facts = KernelFacts(
         function.__name__, parameters, translation.arrays, translation.scalars, compiled.result.library.use_cooperative
     )
     metadata = getattr(compiled.result, "metadata", None) or {}
     sensitive = bool(metadata.get("launch_config_sensitive", False))
-    return CompiledKernel(facts, compiled.entry, dict(raised.values()), sensitive), translation.program
-
-
-def _exceptions(result: Any) -> dict[int, tuple[str, RaisedException]]:
-    """Return the exceptions of a kernel by the code that it returns, each with the message of its finding."""
-    table = {}
-    for number, (type, arguments, place) in result.call_helper.exceptions.items():
-        text = ", ".join(map(str, arguments or ()))
-        message = f"{type.__name__}: {text}" if text else type.__name__
-        line = f", raised in line {place[2]}" if place else ""
-        table[number] = (message + line, RaisedException(type, tuple(arguments or ()), place))
-    return table
+    exceptions = {findings[number]: own for number, own in raised.items()}
+    return CompiledKernel(facts, compiled.entry, exceptions, sensitive), translation.program

@@ -67,8 +67,17 @@ def mistake_in_an_inlined_function(x, out):
         out[i] = pair_sum(x, i)
 
 
+@cuda.jit
+def unwritten_local_element(x, out):
+    own = cuda.local.array(4, float32)
+    t = cuda.threadIdx.x
+    own[1] = x[t]
+    out[t] = own[1] + own[t % 2]  # uninitialised: own[t % 2]
+
+
 MISTAKES: tuple[Any, ...] = (
     beyond_the_end, missing_barrier, unwritten_element, barrier_in_a_branch, lost_update, mistake_in_an_inlined_function,
+    unwritten_local_element,
 )  # fmt: skip
 
 
