@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from ..errors import SimtbedError, render
-from ..ir.access import AccessKind
 from ..machine.device import Device
-from ..profiler.accesses import AccessRecorder, WarpAccesses
-from ..profiler.decisions import sampling_interval
-from ..profiler.trace import Entries
+from ..profiler.launch_memory import LaunchMemory
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_named
 from .line_trace import MAX_LINES, LineTrace
@@ -28,36 +23,6 @@ def counting_rules(device: Device) -> tuple[object, ...]:
     return tuple(getattr(device, name) for name in _COUNTING)
 
 
-class _LinesAndAccesses:
-    """A tracer of cache lines and of global accesses; the latter are attributed to SASS instructions."""
-
-    interval = 1
-
-    def __init__(self, request: Request, lines: LineTrace) -> None:
-        self.lines, self.spaces = lines, lines.spaces
-        self.recorder = AccessRecorder(sampling_interval(request.warps), ("global",))
-        sites = request.prepared.sites
-        self._is_global = np.array(
-            [isinstance(one.action, AccessKind) and one.action.space == "global" for one in sites], np.bool_
-        )
-
-    @property
-    def blocks(self) -> int:
-        return self.lines.blocks
-
-    def take(self, entries: Entries) -> None:
-        self.lines.take(entries)
-        self.recorder.take(entries[self._is_global[entries["site"]]])
-
-    def begin_again(self) -> None:
-        self.lines.begin_again()
-        self.recorder.begin_again()
-
-    def finish(self) -> WarpAccesses:
-        self.recorder.blocks = self.lines.blocks
-        return self.recorder.finish()
-
-
 def observe(
     request: Request,
     registers: int = 0,
@@ -71,16 +36,14 @@ def observe(
     0 if unknown. source_only: without the compiler. max_lines: of memory, in the trace. Raises SimtbedError for a
     kernel with faults.
     """
-    request = replace(request, counters=True, detail=False, show_prints=False, decisions=not source_only)
+    request = replace(request, counters=True, detail=False, show_prints=False, in_place=frozenset())
     lines = LineTrace(request, max_lines)
-    tracer = _LinesAndAccesses(request, lines)
-    outcome = engine_named(engine).run(replace(request, trace=lines if source_only else tracer))
+    outcome = engine_named(engine).run(replace(request, trace=lines))
     assert outcome.counts is not None
     if faults := request.specialisation.ending(outcome.faults):
         raise SimtbedError(render(faults[0]))
-    if outcome.decisions is not None:
-        outcome.decisions.accesses = [tracer.finish()]
-    return ObservedLaunch(request, outcome.counts, lines, registers, outcome.decisions, outcome.buffers)
+    memory = None if source_only else LaunchMemory(request.memory(()))
+    return ObservedLaunch(request, outcome.counts, lines, registers, memory, outcome.buffers)
 
 
 def time_of(request: Request, device: Device | None = None, *, registers: int = 0, cold: bool = False) -> Estimate:

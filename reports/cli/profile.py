@@ -85,7 +85,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
         engine=options.engine.value,
         device=device,
         detail=not compiled_view,
-        decisions=compiled_view,
+        compiled=compiled_view,
         keep=keep,
     )
     heading = {"variant" if isinstance(profiled, Shipped) else "target": str(profiled)}
@@ -138,10 +138,10 @@ def _compiled_view(
 
     from ..profile.compiled import content, text
 
-    launched = printed_kernels((one.request, one.counts, one.decisions) for one in run.launches)
+    launched = printed_kernels((one.request, one.counts, one.memory) for one in run.launches)
     kernels = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     if json:
         rows = [content(kernel) for kernel in kernels]
         return {**heading, "device": device.name, "view": "compiled", "kernels": rows}
-    title = f"{' on '.join(heading.values())}, {device.name}: compiled view, counted from the SASS and the emulator's decisions"
+    title = f"{' on '.join(heading.values())}, {device.name}: compiled view, counted from the executed SASS"
     return "\n\n".join([title, *map(text, kernels)])

@@ -32,6 +32,7 @@ class Kernel(Strict):
     shared_bytes: Count
     figures: Figures
     pipes: Pipes
+    cubin: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9+/=]+$")]
     sass: list[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]+ \d+(,\d+)* \d+ \d+ .")]]
 
 

@@ -23,14 +23,14 @@ class RecordingLauncher(Launcher):
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         keep = row_of(self.engine).emulates
         result = launch(
-            kernel, engine=self.engine, device=self.device, maths="native", **{"decisions": keep, **arguments}
+            kernel, engine=self.engine, device=self.device, maths="native", **{"compiled": keep, **arguments}
         )
         request = result.request
         source = cuda_source(request.program, request.block)
         earlier = next((one for one in self.order if one.source.text == source.text), None)
         launched = earlier or KernelLaunches(request, source)
         self.order.append(launched)
-        launched.add(request, result.counts, result.decisions)
+        launched.add(request, result.counts, result.memory)
         return result
 
     @property

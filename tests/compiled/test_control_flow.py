@@ -6,7 +6,6 @@ import pytest
 from simtbed.compiled.control_flow import Graph, graph
 from simtbed.compiled.expanded_cfg import ExpandedCfg
 from simtbed.engines.cuda.sass import Instruction
-
 from tests.compiled.reconvergence import executions
 
 

@@ -1,0 +1,72 @@
+"""Memory counters of an executed kernel, and its differences from the source."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..profiler.events import GLOBAL, SHARED, WARPS
+from .instruction_counts import InstructionCount, Place
+from .kernel_launches import KernelLaunches
+from .opcode_classes import EFFECTS
+
+_EXECUTIONS = {"barriers": "barrier", "shuffles": "shuffle"}
+_LOCAL = {"local_loads": "local_load", "local_stores": "local_store"}
+
+
+@dataclass(frozen=True)
+class AccessDifference:
+    """A line whose memory accesses differ from the source's. place: its location. source, compiled: executions by warps."""
+
+    place: Place
+    kind: str
+    source: int
+    compiled: int
+
+    @property
+    def what(self) -> str:
+        """The difference as text."""
+        kind = self.kind.replace("_", " ")
+        if not self.compiled:
+            return f"nvcc keeps in registers what {self.source:,} {kind}s would access"
+        return f"{self.compiled:,} {kind}s are executed, {self.source:,} in the source"
+
+
+def memory_counters(instructions: Sequence[InstructionCount]) -> dict[str, int]:
+    """Return the counters of `profiler.events` of global, shared and local memory, barriers and shuffles."""
+    sums: dict[tuple[str, str], float] = defaultdict(float)
+    for one in instructions:
+        kind = EFFECTS.get(one.instruction.opcode, "")
+        sums[kind, "warps"] += one.warps
+        sums[kind, "requests"] += one.requests
+        sums[kind, "transactions"] += one.transactions
+        sums[kind, "conflicts"] += one.extra
+    result = {}
+    for kind in GLOBAL:
+        result[f"{kind}_requests"], result[f"{kind}_sectors"] = sums[kind, "requests"], sums[kind, "transactions"]
+    for kind in SHARED:
+        result[f"{kind}_wavefronts"], result[f"{kind}_conflicts"] = sums[kind, "transactions"], sums[kind, "conflicts"]
+    result |= {name: sums[kind, "warps"] for name, kind in _EXECUTIONS.items()}
+    result |= {name: sums[kind, "requests"] for name, kind in _LOCAL.items()}
+    return {name: round(value) for name, value in result.items()}
+
+
+def access_differences(
+    launched: KernelLaunches, instructions: Sequence[InstructionCount]
+) -> tuple[AccessDifference, ...]:
+    """Return the lines where the kernel makes more or fewer accesses than the source, in the order of the lines."""
+    assert launched.counts is not None
+    inlining_known = any(len(one.place) > 1 for one in instructions)
+    source: dict[tuple[Place, str], float] = defaultdict(float)
+    for number, place, kind in launched.executed:
+        source[place if inlining_known else place[:1], kind] += int(launched.counts[number, WARPS])
+    compiled: dict[tuple[Place, str], float] = defaultdict(float)
+    for one in instructions:
+        compiled[one.place, EFFECTS.get(one.instruction.opcode, "")] += one.requests
+    kinds = {*GLOBAL, *SHARED, *_LOCAL.values()}
+    return tuple(
+        AccessDifference(place, kind, round(source[place, kind]), round(compiled[place, kind]))
+        for place, kind in sorted({*source, *compiled})
+        if kind in kinds and round(source[place, kind]) != round(compiled[place, kind])
+    )
