@@ -51,6 +51,10 @@ class Graph:
         """Return whether a block starts with BSYNC or a barrier."""
         return _is_convergence_point(self.instructions[self.blocks[block][0]])
 
+    def reconverges(self, block: int) -> bool:
+        """Return whether a block starts with BSYNC; -1 is no block."""
+        return block >= 0 and self.instructions[self.blocks[block][0]].opcode == RECONVERGE_OPCODE
+
     def is_barrier(self, block: int) -> bool:
         """Return whether a block is a barrier of the thread block or of the full warp, after which its lanes are converged."""
         return _is_barrier(self.instructions[self.blocks[block][0]])

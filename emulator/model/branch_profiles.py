@@ -33,7 +33,12 @@ def _flows(whole: Graph, branches: Mapping[int, Words], block: int) -> tuple[lis
         True: float(counts[NONE_TAKEN] + (counts[DIVERGENT] if exits else 0)),
         False: float(counts[ALL_TAKEN]),
     }
-    return [(flows[is_next], target) for target, is_next in edges], 0.0 if exits else float(counts[DIVERGENT])
+    diverged = 0.0 if exits else float(counts[DIVERGENT])
+    waiting = [is_next for target, is_next in edges if whole.reconverges(target)]
+    if len(waiting) == 1:  # the lanes that leave wait at once: the warp continues with the others
+        flows[not waiting[0]] += diverged
+        diverged = 0.0
+    return [(flows[is_next], target) for target, is_next in edges], diverged
 
 
 def branch_profile(

@@ -102,24 +102,8 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
             result = launch_planned(*planned, stream, faults)
             prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], result)
             return result
-    options = LaunchOptions(
-        grid,
-        block,
-        args,
-        device,
-        shared,
-        counters,
-        detail,
-        decisions,
-        compiled,
-        step_limit,
-        types,
-        check,
-        schedule,
-        cooperative,
-        in_place,
-        maths,
-    )
+    rest = (step_limit, types, check, schedule, cooperative, in_place, maths)
+    options = LaunchOptions(grid, block, args, device, shared, *counted, *rest)
     return _checked(_launch(kernel, options, engine, stream), faults)
 
 

@@ -49,6 +49,7 @@ class GlobalMemory:
         for name, array in arrays.items():
             offsets[name] = size
             size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT + _GUARD_BYTES
+        module = module + bytes(-len(module) % _ALIGNMENT)
         result = GlobalMemory(np.zeros(size + len(module) + 2 * _GUARD_BYTES, np.uint8))
         for name, array in arrays.items():
             flat = np.ascontiguousarray(array)

@@ -43,7 +43,7 @@ class Profiled:
 
     source: digest of the printed kernel. registers, shared_bytes: as the compiler reports them, plus dynamic shared
     memory. figures: values by name; pipes: instructions by pipe. sass: executed instructions, without padding. cubin: of
-    the compiler, packed by `pack`.
+    the compiler, packed by `pack`; empty in older records.
     """
 
     kernel: str
@@ -54,12 +54,17 @@ class Profiled:
     figures: dict[str, float]
     pipes: dict[str, int]
     sass: tuple[InstructionCount, ...]
-    cubin: str
+    cubin: str = ""
 
-    @property
-    def elf(self) -> bytes:
-        """The cubin as an ELF file."""
-        return zlib.decompress(base64.b64decode(self.cubin))
+    def compiled(self, launched: KernelLaunches) -> bytes | None:
+        """Return the cubin, recorded or compiled again; None if its operations are not the recorded ones. Raises LaunchError."""
+        name = launched.source.kernel
+        if self.cubin:
+            cubin = zlib.decompress(base64.b64decode(self.cubin))
+        else:
+            cubin = nvcc.build(launched.source.with_lines(), name, "sm_90").cubin
+        listed = [one.operation for one in without_padding(disassemble(cubin, name))]
+        return cubin if listed == [one.placed.instruction.operation for one in self.sass] else None
 
 
 def pack(cubin: bytes) -> str:

@@ -32,8 +32,8 @@ class Kernel(Strict):
     shared_bytes: Count
     figures: Figures
     pipes: Pipes
-    cubin: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9+/=]+$")]
     sass: list[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]+ \d+(,\d+)* \d+ \d+ .")]]
+    cubin: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9+/=]*$")] = ""
 
 
 class Answer(Strict):
