@@ -67,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
         "tracebacks",
         "cluster",
         "compiled",
+        "sass",
         "disk_cache",
         "passes",
         "machine",
@@ -90,7 +91,8 @@ ALLOWED: dict[str, set[str]] = {
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
-ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native"}
+ALLOWED["sass"] = {"errors", "machine", "engines", "ir"}
+ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
 ALLOWED["testing"] = {
     *BASE,
     "tracebacks",

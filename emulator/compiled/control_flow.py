@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -33,7 +33,7 @@ class Edge:
 @dataclass(frozen=True)
 class Graph:
     """A control flow graph. blocks: [first, past) instruction indices. exits: blocks where threads may leave the kernel
-    or the callee. merged_headers: headers of inner loops whose back edges belong to the enclosing loop.
+    or the callee.
 
     A convergence point (BSYNC or a block barrier) is a block of its own: each group of lanes executes it on arrival;
     the following block is executed once, by all of them.
@@ -43,7 +43,6 @@ class Graph:
     blocks: tuple[tuple[int, int], ...]
     edges: tuple[Edge, ...]
     exits: tuple[int, ...]
-    merged_headers: frozenset[int] = frozenset()
 
     def last(self, block: int) -> Instruction:
         return self.instructions[self.blocks[block][1] - 1]
@@ -52,44 +51,13 @@ class Graph:
         """Return whether a block starts with BSYNC or a barrier."""
         return _is_convergence_point(self.instructions[self.blocks[block][0]])
 
+    def reconverges(self, block: int) -> bool:
+        """Return whether a block starts with BSYNC; -1 is no block."""
+        return block >= 0 and self.instructions[self.blocks[block][0]].opcode == RECONVERGE_OPCODE
+
     def is_barrier(self, block: int) -> bool:
         """Return whether a block is a barrier of the thread block or of the full warp, after which its lanes are converged."""
         return _is_barrier(self.instructions[self.blocks[block][0]])
-
-    def ends_in_yield(self, block: int) -> bool:
-        """Return whether a block ends in YIELD."""
-        return self.last(block).opcode == "YIELD"
-
-    def tests_full_warp(self, block: int) -> bool:
-        """Return whether the block's convergence test (BRA.DIV, BRA.CONV) compares with the mask of all 32 lanes."""
-        jump = re.search(r"BRA\.(?:DIV|CONV) (U?R\d+),", self.last(block).text)
-        if jump is None:
-            return False
-        writes_mask = re.compile(rf"(?:@\S+ )?\S+ {jump[1]}, ")
-        writers = (
-            instruction
-            for instruction in self.instructions_before(self.blocks[block][1] - 1, block)
-            if writes_mask.match(instruction.text)
-        )
-        writer = next(writers, None)
-        return writer is not None and writer.text.endswith((" 0xffffffff", " -0x1"))
-
-    @cached_property
-    def back_edges(self) -> tuple[Edge, ...]:
-        """Back edges in address order. Blocks reachable only by divergent edges are placed behind the kernel; their
-        jumps back form no loop."""
-        visited, worklist = {0}, [0]
-        while worklist:
-            block = worklist.pop()
-            successors = {e.target for e in self.edges if e.source == block and e.kind != "divergent"} - visited
-            visited |= successors
-            worklist += successors
-        return tuple(e for e in self.edges if e.kind == "jump" and e.target <= e.source and e.source in visited)
-
-    def innermost_span(self, block: int) -> tuple[int, int] | None:
-        """Return the first and last block of the innermost loop around a block. Compilers place a loop's blocks contiguously."""
-        spans = [(e.target, e.source) for e in self.back_edges if e.target <= block <= e.source]
-        return min(spans, key=lambda loop: loop[1] - loop[0], default=None)
 
     @cached_property
     def bssy_block(self) -> dict[int, int]:
@@ -108,59 +76,6 @@ class Graph:
                 ):
                     result[convergence] = block
         return result
-
-    @cached_property
-    def narrow_divisions(self) -> frozenset[int]:
-        """Blocks with a 32-bit division, as alternatives to a call of the 64-bit division.
-
-        The fast path applies to small operands here, whereas slow paths of other operations are called for special
-        operands.
-        """
-        result = set()
-        for edge in self.edges:
-            if edge.kind == "call" and edge.target in self.long_division_callees:
-                at: int | None = edge.source
-                while at is not None and len(self.successors[at]) < 2:
-                    at = self.dominators[at]
-                siblings = self.successors[at] if at is not None else ()
-                result |= {
-                    block
-                    for block in siblings
-                    if not self.dominates(block, edge.source) and self._has_narrow_division(block)
-                }
-        return frozenset(result)
-
-    @cached_property
-    def long_division_callees(self) -> frozenset[int]:
-        """Entry blocks of callees that divide 64-bit integers."""
-        called = {edge.target for edge in self.edges if edge.kind == "call"}
-        return frozenset(block for block in called if self._has_long_division(block))
-
-    def _has_narrow_division(self, block: int) -> bool:
-        """Return whether a block divides 32-bit integers."""
-        return any(one.operation.startswith("I2F.U32.RP") for one in self.instructions[slice(*self.blocks[block])])
-
-    def _has_long_division(self, start: int) -> bool:
-        """Return whether a callee divides 64-bit integers."""
-        blocks = (self.instructions[slice(*self.blocks[block])] for block in self.reachable_from(start))
-        return any(one.operation.startswith("I2F.U64") for block in blocks for one in block)
-
-    def without_edges(self, removed: Collection[tuple[int, int]]) -> Graph:
-        """Return the graph without some edges (source, target) and without the edges of blocks that become unreachable."""
-        edges = [
-            edge
-            for edge in self.edges
-            if edge.kind not in ("next", "jump") or (edge.source, edge.target) not in removed
-        ]
-        successors: dict[int, list[int]] = {}
-        for edge in edges:
-            successors.setdefault(edge.source, []).append(edge.target)
-        visited, worklist = {0}, [0]
-        while worklist:
-            successors_new = {*successors.get(worklist.pop(), ())} - visited
-            worklist += successors_new
-            visited |= successors_new
-        return replace(self, edges=tuple(edge for edge in edges if edge.source in visited))
 
     def reachable_from(self, start: int) -> set[int]:
         """Return the blocks reachable from a block, itself included."""
@@ -210,13 +125,6 @@ class Graph:
             other = self.dominators[other]
         return other == block
 
-    def instructions_before(self, n: int, block: int) -> Iterator[Instruction]:
-        """Yield the instructions before the n-th instruction, backwards: first of its block, then of the block's dominators."""
-        yield from reversed(self.instructions[self.blocks[block][0] : n])
-        while (dominator := self.dominators[block]) is not None:
-            yield from reversed(self.instructions[slice(*self.blocks[dominator])])
-            block = dominator
-
     @cached_property
     def loops(self) -> tuple[Loop, ...]:
         """Natural loops, inner ones first, without blocks reachable only by divergent edges."""
@@ -237,21 +145,7 @@ class Graph:
                     ]
             result.append(Loop(header, tuple(sources), frozenset(body)))
         result.sort(key=lambda loop: len(loop.body))
-        for n, loop in enumerate(result):
-            if loop.header in self.merged_headers:
-                enclosing = next(k for k in range(n + 1, len(result)) if loop.body < result[k].body)
-                result[enclosing] = replace(result[enclosing], latches=(*result[enclosing].latches, *loop.latches))
-        return tuple(loop for loop in result if loop.header not in self.merged_headers)
-
-    def enters_directly(self, outer: Loop, inner: Loop) -> bool:
-        """Return whether each iteration of a loop enters an inner loop at once, after BSSY instructions only."""
-        block = outer.header
-        while block != inner.header:
-            only_bssy = all(one.opcode == "BSSY" for one in self.instructions[slice(*self.blocks[block])])
-            if not only_bssy or len(self.successors[block]) != 1 or block not in outer.body:
-                return False
-            block = self.successors[block][0]
-        return inner.body < outer.body
+        return tuple(result)
 
     def enclosing_loops(self, block: int) -> list[Loop]:
         """Return the natural loops around a block, inner ones first."""

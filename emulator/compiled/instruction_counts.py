@@ -1,4 +1,4 @@
-"""Execution counts of one SASS instruction."""
+"""SASS instructions with their source locations and execution counts."""
 
 from __future__ import annotations
 
@@ -6,25 +6,39 @@ from dataclasses import dataclass
 
 from ..engines.cuda.sass import Instruction
 
+Place = tuple[int, ...]
+"""Source location: a line of the printed kernel, then the lines of inlined calls, innermost first."""
+
+
+@dataclass(frozen=True)
+class LocatedInstruction:
+    """An instruction and its line, 0 for none. calls: lines of the inlined calls, innermost first."""
+
+    instruction: Instruction
+    line: int
+    calls: tuple[int, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        """Its source location."""
+        return (self.line, *self.calls)
+
 
 @dataclass(frozen=True)
 class InstructionCount:
     """Executions of a SASS instruction over all launches of a kernel.
 
-    instruction: text, opcode, predicate, targets, scheduling control. place: its line of the printed kernel and the
-    lines of the inlined calls around it; 0 for none. block: its basic block. pipes: its execution pipes; none for
-    branches. warps, threads: executions by warps and by active lanes; predicated-off lanes count as active, as on the
-    hardware. least, most: certain bounds of `warps`; why: reason of the uncertainty, empty if there is none. table:
-    whether it loads a coefficient table (`coefficient_tables`).
+    instruction: text, opcode, predicate, targets, scheduling control. place: its source location, (0,) for none. pipes:
+    its execution pipes; none for branches. warps, threads: executions by warps and by active lanes; predicated-off lanes
+    count as active, as on the hardware. requests, transactions, extra: of its accesses: warps with an access; sectors or
+    wavefronts; lines or bank conflicts.
     """
 
     instruction: Instruction
-    place: tuple[int, ...]
-    block: int
+    place: Place
     pipes: tuple[str, ...]
     warps: float
     threads: float
-    least: float
-    most: float
-    uncertainty: str = ""
-    table: bool = False
+    requests: float = 0.0
+    transactions: float = 0.0
+    extra: float = 0.0

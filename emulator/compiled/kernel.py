@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass
+from functools import partial
 
 from ..engines.cuda import nvcc
 from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
-from .access_attribution import AccessAttribution
-from .coefficient_tables import coefficient_loads
-from .executions import Executions, executions_of
-from .flow_records import LocatedInstruction
+from .executed import MAX_INSTRUCTIONS, Executed, execute_launches
 from .instruction_counts import InstructionCount
 from .kernel_launches import KernelLaunches
-from .memory import MemoryTraffic, memory_of
+from .line_table_fixes import with_fixed_lines
+from .memory import AccessDifference, access_differences, memory_counters
 from .pipes import PIPES, pipes_of
-from .shared_cas_loops import expand_cas_loops
-from .source_statements import Place, SourceStatements
 
 
 @dataclass(frozen=True)
@@ -32,18 +27,33 @@ class CompiledKernel:
 
     launched: the launches; its `source` is the printed kernel. arch: such as "sm_90". resources: registers, shared
     memory and spills reported by the compiler. instructions: in address order from the entry, without trailing NOPs.
-    memory: traffic of its accesses.
+    executed: their counts. memory: counters of its accesses by name.
     """
 
     launched: KernelLaunches
     arch: str
     resources: Resources
     instructions: tuple[InstructionCount, ...]
-    memory: MemoryTraffic
+    executed: Executed
 
     @property
     def name(self) -> str:
         return self.launched.source.kernel
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Counters of its accesses, barriers and shuffles, by name."""
+        return memory_counters(self.instructions)
+
+    @property
+    def differences(self) -> tuple[AccessDifference, ...]:
+        """Lines with other accesses than in the source."""
+        return access_differences(self.launched, self.instructions)
+
+    @property
+    def output_differences(self) -> dict[str, str]:
+        """Written arrays whose bits differ from the launch's, each with the reason."""
+        return {name: _reason(self.launched, name) for name in self.executed.differing}
 
     @property
     def warp_instructions(self) -> int:
@@ -75,13 +85,6 @@ class CompiledKernel:
         return max(self.resources.registers, self.launched.request.device.register_least)
 
     @property
-    def source(self) -> SourceStatements:
-        """Statements of the source, by inlined call if the line table distinguishes calls."""
-        statements = self.launched.statements
-        inlining_known = any(len(one.place) > 1 for one in self.instructions)
-        return statements if inlining_known else statements.without_inlining()
-
-    @property
     def shared_bytes(self) -> int:
         """Shared memory per block in bytes, static and dynamic."""
         launched = self.launched
@@ -94,81 +97,71 @@ class CompiledKernel:
         return occupancy(request.device, math.prod(request.block), self.resources.registers, self.shared_bytes)
 
 
+def _reason(launched: KernelLaunches, name: str) -> str:
+    """Return why the contents of an array differ from the emulator's."""
+    prepared = launched.request.prepared
+    if name in prepared.order_dependent:
+        return f"it depends on the order of threads: {prepared.order_dependent[name].place}"
+    if name in prepared.rounded:
+        return "CUDA's own mathematical functions round differently"
+    return "not explained: please report it"
+
+
 def tools() -> tuple[str, ...]:
-    """Return the versions of nvcc, nvdisasm and HiGHS, empty if missing or broken. Compiled results depend on them."""
+    """Return the versions of nvcc and nvdisasm, empty if missing or broken. Compiled results depend on them."""
     compiler, disassembler = nvcc.find_tool("nvcc"), nvcc.find_tool("nvdisasm")
     try:
         compiler_version = nvcc.version(compiler) if compiler else ""
     except LaunchError:
         compiler_version = ""
-    return compiler_version, nvcc.identity(disassembler) if disassembler else "", _highs()
-
-
-@cache
-def _highs() -> str:
-    try:
-        return version("highspy")
-    except PackageNotFoundError:
-        return ""
+    return compiler_version, nvcc.identity(disassembler) if disassembler else ""
 
 
 def compiled_kernels(launched: Iterable[KernelLaunches], arch: str) -> list[CompiledKernel]:
-    """Compile and count kernels. Raises LaunchError if nvcc or nvdisasm is missing, or nvcc does not know `arch`."""
+    """Compile and execute kernels. Raises the errors of `compiled_kernel`."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(partial(compiled_kernel, arch=arch), launched))
 
 
-def compiled_kernel(launched: KernelLaunches, arch: str, match_arrays: bool = False) -> CompiledKernel:
-    """Compile and count a kernel. match_arrays: see `memory_of`. Raises LaunchError as `compiled_kernels`."""
+def compiled_kernel(launched: KernelLaunches, arch: str, limit: int = MAX_INSTRUCTIONS) -> CompiledKernel:
+    """Compile and execute a kernel. limit: as `executed.MAX_INSTRUCTIONS`.
+
+    Raises LaunchError if nvcc or nvdisasm is missing, if nvcc does not know `arch`, or if the SASS of `arch` is not
+    emulated; UnsupportedInstruction and ExecutionError as `execute_launches`.
+    """
+    if arch not in EMULATED:
+        raise LaunchError(f"SASS of {arch} is not emulated: choose a device of {' or '.join(EMULATED)}")
     source = launched.source
     built = nvcc.build(source.with_lines(), source.kernel, arch)
-    placed = launched.placed(without_padding(disassemble(built.cubin, source.kernel)))
-    return CompiledKernel(launched, arch, built.resources, *counted(launched, placed, match_arrays))
+    return counted(launched, built.cubin, arch, built.resources, limit)
+
+
+EMULATED = ("sm_90",)
+"""Architectures whose SASS is emulated."""
 
 
 def counted(
-    launched: KernelLaunches, placed: Sequence[LocatedInstruction], match_arrays: bool = False
-) -> tuple[tuple[InstructionCount, ...], MemoryTraffic]:
-    """Return the instructions with their executions, and the memory traffic. Raises LaunchError without highspy."""
-    coefficient_loads_at = coefficient_loads([one.instruction for one in placed])
-    load_lines = {one.place[0] for one in launched.statements.statements.values() if one.site.kind == "global_load"}
-    relocated = {
-        n for n in coefficient_loads_at if placed[n].line in load_lines
-    }  # tables share lines with source loads
-    executions = executions_of(
-        [replace(one, line=0, calls=()) if n in relocated else one for n, one in enumerate(placed)], launched
-    )
-    source = executions.walk.matcher.source
-    instructions, retry_costs = expand_cas_loops(
-        tuple(_counted(executions, {n: placed[n].place for n in coefficient_loads_at})), source.by_place, launched
-    )
-    return instructions, memory_of(
-        launched, instructions, AccessAttribution(executions.walk, instructions), match_arrays, retry_costs
-    )
-
-
-def _counted(executions: Executions, coefficient_places: Mapping[int, Place]) -> Iterator[InstructionCount]:
-    """Yield every instruction with its place and its executions.
-
-    coefficient_places: source locations of coefficient-table loads, by instruction.
-    """
-    for n, placed in enumerate(executions.placed):
-        block = executions.block_of[n]
-        yield InstructionCount(
-            placed.instruction,
-            coefficient_places.get(n, placed.place),
-            block,
-            pipes_of(placed.instruction),
-            float(executions.warps[n]),
-            float(executions.threads[n]),
-            float(executions.least[n]),
-            float(executions.most[n]),
-            executions.uncertainty.get(block, ""),
-            n in coefficient_places,
+    launched: KernelLaunches, cubin: bytes, arch: str, resources: Resources, limit: int = MAX_INSTRUCTIONS
+) -> CompiledKernel:
+    """Execute the cubin of a kernel. Raises the errors of `execute_launches`."""
+    sass = without_padding(disassemble(cubin, launched.source.kernel))
+    executed = execute_launches(launched, cubin, sass, limit)
+    placed = with_fixed_lines(launched.placed(sass), [(place, kind) for _, place, kind in launched.executed])
+    instructions = tuple(
+        InstructionCount(
+            one.instruction,
+            one.place,
+            pipes_of(one.instruction),
+            float(executed.warps[n]),
+            float(executed.threads[n]),
+            *map(float, executed.traffic[n]),
         )
+        for n, one in enumerate(placed)
+    )
+    return CompiledKernel(launched, arch, resources, instructions, executed)
 
 
-def without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+def without_padding(sass: Sequence[Instruction]) -> tuple[Instruction, ...]:
     """Remove the NOPs that pad the section."""
     used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
-    return sass[: used + 1]
+    return tuple(sass[: used + 1])

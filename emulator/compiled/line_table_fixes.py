@@ -6,27 +6,27 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .flow_records import LocatedInstruction
+from .instruction_counts import LocatedInstruction, Place
 from .opcode_classes import EFFECTS
-from .source_statements import Place, SourceStatements
 
 _KINDS = ("shared_atomic", "global_atomic", "global_reduction")
 """Effects that the compiler neither drops nor merges."""
 
 
-def with_fixed_lines(placed: Sequence[LocatedInstruction], source: SourceStatements) -> list[LocatedInstruction]:
-    """Return instructions with atomics at their own lines. nvcc may assign the line of the first atomic to several."""
+def with_fixed_lines(
+    placed: Sequence[LocatedInstruction], executed: Sequence[tuple[Place, str]]
+) -> list[LocatedInstruction]:
+    """Return instructions with atomics at their own lines. nvcc may assign the line of the first atomic to several.
+
+    executed: location and kind of the source's executed statements, in order.
+    """
     result = list(placed)
     for kind in _KINDS:
         by_place: dict[Place, list[int]] = defaultdict(list)
         for n, located in enumerate(placed):
             if EFFECTS.get(located.instruction.opcode) == kind:
                 by_place[located.place].append(n)
-        ordered = [
-            located.place
-            for _, located in sorted(source.statements.items())
-            if located.site.kind == kind and located.lanes
-        ]
+        ordered = [place for place, effect in executed if effect == kind]
         while ordered:
             run = 1
             while run < len(ordered) and (ordered[run] == ordered[0] or ordered[run] not in by_place):

@@ -1,4 +1,4 @@
-"""Tables from SASS opcodes to the effects and operations of the source."""
+"""Accesses of SASS opcodes: kind, width, phases."""
 
 from __future__ import annotations
 
@@ -15,19 +15,6 @@ EFFECTS = {
     "SHFL": "shuffle", "VOTE": "vote", "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
 }  # fmt: skip
 """Site kind (`profiler.events`) by opcode."""
-CONVERGENT_KINDS = frozenset({"shuffle", "vote", "barrier"})
-"""Site kinds that the lanes of a warp execute together."""
-OPERATIONS = {
-    "FADD": "fp32", "FMUL": "fp32", "FFMA": "fp32", "DADD": "fp64", "DMUL": "fp64", "DFMA": "fp64", "FCHK": "fdiv",
-    "MUFU": "sfu",
-}  # fmt: skip
-"""Issue class by opcode. Only opcodes with one operation each; at lines with a division the compiler emits more of them."""
-EXPANDED = frozenset({"fdiv", "idiv", "sfu", "convert"})
-"""Issue classes of operations that the compiler may expand into several instructions."""
-
-CONTROL = ("BRA", "BSSY", "BSYNC", "EXIT", "CALL", "RET", "NOP", "PLOP3", "WARPSYNC", "BREAK", "YIELD")
-"""Control-flow instructions without a statement of their own."""
-
 
 _TYPE = re.compile(r"[USF]?(16|32|64|128)|[US](8)|B?F(16|32)x(\d)")
 """Type suffix of a memory instruction: bits of an integer or a float, or of several packed floats."""
@@ -50,12 +37,6 @@ def _operation_bytes(operation: str) -> int:
         return 4
     bits, bits_8, lane_bits, packed = match.groups()
     return int(bits or bits_8 or lane_bits) * int(packed or 1) // 8
-
-
-def is_elidable(kind: str) -> bool:
-    """Return whether the compiler may drop effects of a kind: loads of known values, and accesses to local arrays in
-    registers."""
-    return kind.endswith("load") or kind.startswith("local")
 
 
 def phases_of(kind: str, width: int, lanes: float) -> int:

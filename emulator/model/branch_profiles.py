@@ -1,100 +1,51 @@
-"""Branch profiles of a class of warps: edge flows fitted to block executions, and successor probabilities."""
+"""Branch profiles of a class of warps: successor probabilities from the executed branches."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled.control_flow import Graph, Loop
-from ..compiled.linear_program import LinearProgram
+from ..compiled.control_flow import Graph
+from ..sass.counts import ALL_TAKEN, DIVERGENT, NONE_TAKEN
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _TIE_TOLERANCE = 0.05
 """Relative difference of a loop's exit and back edge up to which it has two trips in all warps."""
-_TRIP_COST = 0.01
-"""Cost of a loop trip, relative to a residual execution."""
-_DIVERGENCE_COST = 0.02
-"""Cost of divergence, relative to a residual execution."""
 
 
-@dataclass
-class _Flows:
-    """Flows of a linear program. out: edges of each block, with their targets. divergence: by block."""
+def _flows(whole: Graph, branches: Mapping[int, Words], block: int) -> tuple[list[tuple[float, int]], float]:
+    """Return the executions of each edge of a block with its target (-1: exit), and those that diverge.
 
-    out: dict[int, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
-    divergence: dict[int, int] = field(default_factory=dict)
-    solution: Floats = field(default_factory=lambda: np.zeros(0))
-
-    def diverged(self, block: int) -> float:
-        """Return the flow that diverges at a block."""
-        return float(self.solution[self.divergence[block]]) if block in self.divergence else 0.0
-
-
-def _fit_flows(
-    whole: Graph, executions: Floats, reachable: Sequence[set[int]], convergence_of_block: Sequence[int]
-) -> _Flows:
-    """Return edge flows, fitted to block executions; divergence adds flow, reconvergence removes it. Ties prefer loop
-    entries over trips, and convergence. Calls are skipped. The flow into a loop leaves it, also where the executions, estimated
-    for a class, have no flow: a simulated warp would not leave the loop."""
-    program, count, result = LinearProgram(), len(whole.blocks), _Flows()
-    weights = 1 / np.sqrt(np.maximum(executions, 1e-6 * max(1.0, float(executions.max(initial=1.0)))))
-    arriving, leaving = (list[dict[int, float]](defaultdict(float) for _ in range(count)) for _ in range(2))
-    trip_costs: dict[int, float] = defaultdict(float)  # cost of trips of loops behind a block
-    edges = [(edge.source, edge.target) for edge in whole.edges if edge.kind != "call"]
-    for source, target in [*edges, *((block, -1) for block in whole.exits)]:
-        cost = _TRIP_COST * weights[target] if 0 <= target <= source else 0.0
-        trip_costs[source] += cost
-        variable = program.variable(cost)
-        result.out[source].append((variable, target))
-        leaving[source][variable] += 1.0
-        if target >= 0:
-            arriving[target][variable] += 1.0
-    for block, onward in enumerate(whole.successors):
-        never_reconverges = len(set(onward)) == 2 and not reachable[onward[0]] & reachable[onward[1]]
-        if never_reconverges or (len(set(onward)) == 2 and convergence_of_block[block] >= 0):
-            variable = program.variable(_DIVERGENCE_COST * weights[block] + trip_costs[block])
-            result.divergence[block] = variable
-            leaving[block][variable] += 1.0
-            for target in onward:
-                arriving[target][variable] += 1.0
-            if convergence_of_block[block] >= 0:
-                arriving[convergence_of_block[block]][variable] -= 1.0
-    for block in range(count):
-        entered = executions[block] * (block > 0 or bool(arriving[0]))
-        program.soft_equal(arriving[block], entered, weights[block], weights[block])
-        program.soft_equal(leaving[block], executions[block], weights[block], weights[block])
-    entries = {0, *(edge.target for edge in whole.edges if edge.kind == "call")}  # no edge leads there
-    for loop in whole.loops:
-        if not entries & loop.body:
-            program.equal(_net_flow(loop, arriving, leaving), 0.0)
-    result.solution = program.solve()
-    return result
-
-
-def _net_flow(
-    loop: Loop, arriving: Sequence[Mapping[int, float]], leaving: Sequence[Mapping[int, float]]
-) -> dict[int, float]:
-    """Return the flow into a loop minus that out of it, by variable. arriving, leaving: by block."""
-    row: dict[int, float] = defaultdict(float)
-    for block in loop.body:
-        for variable, factor in arriving[block].items():
-            row[variable] += factor
-        for variable, factor in leaving[block].items():
-            row[variable] -= factor
-    return row
+    branches: int64[3] by instruction, as `Counts.branches`. Calls are skipped.
+    """
+    edges = [(edge.target, edge.kind == "next") for edge in whole.edges if edge.source == block and edge.kind != "call"]
+    if block in whole.exits:
+        edges.append((-1, False))
+    counts = branches.get(whole.blocks[block][1] - 1)
+    if counts is None or len(edges) < 2:
+        return [(1.0, target) for target, _ in edges], 0.0
+    exits = block in whole.exits  # the lanes that remain continue at the next block
+    flows = {
+        True: float(counts[NONE_TAKEN] + (counts[DIVERGENT] if exits else 0)),
+        False: float(counts[ALL_TAKEN]),
+    }
+    diverged = 0.0 if exits else float(counts[DIVERGENT])
+    waiting = [is_next for target, is_next in edges if whole.reconverges(target)]
+    if len(waiting) == 1:  # the lanes that leave wait at once: the warp continues with the others
+        flows[not waiting[0]] += diverged
+        diverged = 0.0
+    return [(flows[is_next], target) for target, is_next in edges], diverged
 
 
 def branch_profile(
-    whole: Graph, executions: Floats, reachable: Sequence[set[int]], convergence_of_block: Sequence[int]
+    whole: Graph, branches: Mapping[int, Words], convergence_of_block: Sequence[int]
 ) -> tuple[Words, Floats, Floats, Words]:
-    """Return successors, minority and divergent probabilities, and exit counters of each block. reachable: by block."""
-    flows, count = _fit_flows(whole, executions, reachable, convergence_of_block), len(whole.blocks)
+    """Return successors, minority and divergent probabilities, and exit counters of each block."""
+    count = len(whole.blocks)
     blocks = np.full((count, 5), -1, np.int64)
     minority_shares, divergent_shares, exit_counters = np.zeros(count), np.zeros(count), np.full(count, -1)
     first_exit: dict[int, int] = {}  # first exiting block by loop header
@@ -102,7 +53,8 @@ def branch_profile(
         blocks[block, :2] = first, past
         enclosing = whole.enclosing_loops(block)
         inside = enclosing[0].body if enclosing else frozenset[int]()
-        outgoing = [(float(flows.solution[edge]), target in inside, target) for edge, target in flows.out[block]]
+        flows, diverged = _flows(whole, branches, block)
+        outgoing = [(flow, target in inside, target) for flow, target in flows]
         max_flow = max((flow for flow, _, _ in outgoing), default=0.0)
         outgoing.sort(
             key=lambda one: (one[0] >= (1 - _TIE_TOLERANCE) * max_flow, one[1] == (max_flow > 0), one[0]), reverse=True
@@ -112,7 +64,6 @@ def branch_profile(
             blocks[block, 2] = exits[0][1]
         if len(exits) == 2:
             blocks[block, 3:] = exits[1][1], convergence_of_block[block]
-            diverged = flows.diverged(block)
             total = exits[0][0] + exits[1][0] + diverged
             if total:
                 minority_shares[block], divergent_shares[block] = exits[1][0] / total, diverged / total

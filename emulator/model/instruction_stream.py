@@ -13,14 +13,14 @@ import numpy.typing as npt
 from ..compiled.control_flow import Graph, graph
 from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
-from ..compiled.opcode_classes import EFFECTS, access_width, is_indexed_constant_load, phases_of
+from ..compiled.opcode_classes import access_width, is_indexed_constant_load, phases_of
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
 from ..profiler.events import Counts
-from ..profiler.warp_decisions import WarpDecisions
 from .access_lines import ATOMIC, LOCAL_STORE, STORE
+from .access_sites import AccessSites, access_kind
 from .line_trace import LINE
 from .traffic import (
     ACCESSES,
@@ -120,12 +120,12 @@ class InstructionStream:
     pipes: dict[str, float]
 
 
-def classes_of(compiled: CompiledKernel, decisions: WarpDecisions) -> WarpClasses:
-    """Return the warp classes of a compiled kernel from recorded decisions."""
-    whole, request = _graph(compiled), compiled.launched.request
+def classes_of(compiled: CompiledKernel) -> WarpClasses:
+    """Return the warp classes of a compiled kernel from the executed blocks of its first launch."""
+    executed, request = compiled.executed, compiled.launched.request
     return classify_warps(
-        whole, _executed(whole, compiled), [one.place for one in compiled.instructions], compiled.source, decisions, prod(request.grid),
-        -(-prod(request.block) // WARP_SIZE), uses_dynamic_work(request.prepared.program.kernel),
+        _graph(compiled), executed.first, executed.first_blocks, prod(request.grid),
+        uses_dynamic_work(request.prepared.program.kernel),
     )  # fmt: skip
 
 
@@ -138,8 +138,10 @@ def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
     return np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
 
 
-def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, warp_classes: WarpClasses) -> InstructionStream:
-    """Return the instruction stream of a compiled kernel, given its traffic and warp classes."""
+def stream(
+    compiled: CompiledKernel, sites: AccessSites, traffic: Traffic, device: Device, warp_classes: WarpClasses
+) -> InstructionStream:
+    """Return the instruction stream of a compiled kernel, given its sites, traffic and warp classes."""
     whole = _graph(compiled)
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
     memory = np.zeros((len(warp_classes.lengths), len(code), PROFILE_WORDS))
@@ -175,8 +177,8 @@ def stream(compiled: CompiledKernel, traffic: Traffic, device: Device, warp_clas
             )
     block_sizes = np.array([past - first for first, past in whole.blocks])
     by_class = np.repeat(warp_classes.executions * warp_classes.warps[:, None], block_sizes, axis=1)
-    _fill_accesses(compiled, traffic, device, by_class, code, memory)
-    _reorder_stores(compiled, whole, memory)
+    _fill_accesses(compiled, sites, traffic, device, by_class, code, memory)
+    _reorder_stores(compiled, sites, whole, memory)
     _defer_barriers(whole, code)
     executed = _executed(whole, compiled)
     return InstructionStream(
@@ -205,14 +207,11 @@ def _defer_barriers(whole: Graph, code: Words) -> None:
         code[at, KIND], code[last, KIND] = PLAIN, BARRIER
 
 
-def _reorder_stores(compiled: CompiledKernel, whole: Graph, memory: Floats) -> None:
+def _reorder_stores(compiled: CompiledKernel, sites: AccessSites, whole: Graph, memory: Floats) -> None:
     """Give the stores of a block the profiles in source order: the first store to a line misses."""
-    sites: dict[tuple[object, str], int] = {}
-    for number, statement in sorted(compiled.source.statements.items()):
-        sites.setdefault((statement.place, statement.site.kind), number)
     for first, past in whole.blocks:
-        stores = [n for n in range(first, past) if _access_kind(compiled.instructions[n]) == "global_store"]
-        ordered = sorted(stores, key=lambda n: sites.get((compiled.instructions[n].place, "global_store"), -1))
+        stores = [n for n in range(first, past) if access_kind(compiled.instructions[n]) == "global_store"]
+        ordered = sorted(stores, key=lambda n: min(sites.by_instruction.get(n, (-1,))))
         memory[:, stores] = memory[:, ordered]
 
 
@@ -256,39 +255,34 @@ def _latency(opcode: str, pipe: str, device: Device) -> int:
 
 # ------------------------------------------------------------------ accesses
 def _fill_accesses(
-    compiled: CompiledKernel, traffic: Traffic, device: Device, by_class: Floats, code: Words, memory: Floats
-) -> None:
+    compiled: CompiledKernel, sites: AccessSites, traffic: Traffic, device: Device, by_class: Floats, code: Words,
+    memory: Floats,
+) -> None:  # fmt: skip
     """Fill in access profiles; instructions of the same sites share one. by_class: float64[class, instruction], executions."""
     launched = compiled.launched
     assert launched.counts is not None
-    source = compiled.source
-    sites: dict[tuple[object, str], list[int]] = defaultdict(list)
-    numbers_by_kind: dict[str, list[int]] = defaultdict(list)
-    for statement in source.statements.values():
-        if statement.lanes and statement.site.kind.partition("_")[0] in _MEMORIES:
-            sites[statement.place, statement.site.kind].append(statement.number)
-            numbers_by_kind[statement.site.kind].append(statement.number)
     instructions_by_sites: dict[tuple[str, tuple[int, ...]], list[int]] = defaultdict(list)
     for n, counted in enumerate(compiled.instructions):
-        kind = _access_kind(counted)
-        if counted.warps and kind.partition("_")[0] in _MEMORIES and counted.instruction.predicate != "@!PT":
-            sites_of = compiled.memory.sites_by_offset.get(counted.instruction.offset, ()) or tuple(
-                sites.get((counted.place, kind), [])
-            )
-            instructions_by_sites[kind, sites_of].append(n)
+        kind = access_kind(counted)
+        if kind.startswith("shared") and counted.warps:
+            _fill_shared_access(counted, kind, device, code[n], memory[:, n])
+        elif counted.warps and kind.partition("_")[0] in _MEMORIES and counted.instruction.predicate != "@!PT":
+            instructions_by_sites[kind, sites.by_instruction.get(n, ())].append(n)
     for kind, sites_of, at in _merge_common_sites(instructions_by_sites):
-        site_numbers = list(sites_of) or numbers_by_kind.get(kind, [])
         if kind == "constant_load":
-            addresses = _addresses_per_access(traffic, list(sites_of))
+            addresses = _addresses_per_access(traffic, sites_of)
             for n in at if addresses > 1 else ():
                 memory[:, n, ACCESS_FRACTION], memory[:, n, LSU_CYCLES] = 1.0, _CONSTANT_ADDRESS_CYCLES * addresses
                 code[n, KIND], code[n, PIPE] = SHARED, LSU_PIPE
-        elif kind.startswith("shared") or (kind.startswith("local") and not site_numbers):
-            _fill_l1_accesses(compiled, device, kind, site_numbers, at, code, memory)
+        elif not sites_of:  # spilled registers
+            for n in at:
+                cycles = max(device.timing.request_interval, _register_fill_cycles(compiled.instructions[n], device))
+                memory[:, n, ACCESS_FRACTION], memory[:, n, LSU_CYCLES] = 1.0, cycles
+                code[n, KIND], code[n, LATENCY], code[n, PIPE] = SHARED, device.timing.l1, LSU_PIPE
         else:
             profiles = _profiles_by_class(
-                traffic, launched.counts, site_numbers, by_class[:, at].sum(axis=1), device, kind,
-                compiled.memory.warp_aggregated, bool(sites_of),
+                traffic, launched.counts, sites_of, by_class[:, at].sum(axis=1), device, kind, sites.warp_aggregated,
+                not sites.unlocated & set(at),
             )  # fmt: skip
             profiles[:, PEER] = at[0]
             latency = device.timing.atomic if kind == "global_atomic" else 0
@@ -299,31 +293,14 @@ def _fill_accesses(
                 code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else latency
 
 
-def _fill_l1_accesses(
-    compiled: CompiledKernel,
-    device: Device,
-    kind: str,
-    sites: list[int],
-    at: Sequence[int],
-    code: Words,
-    memory: Floats,
-) -> None:
-    """Fill in access profiles of shared memory, and of local memory without source accesses (spills)."""
-    assert compiled.launched.counts is not None
-    if kind.startswith("shared"):
-        executed = sum(compiled.instructions[n].warps for n in at)
-        profile = _shared_profile(compiled.launched.counts, sites, executed, device)
-        latency = device.timing.shared
-    else:
-        profile, latency = np.zeros(PROFILE_WORDS), device.timing.l1
-        profile[ACCESS_FRACTION], profile[LSU_CYCLES] = 1.0, device.timing.request_interval
-    for n in at:
-        memory[:, n], code[n, KIND], code[n, LATENCY], code[n, PIPE] = profile, SHARED, latency, LSU_PIPE
-        min_cycles = _register_fill_cycles(compiled.instructions[n], device)
-        if kind.startswith("shared"):
-            phases = phases_of(kind, access_width(compiled.instructions[n].instruction), WARP_SIZE)
-            min_cycles = phases * WARP_SIZE / max(1, device.rates.shared)
-        memory[:, n, LSU_CYCLES] = max(profile[LSU_CYCLES], min_cycles)
+def _fill_shared_access(counted: InstructionCount, kind: str, device: Device, row: Words, memory: Floats) -> None:
+    """Fill in the access profile of shared memory. memory: float64[class, PROFILE_WORDS]."""
+    row[KIND], row[LATENCY], row[PIPE] = SHARED, device.timing.shared, LSU_PIPE
+    cycles = WARP_SIZE / max(1, device.rates.shared)
+    phases = phases_of(kind, access_width(counted.instruction), WARP_SIZE)
+    wavefronts = counted.transactions / counted.requests if counted.requests else 1.0
+    memory[:, ACCESS_FRACTION] = min(1.0, counted.requests / counted.warps)
+    memory[:, LSU_CYCLES] = max(1.0, wavefronts * cycles, phases * cycles)
 
 
 def _merge_common_sites(
@@ -343,29 +320,15 @@ def _merge_common_sites(
             yield kind, tuple(sorted(sites_of)), at
 
 
-def _access_kind(counted: InstructionCount) -> str:
-    """Return the kind of an access."""
-    return "constant_load" if counted.instruction.opcode == "LDC" else EFFECTS.get(counted.instruction.opcode, "")
-
-
 def _register_fill_cycles(counted: InstructionCount, device: Device) -> float:
     """Return cycles to fill a warp's registers from L1."""
     return access_width(counted.instruction) * WARP_SIZE / (4.0 * max(1, device.rates.shared))
 
 
-def _addresses_per_access(traffic: Traffic, sites: list[int]) -> float:
+def _addresses_per_access(traffic: Traffic, sites: Sequence[int]) -> float:
     """Return distinct constant addresses per access."""
-    accesses, lines = (int(traffic.sites[sites, column].sum()) for column in (ACCESSES, LINES))
+    accesses, lines = (int(traffic.sites[list(sites), column].sum()) for column in (ACCESSES, LINES))
     return lines / accesses if accesses else 0.0
-
-
-def _shared_profile(counts: Words, sites: list[int], executed: float, device: Device) -> Floats:
-    profile = np.zeros(PROFILE_WORDS)
-    requests = sum(int(counts[site, events.REQUESTS]) for site in sites)
-    wavefronts = sum(int(counts[site, events.WAVEFRONTS]) for site in sites)
-    profile[ACCESS_FRACTION] = min(1.0, requests / executed) if executed else 1.0
-    profile[LSU_CYCLES] = max(1.0, wavefronts / requests * WARP_SIZE / max(1, device.rates.shared)) if requests else 1.0
-    return profile
 
 
 def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> float:
@@ -391,7 +354,7 @@ class _Accesses:
 
 
 def _profiles_by_class(
-    traffic: Traffic, counts: Counts, sites: list[int], executed: Floats, device: Device, kind: str, warp_aggregated: frozenset[int],
+    traffic: Traffic, counts: Counts, sites: Sequence[int], executed: Floats, device: Device, kind: str, warp_aggregated: frozenset[int],
     exact: bool,
 ) -> Floats:  # fmt: skip
     """Return float64[class, PROFILE_WORDS] of global or local accesses.
@@ -399,6 +362,7 @@ def _profiles_by_class(
     executed: by class. warp_aggregated: sites of atomics executed by one lane. exact: whether executions equal the
     sites' accesses. Classes with too few samples use the mean profile.
     """
+    sites = list(sites)
     total, rows = traffic.sites[sites].sum(0).astype(np.float64), traffic.classes[:, sites].sum(1)
     if not exact and total[ACCESSES]:
         fraction = min(1.0, executed.sum() / total[ACCESSES])

@@ -19,15 +19,18 @@ from ..compiled.kernel_launches import printed_kernels
 from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
-from ..machine.device import MIN_NVCC_CAPABILITY, Device
+from ..machine.device import Device
 from ..machine.occupancy import Occupancy, occupancy
 from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
-from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
+from ..profiler.launch_memory import LaunchMemory
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
+from ..sass.operands import UnsupportedInstruction
+from ..sass.state import ExecutionError
 from .access_lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
+from .access_sites import AccessSites, sites_of
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .instruction_stream import as_sectors, classes_of, stream
@@ -44,6 +47,8 @@ CRITICAL_PATH_SCALE, INSTRUCTION_SCALE = 1.0, 1.0
 the best fit."""
 MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
 """Limits without instructions."""
+MIN_NVCC_CAPABILITY = (7, 5)
+"""Lowest compute capability supported by current nvcc."""
 _IMBALANCE_LIMIT = 3.0
 """Accesses of the longest warp relative to the mean, up to which launches were validated."""
 DEFAULT_INTERVAL_FACTOR = 1.5
@@ -62,31 +67,30 @@ def limit_scale(limit: str) -> float:
 class ObservedLaunch:
     """An emulated launch: counts and accesses. registers: per thread, 0 if unknown.
 
-    decisions: of branches and loops; without them only the source is counted. outputs: the written arrays, flat. written:
-    their written elements (`writes.WriteTrace`), if requested. kernels: compiled, by architecture, or the reason of failure.
+    memory: the arrays before the launch; without them only the source is counted. outputs: the written arrays, flat. kernels:
+    compiled, by architecture, or the reason of failure.
     """
 
     request: Request
     counts: Counts
     lines: LineTrace
     registers: int = 0
-    decisions: Decisions | None = None
+    memory: LaunchMemory | None = field(default=None, repr=False)
     outputs: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
-    written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
 
     def compiled(self, device: Device) -> CompiledKernel | str:
         """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
-        if self.decisions is None:
+        if self.memory is None:
             return "only the source was counted"
         if device.compute_capability < MIN_NVCC_CAPABILITY:
             return f"today's nvcc does not compile for {device.name}"
         arch = "sm_{}{}".format(*device.compute_capability)
         if arch not in self.kernels:
-            (launched,) = printed_kernels([(self.request, self.counts, self.decisions)])
+            (launched,) = printed_kernels([(self.request, self.counts, self.memory)])
             try:
-                self.kernels[arch] = compiled_kernel(launched, arch, match_arrays=True)
-            except LaunchError as error:
+                self.kernels[arch] = compiled_kernel(launched, arch)
+            except (LaunchError, UnsupportedInstruction, ExecutionError) as error:
                 self.kernels[arch] = str(error).splitlines()[0]
         return self.kernels[arch]
 
@@ -162,13 +166,12 @@ def estimate(
         traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
         cycles = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
     else:
-        assert observed.decisions is not None
-        warp_classes = classes_of(kernel, observed.decisions.warps)
+        sites, warp_classes = sites_of(kernel), classes_of(kernel)
         traffic = traffic or simulate(
-            observed.lines, device, resident, observed.shared_bytes, cold, _eliminated_sites(observed, kernel),
+            observed.lines, device, resident, observed.shared_bytes, cold, _eliminated_sites(observed, kernel, sites),
             warp_classes.classes(np.arange(observed.lines.traced_blocks)),
         )  # fmt: skip
-        cycles = _cycles_of_simulation(setting, traffic, kernel, warp_classes)
+        cycles = _cycles_of_simulation(setting, traffic, kernel, sites, warp_classes)
     timing, clock = device.timing, float(device.clock)
     time = cycles.total / clock + timing.launch / 1000
     bound = _bound(cycles.limits)
@@ -247,11 +250,11 @@ def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycl
 
 
 def _cycles_of_simulation(
-    setting: _Setting, traffic: Traffic, kernel: CompiledKernel, warp_classes: WarpClasses
+    setting: _Setting, traffic: Traffic, kernel: CompiledKernel, sites: AccessSites, warp_classes: WarpClasses
 ) -> _Cycles:
     """Return the cycles of the SM simulator, and the limits of each resource."""
     observed, device, overrides, scale = setting.observed, setting.device, setting.overrides, setting.scale
-    instructions = stream(kernel, traffic, device, warp_classes)
+    instructions = stream(kernel, sites, traffic, device, warp_classes)
     total_instructions = round(instructions.executed)
     sm_blocks = ceil(setting.max_blocks_per_sm)
     all_resident = sm_blocks <= setting.resident
@@ -265,7 +268,7 @@ def _cycles_of_simulation(
     )  # fmt: skip
     result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
     traffic = replace(traffic, merge_ratio=result.merge_ratio)
-    limits = _memories(observed, traffic, device, setting.share, kernel.memory.warp_aggregated)
+    limits = _memories(observed, traffic, device, setting.share, sites.warp_aggregated)
     limits |= _issue(_rates_by_pipe(instructions.pipes), total_instructions, device, setting.share)
     limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
     without_memories = {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}
@@ -279,11 +282,11 @@ def _cycles_of_simulation(
     return _Cycles(cycles, limits, total_instructions, traffic, remark)
 
 
-def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel) -> frozenset[int]:
+def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel, sites: AccessSites) -> frozenset[int]:
     """Return source sites without accesses in the compiled kernel."""
     has_local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
     register_sites = () if has_local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
-    return kernel.memory.eliminated | set(map(int, register_sites))
+    return sites.eliminated | set(map(int, register_sites))
 
 
 def _blocks_of_simulated_sm(warp_classes: WarpClasses, blocks: int, sms: int, all_resident: bool) -> Words:

@@ -10,6 +10,7 @@ from ..escaping import printable
 from ..machine.device import Device
 from .decisions import Decisions
 from .events import Counts
+from .launch_memory import LaunchMemory
 from .profile import CountedKernel, Profile
 from .samples import Packed, Samples
 
@@ -42,7 +43,7 @@ class Launch:
     shared_bytes: per block, static and dynamic. engine: the engine that gave the result. seconds: wall time on the host;
     milliseconds: of the kernel alone, on a GPU. registers: per thread, if a compiler reported them.
     counts: int64[site, column] for the sites of the kernel; None if not counted. packed: samples of a launch with detail.
-    decisions: of branches and loops, if requested.
+    decisions: of branches and loops, if requested. memory: the arrays before the launch, if requested.
     faults, remarks: as in `Result`. disagreements: differences from the results of other engines, if compared.
     request: the launch itself, if recorded; with the values of its arguments for `keep_arguments`.
     """
@@ -60,6 +61,7 @@ class Launch:
     counts: Counts | None = None
     packed: Packed | None = None
     decisions: Decisions | None = None
+    memory: LaunchMemory | None = None
     faults: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()
     disagreements: tuple[Diagnostic, ...] = ()

@@ -22,6 +22,7 @@ from ..errors import Diagnostic
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..profiler.decisions import Decisions
+from ..profiler.launch_memory import LaunchMemory
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
 from ..span import name_of
@@ -64,7 +65,8 @@ class Request:
     global arrays in that memory. structs: the arrays of structs passed by the caller; owners: for each field array,
     its struct array and path.
     detail: whether to record samples (`profiler.samples`). decisions: whether to record branches and loops
-    (`profiler.decisions`). trace: receives the accesses of a counting emulator; None for no trace.
+    (`profiler.decisions`). compiled: whether to copy the arrays before the launch, for the compiled view.
+    trace: receives the accesses of a counting emulator; None for no trace.
     dynamic_shared: bytes. step_limit: iterations of one execution of a loop; None for MAX_SPIN_ITERATIONS of a loop
     without progress (`passes.waiting`), and MAX_ITERATIONS of other loops.
     device_arrays: arrays that outlive the launch; for those in device memory, `arguments` has only shape and type.
@@ -98,6 +100,7 @@ class Request:
     overlapping: bool = False
     detail: bool = False
     decisions: bool = False
+    compiled: bool = False
     trace: Tracer | None = None
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
@@ -175,6 +178,10 @@ class Request:
         if self.overlapping and not self.in_place.issuperset(changed):
             return copies_of(self.arrays, changed)
         return {name: self._memory(name, name in changed) for name in self.specialisation.summary.arrays}
+
+    def copied_memory(self) -> LaunchMemory:
+        """Return copies of the global arrays."""
+        return LaunchMemory({name: np.array(array) for name, array in self.memory(()).items()})
 
     def _memory(self, name: str, changes: bool) -> Buffer:
         argument, element = np.asarray(self.arguments[name]), self.filled.get(name)

@@ -15,6 +15,7 @@ from ..checked import one_of, within_stack
 from ..errors import Diagnostic, LaunchError
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
+from ..profiler.launch_memory import digest
 from ..tracebacks import without_own_frames
 from . import stream_races
 from .arrays import DeviceArray
@@ -49,6 +50,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     counters: bool = True,
     detail: bool = False,
     decisions: bool = False,
+    compiled: bool = False,
     step_limit: int | None = None,
     types: Mapping[str, str] | None = None,
     check: str | Iterable[str] = (),
@@ -71,7 +73,8 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
     device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
     shared : bytes of dynamic shared memory. counters : whether to count.
-    detail : whether to record examples of accesses. decisions : branches and iterations by warp.
+    detail : whether to record examples of accesses. decisions : branches and iterations by warp. compiled : whether to
+        copy the arrays before the launch, for `Result.compiled`.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers", "arithmetic", "benign" (also races that
         write the same value), "acquire" (also reads of released data without acquire) and, not in "all", "nan". Blocks run in sequence
@@ -85,7 +88,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     """
     if faults not in _FAULTS:
         one_of("faults", faults, _FAULTS)
-    counted = counters, detail, decisions
+    counted = counters, detail, decisions, compiled
     chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths, device)
     latest: dict[Any, LatestLaunch] | None = getattr(kernel, "_latest", None)
     if latest and (repetition := find_repetition(latest, args)) is not None and types is None and engine == "cuda":
@@ -98,23 +101,8 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
             details = launch_planned(*planned, stream, faults)
             prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], details)
             return Result(details)
-    options = LaunchOptions(
-        grid,
-        block,
-        args,
-        device,
-        shared,
-        counters,
-        detail,
-        decisions,
-        step_limit,
-        types,
-        check,
-        schedule,
-        cooperative,
-        in_place,
-        maths,
-    )
+    rest = (step_limit, types, check, schedule, cooperative, in_place, maths)
+    options = LaunchOptions(grid, block, args, device, shared, *counted, *rest)
     return Result(_checked(_launch(kernel, options, engine, stream), faults))
 
 
@@ -339,6 +327,7 @@ def _run(call: PendingLaunch) -> LaunchDetails:
 
 
 def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> LaunchDetails:
+    memory = request.copied_memory() if request.compiled else None
     outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
     faults: list[Diagnostic] = []
     remarks: list[Diagnostic] = []
@@ -346,6 +335,8 @@ def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> L
         findings = _classified(engine, request, outcome)
         findings[0].extend(stream_races.unordered_accesses(request, outcome.accessed, stream))
         faults, remarks = (in_words(chosen, request.specialisation.words) for chosen in findings)
+    if memory is not None:
+        memory.after.update({name: digest(buffer) for name, buffer in outcome.buffers.items()})
     return LaunchDetails(
         buffers=request.shaped(outcome.buffers),
         faults=faults,
@@ -357,6 +348,7 @@ def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> L
         counts=outcome.counts,
         samples=outcome.samples,
         decisions=outcome.decisions,
+        memory=memory,
         written=outcome.written,
         trace=outcome.trace,
     )
@@ -404,7 +396,14 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
     from ..sanitizer.races.causes import merge_races
 
     quiet = replace(
-        request, schedule=None, trace=None, counters=False, decisions=False, detail=False, show_prints=False
+        request,
+        schedule=None,
+        trace=None,
+        counters=False,
+        decisions=False,
+        compiled=False,
+        detail=False,
+        show_prints=False,
     )
     quiet = replace(quiet, checks=frozenset({"races"}))
 

@@ -89,7 +89,7 @@ class Recorder:
     seeds: tuple[int, ...] = ()
     counters: bool = True
     detail: bool = False
-    decisions: bool = False
+    compiled: bool = False
     keep: Literal["nothing", "program", "arguments"] = "nothing"
 
     def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
@@ -103,7 +103,7 @@ class Recorder:
                 own,
                 counters=self.counters or own.counters,
                 detail=self.detail or own.detail,
-                decisions=self.decisions or own.decisions,
+                compiled=self.compiled or own.compiled,
             )
             requested = replace(call, request=request)
         faults: list[Diagnostic] = []
@@ -157,6 +157,7 @@ class Recorder:
             counts=result.counts,
             packed=Packed.pack(result.samples) if result.samples else None,
             decisions=result.decisions,
+            memory=result.memory,
             faults=tuple(faults),
             remarks=tuple(remarks),
             request=self._recorded_request(request),

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from ..checked import shown, within_stack
 from ..errors import LaunchError
-from ..profiler.decisions import Decisions
 from ..profiler.events import Counts
+from ..profiler.launch_memory import LaunchMemory
 from .engine import Engine, Request
 
 EngineName = Literal["jit", "numpy", "python", "cuda"]
@@ -66,10 +66,10 @@ def _create(name: str) -> Engine:
     return engine
 
 
-def compiled_view(request: Request, counts: Counts, decisions: Decisions) -> Any:
+def compiled_view(request: Request, counts: Counts, memory: LaunchMemory) -> Any:
     """Return the compiled kernel of a request (`compiled.kernel.CompiledKernel`), for the request's device."""
     kernel = import_module("simtbed.compiled.kernel")
-    launched = import_module("simtbed.compiled.kernel_launches").printed_kernels([(request, counts, decisions)])
+    launched = import_module("simtbed.compiled.kernel_launches").printed_kernels([(request, counts, memory)])
     return kernel.compiled_kernel(*launched, "sm_{}{}".format(*request.device.compute_capability))
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # counters are used by few programs: their code is imported o
     from ..profiler.counters import Counters
     from ..profiler.decisions import Decisions
     from ..profiler.events import Counts
+    from ..profiler.launch_memory import LaunchMemory
     from ..profiler.profile import Profile
     from ..profiler.samples import Samples
 
@@ -45,7 +46,8 @@ class LaunchDetails:
     milliseconds, resources : of the kernel on the GPU; None on an emulator.
     counts : int64[site, column] for the sites of the request's program, columns as in `profiler.events`; None without counters.
     trace : on the python engine, the frames of the kernel at the fault; not pickled.
-    samples : with detail=True. decisions : with decisions=True (`profiler.decisions`). written : as in `Outcome`.
+    samples : with detail=True. decisions : with decisions=True (`profiler.decisions`). memory : with compiled=True, the
+        arrays before the launch. written : as in `Outcome`.
     """
 
     buffers: dict[str, Buffer]
@@ -58,6 +60,7 @@ class LaunchDetails:
     counts: Counts | None = field(default=None, repr=False)
     samples: Samples | None = field(default=None, repr=False)
     decisions: Decisions | None = field(default=None, repr=False)
+    memory: LaunchMemory | None = field(default=None, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     trace: TracebackType | None = field(default=None, repr=False)
 
@@ -171,14 +174,15 @@ class LaunchDetails:
         return describe_kernel(self.request).profile(self.counts, self.request.device, samples=self.samples)
 
     def compiled(self) -> Any:
-        """Return nvcc's machine code of the kernel with its estimated execution and access counts: a
+        """Execute nvcc's machine code of the kernel, and return it with its counts: a
         `simtbed.compiled.kernel.CompiledKernel`.
 
-        Raises SimtbedError without decisions=True, LaunchError without nvcc and nvdisasm.
+        Raises SimtbedError without compiled=True or for an instruction that is not emulated, LaunchError without nvcc
+        and nvdisasm.
         """
-        if self.counts is None or self.decisions is None:
-            raise SimtbedError("the compiled view counts from decisions: launch with decisions=True on an emulator")
-        return compiled_view(self.request, self.counts, self.decisions)
+        if self.counts is None or self.memory is None:
+            raise SimtbedError("the compiled view executes the launch again: launch with compiled=True on an emulator")
+        return compiled_view(self.request, self.counts, self.memory)
 
     @property
     def source(self) -> str:
@@ -231,6 +235,7 @@ class Result:
     counts: Counts | None
     samples: Samples | None
     decisions: Decisions | None
+    memory: LaunchMemory | None
     written: Mapping[str, Buffer]
     trace: TracebackType | None
     counters: Counters

@@ -90,14 +90,14 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     compiled_view = options.compiled and not with_budget
     beside = not (options.source_only or options.compiled or with_budget)
     reason = _missing_tool(device) if beside else ""
-    decisions = compiled_view or (beside and not reason)
-    keep: Literal["nothing", "program"] = "program" if options.compiled or decisions else "nothing"
+    executed = compiled_view or (beside and not reason)
+    keep: Literal["nothing", "program"] = "program" if options.compiled or executed else "nothing"
     make = partial(
         Recorder,
         engine=options.engine.value,
         device=device,
         detail=not compiled_view,
-        decisions=decisions,
+        compiled=executed,
         keep=keep,
     )
     heading = {"variant" if isinstance(profiled, Shipped) else "target": str(profiled)}
@@ -139,12 +139,12 @@ def _missing_tool(device: DeviceRow) -> str:
 
 
 def _compiled(run: Run, device: DeviceRow) -> list[CompiledKernel] | str:
-    """Return the compiled kernels of a run with decisions, or the reason why there are none."""
+    """Return the compiled kernels of a run with copies of its arrays, or the reason why there are none."""
     from simtbed.compiled.kernel import compiled_kernels
     from simtbed.compiled.kernel_launches import printed_kernels
 
     try:
-        launched = printed_kernels((one.request, one.counts, one.decisions) for one in run.launches)
+        launched = printed_kernels((one.request, one.counts, one.memory) for one in run.launches)
         return compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     except SimtbedError as error:
         return str(error).splitlines()[0]
@@ -183,10 +183,10 @@ def _compiled_view(heading: dict[str, str], run: Run, device: DeviceRow, json: b
 
     from ..profile.compiled import content, text
 
-    launched = printed_kernels((one.request, one.counts, one.decisions) for one in run.launches)
+    launched = printed_kernels((one.request, one.counts, one.memory) for one in run.launches)
     kernels = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     if json:
         rows = [content(kernel) for kernel in kernels]
         return {**heading, "device": device.name, "view": "compiled", "kernels": rows}
-    title = f"{' on '.join(heading.values())}, {device.name}: compiled view, counted from the SASS and the emulator's decisions"
+    title = f"{' on '.join(heading.values())}, {device.name}: compiled view, counted from the executed SASS"
     return "\n\n".join([title, *map(text, kernels)])

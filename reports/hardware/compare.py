@@ -14,6 +14,7 @@ from simtbed import Device, SimtbedError, devices
 from simtbed.compiled.kernel import counted
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.machine.occupancy import occupancy
+from simtbed.runtime.engine import Resources
 
 from .cases import find
 from .figures import FIGURES, Figure
@@ -107,10 +108,14 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
             profiled = recorded.get(launched.digest)
             if case.name not in record.counters:
                 waiting.append(name)
-            elif profiled is None or not _same_launches(launched, profiled):
+            elif (
+                profiled is None
+                or not _same_launches(launched, profiled)
+                or (cubin := profiled.compiled(launched)) is None
+            ):
                 stale.append(name)
             else:
-                emulated = emulated_figures(launched, profiled, device)
+                emulated = emulated_figures(launched, profiled, cubin, device)
                 cells += [Cell(name, f, emulated[f.name], profiled.figures[f.name]) for f in FIGURES]
     return _explained(record, cells, stale, waiting)
 
@@ -121,18 +126,16 @@ def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
     return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
-def emulated_figures(launched: KernelLaunches, profiled: Profiled, device: Device) -> dict[str, float]:
-    """Return the metrics of the compiled view for the recorded SASS; those of local memory are the source's."""
+def emulated_figures(launched: KernelLaunches, profiled: Profiled, cubin: bytes, device: Device) -> dict[str, float]:
+    """Return the metrics of the compiled view for a cubin with the recorded SASS; branches are the source's."""
     totals = launched.counters.totals()
     values: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
-    instructions, memory = counted(launched, [ran.placed for ran in profiled.sass])
-    values |= memory.counters
-    warps, threads = (
-        round(sum(each)) for each in zip(*((one.warps, one.threads) for one in instructions), strict=True)
-    )
-    values["warp_instructions"], values["thread_instructions"] = warps, threads
-    values["warp_execution_efficiency"] = threads / (32 * warps)
-    values["registers"] = max(profiled.registers, device.register_least)
+    resources = Resources(profiled.registers, profiled.shared_bytes, 0, 0, 0, 0)
+    kernel = counted(launched, cubin, "sm_90", resources, limit=1 << 62)
+    values |= kernel.memory
+    values["warp_instructions"], values["thread_instructions"] = kernel.warp_instructions, kernel.thread_instructions
+    values["warp_execution_efficiency"] = kernel.efficiency
+    values["registers"] = kernel.registers
     block = prod(launched.request.block)
     values["occupancy"] = occupancy(device, block, profiled.registers, profiled.shared_bytes).percent
     return values

@@ -108,7 +108,7 @@ def _compared(case: Timed, times: Mapping[str, Any], device: Device, cold: bool)
     observed = observe(request)
     prediction, launch = estimate(observed, device, cold), device.timing.launch / 1000
     source = estimate(
-        replace(observed, decisions=None, registers=int(times.get("registers", 0))), device, cold, prediction.traffic
+        replace(observed, memory=None, registers=int(times.get("registers", 0))), device, cold, prediction.traffic
     )
     tried = {n: estimate(observed, device, cold, prediction.traffic, loaded=n).time_us - launch for n in LOADED}
     figures = times.get("cold", {}) if cold else times

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 import tempfile
+import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simtbed import LaunchError
-from simtbed.compiled.flow_records import LocatedInstruction
+from simtbed.compiled.instruction_counts import LocatedInstruction
+from simtbed.compiled.kernel import without_padding
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.compiled.pipes import PIPES
 from simtbed.engines.cuda import nvcc
@@ -39,7 +42,8 @@ class Profiled:
     """A printed kernel in one case, summed over its launches.
 
     source: digest of the printed kernel. registers, shared_bytes: as the compiler reports them, plus dynamic shared
-    memory. figures: values by name; pipes: instructions by pipe. sass: executed instructions, without padding.
+    memory. figures: values by name; pipes: instructions by pipe. sass: executed instructions, without padding. cubin: of
+    the compiler, packed by `pack`; empty in older records.
     """
 
     kernel: str
@@ -50,6 +54,22 @@ class Profiled:
     figures: dict[str, float]
     pipes: dict[str, int]
     sass: tuple[InstructionCount, ...]
+    cubin: str = ""
+
+    def compiled(self, launched: KernelLaunches) -> bytes | None:
+        """Return the cubin, recorded or compiled again; None if its operations are not the recorded ones. Raises LaunchError."""
+        name = launched.source.kernel
+        if self.cubin:
+            cubin = zlib.decompress(base64.b64decode(self.cubin))
+        else:
+            cubin = nvcc.build(launched.source.with_lines(), name, "sm_90").cubin
+        listed = [one.operation for one in without_padding(disassemble(cubin, name))]
+        return cubin if listed == [one.placed.instruction.operation for one in self.sass] else None
+
+
+def pack(cubin: bytes) -> str:
+    """Return a cubin as text of a record."""
+    return base64.b64encode(zlib.compress(cubin, 9)).decode()
 
 
 def take_counters(
@@ -115,7 +135,7 @@ def _profiled(kernel: KernelLaunches, compiled: Compiled, profiles: list[nsight.
         InstructionCount(
             placed, sum(p.instructions[n][1] for p in profiles), sum(p.instructions[n][2] for p in profiles)
         )
-        for n, placed in enumerate(kernel.placed(_without_padding(sass)))
+        for n, placed in enumerate(kernel.placed(without_padding(sass)))
     ]
     shared = built.resources.shared_bytes + kernel.source.carved_bytes + kernel.request.dynamic_shared
     return Profiled(
@@ -127,10 +147,5 @@ def _profiled(kernel: KernelLaunches, compiled: Compiled, profiles: list[nsight.
         figures,
         {pipe: int(total(metric)) for pipe, metric in PIPE_METRICS.items()},
         tuple(executions),
+        pack(built.cubin),
     )
-
-
-def _without_padding(sass: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
-    """Return the instructions without the NOPs at the end of the section."""
-    used = max(n for n, instruction in enumerate(sass) if instruction.opcode != "NOP")
-    return sass[: used + 1]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simtbed import LaunchError, SimtbedError, devices
-from simtbed.compiled.flow_records import LocatedInstruction
+from simtbed.compiled.instruction_counts import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.documents import json_of, require
 from simtbed.engines.cuda import nvcc

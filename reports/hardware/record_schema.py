@@ -33,6 +33,7 @@ class Kernel(Strict):
     figures: Figures
     pipes: Pipes
     sass: list[Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]+ \d+(,\d+)* \d+ \d+ .")]]
+    cubin: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9+/=]*$")] = ""
 
 
 class Answer(Strict):

@@ -24,7 +24,7 @@ class RecordingLauncher(Launcher):
     def launch(self, kernel: Kernel, **arguments: Any) -> Result:
         keep = row_of(self.engine).emulates
         result = launch(
-            kernel, engine=self.engine, device=self.device, maths="native", **{"decisions": keep, **arguments}
+            kernel, engine=self.engine, device=self.device, maths="native", **{"compiled": keep, **arguments}
         )
         details = details_of(result)
         request = details.request
@@ -32,7 +32,7 @@ class RecordingLauncher(Launcher):
         earlier = next((one for one in self.order if one.source.text == source.text), None)
         launched = earlier or KernelLaunches(request, source)
         self.order.append(launched)
-        launched.add(request, details.counts, details.decisions)
+        launched.add(request, details.counts, details.memory)
         return result
 
     @property

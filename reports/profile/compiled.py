@@ -12,7 +12,7 @@ from .annotate import short
 
 
 def text(kernel: CompiledKernel) -> str:
-    """Return counters compared with the source, the accesses that differ, and the instructions with uncertain counts."""
+    """Return counters compared with the source, the accesses that differ, and the outputs that differ."""
     launched, launches = kernel.launched, kernel.launched.launches
     count_of_launches = f"{launches:,} launch{'' if launches == 1 else 'es'}"
     title = (
@@ -24,18 +24,20 @@ def text(kernel: CompiledKernel) -> str:
         ["warp instructions", f"{kernel.warp_instructions:,}", f"{totals['warp_instructions']:,}"],
         ["threads per instruction", f"{100 * kernel.efficiency:.1f} %", f"{100 * efficiency:.1f} %"],
     ]
-    for name, count in kernel.memory.counters.items():
+    for name, count in kernel.memory.items():
         if count or totals[name]:
             rows.append([name.replace("_", " "), f"{count:,}", f"{totals[name]:,}"])
     paragraphs = [title, tables.table(["", "compiled", "source"], rows)]
     paragraphs.append(tables.table(["pipe", "warp instructions", "share"], _pipes(kernel)))
-    if kernel.memory.differences:
-        places = [(one.place[0], one.what) for one in kernel.memory.differences]
+    if kernel.differences:
+        places = [(one.place[0], one.what) for one in kernel.differences]
         differences = [f"  {_place(kernel, at)}: {what}\n      {_line(kernel, at)}".rstrip() for at, what in places]
         paragraphs.append("\n".join(["lines with other memory accesses than in the source:", *differences]))
-    if reasons := uncertain(kernel):
-        lines_of_reasons = (f"  {n:,}: {reason}" for reason, n in reasons)
-        paragraphs.append("\n".join(["instructions with uncertain execution counts:", *lines_of_reasons]))
+    if kernel.executed.sampled > 1:
+        paragraphs.append(f"one of {kernel.executed.sampled:,} blocks was executed")
+    if kernel.output_differences:
+        rows_of_outputs = (f"  {name}: {reason}" for name, reason in kernel.output_differences.items())
+        paragraphs.append("\n".join(["outputs with other bits than the emulator's:", *rows_of_outputs]))
     return "\n\n".join(paragraphs)
 
 
@@ -69,11 +71,6 @@ def _located(kernel: CompiledKernel, line: int) -> dict[str, Any]:
     return {"file": short(span.file), "line": span.line} if span and span.line else {"file": None, "line": None}
 
 
-def uncertain(kernel: CompiledKernel) -> list[tuple[str, int]]:
-    """Return the reasons for uncertain execution counts, with numbers of instructions."""
-    return Counter(one.uncertainty for one in kernel.instructions if one.uncertainty).most_common()
-
-
 def content(kernel: CompiledKernel) -> dict[str, Any]:
     """Return the JSON content, with every instruction."""
     return {
@@ -85,16 +82,18 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
         "thread_instructions": kernel.thread_instructions,
         "efficiency": kernel.efficiency,
         "pipes": {name: round(count) for name, count in kernel.pipes.items()},
-        "memory": kernel.memory.counters,
+        "memory": kernel.memory,
+        "sampled": kernel.executed.sampled,
+        "outputs": kernel.output_differences,
         "differences": [
             {
                 **_located(kernel, one.place[0]),
                 "access": one.kind,
-                "accesses": one.accesses,
+                "source": one.source,
                 "compiled": one.compiled,
                 "what": one.what,
             }
-            for one in kernel.memory.differences
+            for one in kernel.differences
         ],
         "instructions": [
             {
@@ -103,11 +102,6 @@ def content(kernel: CompiledKernel) -> dict[str, Any]:
                 "pipes": list(one.pipes),
                 "warps": round(one.warps),
                 "threads": round(one.threads),
-                **(
-                    {"least": round(one.least), "most": round(one.most), "why": one.uncertainty}
-                    if one.uncertainty
-                    else {}
-                ),
             }
             for one in kernel.instructions
         ],

@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import simtbed as st
-from simtbed.compiled.control_flow import Graph, graph
-from simtbed.compiled.flow_records import LocatedInstruction
+from simtbed.compiled.instruction_counts import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
-from simtbed.compiled.matching import LoopMatcher
-from simtbed.compiled.path_estimator import PathEstimator
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.reports.hardware.recording import RecordingLauncher
 
 
 def launched(kernel: Any, **args: Any) -> KernelLaunches:
-    """Launch a kernel with one warp, with counts and decisions."""
+    """Launch a kernel with one warp, with counts."""
     launcher = RecordingLauncher("jit", st.devices.find("H200"))
     launcher.launch(kernel, grid=1, block=32, args=args)
     (launches,) = launcher.kernels
@@ -30,19 +27,3 @@ def placed(launches: KernelLaunches, *rows: tuple[str, str]) -> list[LocatedInst
         LocatedInstruction(Instruction(16 * n, text), line)
         for n, ((text, _), line) in enumerate(zip(rows, lines, strict=True))
     ]
-
-
-def matched(launches: KernelLaunches, *rows: tuple[str, str]) -> LoopMatcher:
-    """Return the loop matcher of a listing."""
-    listing = placed(launches, *rows)
-    whole: Graph = graph(tuple(each.instruction for each in listing))
-    return LoopMatcher(whole, [each.place for each in listing], launches.statements.without_inlining())
-
-
-def walked(launches: KernelLaunches, *rows: tuple[str, str]) -> dict[int, tuple[int, int]]:
-    """Return warp and thread executions by block from path sampling."""
-    estimator = PathEstimator(matched(launches, *rows), launches)
-    result = estimator.estimate()
-    assert result is not None
-    blocks = range(len(estimator.matcher.graph.blocks))
-    return {b: (round(result.warps[b]), round(result.threads[b])) for b in blocks if result.threads[b]}

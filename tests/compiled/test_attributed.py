@@ -28,7 +28,7 @@ def lines(*substrings: str) -> list[str]:
     launches = launched(tallied, out=st.zeros(80, st.i32))
     texts = launches.source.text.splitlines()
     result = with_fixed_lines(
-        placed(launches, *((RED, part) for part in substrings)), launches.statements.without_inlining()
+        placed(launches, *((RED, part) for part in substrings)), [(place, kind) for _, place, kind in launches.executed]
     )
     return [next(part for part in (PILOT_WARPS, SECOND, THIRD) if part in texts[each.line - 1]) for each in result]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simtbed.compiled.flow_records import LocatedInstruction
+from simtbed.compiled.instruction_counts import LocatedInstruction
 from simtbed.engines.cuda.sass import Instruction, parse
 
 HEAD = """\t.target\tsm_90

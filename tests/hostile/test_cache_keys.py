@@ -80,7 +80,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[s
     monkeypatch.setattr(nvcc, "_compile", lambda *_: (elf(_text=80), REPORT.replace("twice", "quotients")))
     monkeypatch.setattr(sass, "find_nvdisasm", lambda: Path("nvdisasm"))
     monkeypatch.setattr(sass, "_listing", lambda *_: listing("quotients", "1 | EXIT"))
-    monkeypatch.setattr(compiled, "tools", lambda: ("release 1", "", ""))
+    monkeypatch.setattr(compiled, "tools", lambda: ("release 1", ""))
     saved: set[str] = set()
     monkeypatch.setattr(disk_cache, "load", lambda name, read: None)
     monkeypatch.setattr(disk_cache, "save", lambda name, content: saved.add(name))
@@ -123,7 +123,7 @@ def doubled(n: st.i32) -> st.i32:
 
 x = np.ones(32, np.float32)
 for engine in ("jit", "numpy"):
-    result = st.launch(swap, grid=1, block=32, args=[x, st.empty(32, st.f32)], engine=engine, check="all", detail=True, decisions=True)
+    result = st.launch(swap, grid=1, block=32, args=[x, st.empty(32, st.f32)], engine=engine, check="all", detail=True, compiled=True)
     result.profile(), result.source
 assert doubled(3) == 6
 st.whatif(swap, grid=1, block=32, args=dict(x=x, out=st.empty(32, st.f32)), device=["H200", "K40"])
@@ -141,7 +141,7 @@ def test_the_edition_depends_on_every_source_of_an_answer(tmp_path: Path) -> Non
     assert len(imported) > 150 and sorted(imported - covered) == []
 
 
-@pytest.mark.parametrize("changed", ["machine/device.py", "model/time.py", "model/validated.py", "compiled/flow.py",
+@pytest.mark.parametrize("changed", ["machine/device.py", "model/time.py", "model/validated.py", "sass/integer.py",
     "profiler/events.py", "passes/waiting.py", "machine/timing.py"])  # fmt: skip
 def test_another_source_is_another_edition(changed: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import shutil
@@ -222,7 +222,7 @@ def test_nothing_is_kept_once_a_source_has_changed(edited: Path) -> None:
 # ------------------------------------------------------------------ sweeps
 @pytest.mark.parametrize("tools", [("", "", ""), ("release 2", "", ""), ("release 1", "b", ""), ("release 1", "", "2")])
 def test_a_sweep_with_other_tools_is_another_one(tools: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeps, "tools", lambda: ("release 1", "", ""))
+    monkeypatch.setattr(sweeps, "tools", lambda: ("release 1", ""))
     name, source = work().name(), work(source_only=True).name()
     monkeypatch.setattr(sweeps, "tools", lambda: tools)
     assert work().name() != name and work(source_only=True).name() == source
@@ -232,7 +232,7 @@ def test_the_tools_are_those_that_are_found(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("sys.path", [str(tmp_path)])
     for name in ("PATH", "CUDA_HOME", "CUDA_PATH"):
         monkeypatch.delenv(name, raising=False)
-    assert compiled.tools()[:2] == ("", "")
+    assert compiled.tools() == ("", "")
     (tmp_path / "bin").mkdir()
     for name in ("nvcc", "nvdisasm"):
         program = tmp_path / "bin" / name

@@ -10,7 +10,6 @@ import pytest
 import simtbed as st
 from simtbed import devices
 from simtbed.compiled.control_flow import graph
-from simtbed.compiled.source_statements import SourceStatements
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.access_lines import LOAD
 from simtbed.model.caches import simulate
@@ -36,8 +35,8 @@ from simtbed.model.sm_simulator import SmWorkload, run
 from simtbed.model.traffic import ACCESSES, L1_HITS, L2_WAITS, LINES, REPEATED_WAITS, SECTORS
 from simtbed.model.wait_probabilities import burst_rate
 from simtbed.model.warp_classes import classify_warps
-from simtbed.profiler.warp_decisions import WarpDecisions
 from simtbed.runtime.request import prepare_request
+from simtbed.sass.counts import Counts
 
 from tests.model.launches import observed
 
@@ -84,7 +83,9 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
     """Return dependent loads, of as many classes as probabilities to wait for L2."""
     texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
-    result = classify_warps(whole, np.ones(1), [()] * len(texts), SourceStatements(), WarpDecisions(), 1, 1, False)
+    counts = Counts(H200, np.array([text == "EXIT" for text in texts]), 1)
+    counts.add_run(0, np.zeros(1, np.int64), 32)
+    result = classify_warps(whole, counts, np.zeros(1, np.int64), 1, False)
     code = np.zeros((len(texts), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
     code[:_LOADS, PIPE], code[:_LOADS, KIND], code[:_LOADS, WRITES], code[:_LOADS, LATENCY] = (

@@ -24,7 +24,7 @@ def test_instructions_are_those_that_the_hardware_executed(simtbed: Simtbed) -> 
         assert count == pytest.approx(measured.pipes[pipe], abs=0.02 * measured.figures["warp_instructions"])
     table = simtbed("profile", "intertask-naive", "--compiled")
     assert table.code == 0
-    assert "compiled view, counted from the SASS" in table.out
+    assert "compiled view, counted from the executed SASS" in table.out
     assert table.out.splitlines()[4].split() == ["compiled", "source"]
 
 

@@ -58,7 +58,7 @@ def scale(x: Global[f32], out: Global[f32], n: i32, N: Const = 4) -> None:
 def launches() -> list[st.Launch]:
     recorded: list[st.Launch] = []
     with observing(
-        Recorder(recorded.append, "numpy", check=frozenset({"races"}), detail=True, decisions=True, keep="arguments")
+        Recorder(recorded.append, "numpy", check=frozenset({"races"}), detail=True, compiled=True, keep="arguments")
     ):
         for _ in range(2):
             st.launch(

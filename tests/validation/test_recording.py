@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed import LaunchError, SimtbedError
-from simtbed.compiled.flow_records import LocatedInstruction
+from simtbed.compiled.instruction_counts import LocatedInstruction
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Instruction

@@ -56,13 +56,15 @@ class Instruction:
     """One SASS instruction. `text` is all of it, labels as offsets, without the semicolon: "@!P0 BRA 0x1b0".
 
     offset: bytes from the start of its section. places: (file, line) of the source, innermost of the inlined calls
-    first; empty without line information. control: None if the listing has no code.
+    first; empty without line information. control, encoding: scheduling control and all 128 bits; None if the listing
+    has no code.
     """
 
     offset: int
     text: str
     places: tuple[tuple[str, int], ...] = ()
     control: Control | None = None
+    encoding: int | None = None
 
     @cached_property
     def predicate(self) -> str:
@@ -163,7 +165,8 @@ def parse(listing: str, kernel: str) -> tuple[Instruction, ...]:
             result.append(Instruction(offset, " ".join(instruction[2].split()), places))
             low = instruction[3]
         elif (high := _REST.match(row)) and low:
-            result[-1] = replace(result[-1], control=Control.decode(int(high[1] + low, 16)))
+            code = int(high[1] + low, 16)
+            result[-1] = replace(result[-1], control=Control.decode(code), encoding=code)
 
     def resolved(text: str) -> str:
         """Replace labels of this section by offsets."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.machine.device import H100
+from simtbed.model.access_sites import sites_of
 from simtbed.model.instruction_stream import (
     ACCESS_FRACTION,
     DRAM_READ_SECTORS,
@@ -90,7 +91,8 @@ def test_a_line_that_l1_has_takes_a_cycle(lines: int) -> None:
 def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[InstructionStream, Any]:
     result = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
     code = compiled(result)
-    return stream(code, estimate(result, H100, cold=True).traffic, H100, classes_of(code, result.decisions.warps)), code  # type: ignore[union-attr]
+    traffic = estimate(result, H100, cold=True).traffic
+    return stream(code, sites_of(code), traffic, H100, classes_of(code)), code
 
 
 def figures(instruction_stream: InstructionStream, kernel_code: Any, opcode: str, predicate: str = "") -> list[Any]:

@@ -105,5 +105,5 @@ def test_intervening_loads_prevent_merging_without_sass() -> None:
     assert result.stored[1] == result.total(SECTORS, STORE)
     case = next(case for case in one_sm.cases() if case.name == "words_in_turn 4 128")
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)
-    alone = estimate(replace(observe(request), decisions=None), H200).traffic
+    alone = estimate(replace(observe(request), memory=None), H200).traffic
     assert alone.total(MERGEABLE_SECTORS) > 0 and alone.merge_ratio == 1.0

@@ -9,6 +9,7 @@ import pytest
 from simtbed import devices
 from simtbed.model import sm_simulator, time
 from simtbed.model.access_lines import ATOMIC, LOAD
+from simtbed.model.access_sites import sites_of
 from simtbed.model.explain import changes, text
 from simtbed.model.instruction_stream import as_sectors
 from simtbed.model.launches import counting_rules, observe
@@ -214,17 +215,17 @@ def test_one_lane_acts_for_all_where_the_compiler_makes_it() -> None:
     launch = observed(voted, 2048, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    assert kernel.memory.warp_aggregated == set(np.flatnonzero(launch.lines.kinds == ATOMIC))
+    assert sites_of(kernel).warp_aggregated == set(np.flatnonzero(launch.lines.kinds == ATOMIC))
     result = estimate(launch, H200).limits["atomics"]
-    assert result * 32 == pytest.approx(estimate(replace(launch, decisions=None), H200).limits["atomics"])
+    assert result * 32 == pytest.approx(estimate(replace(launch, memory=None), H200).limits["atomics"])
 
 
 def test_values_in_registers_are_not_read_again() -> None:
     launch = observed(read_again, 512, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    assert len(kernel.memory.eliminated) == 1
-    result, source = (estimate(one, H200).traffic for one in (launch, replace(launch, decisions=None)))
+    assert len(sites_of(kernel).eliminated) == 1
+    result, source = (estimate(one, H200).traffic for one in (launch, replace(launch, memory=None)))
     assert 2 * result.total(SECTORS, LOAD) == source.total(SECTORS, LOAD) == 2 * 512 * 256 // 8
 
 
@@ -244,7 +245,7 @@ def test_validated_times_have_the_interval_that_was_measured() -> None:
     launch = observed(copy, 1 << 14, 32, source_only=False)
     if isinstance(kernel := launch.compiled(H200), str):
         pytest.skip(kernel)
-    result, source = estimate(launch, H200), estimate(replace(launch, decisions=None), H200)
+    result, source = estimate(launch, H200), estimate(replace(launch, memory=None), H200)
     low, high = VALIDATED["H200"].factors(result.bound)
     assert low < 1 < high and (result.low_us, result.high_us) == (low * result.time_us, high * result.time_us)
     assert high / low < source.high_us / source.low_us

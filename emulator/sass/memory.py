@@ -1,0 +1,326 @@
+"""Loads, stores and atomics of global, shared, local and constant memory.
+
+A function of this module returns the execution of one instruction. Addresses are uint64[warps, 32], in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .access import read_register, reader, write_pair, write_predicate, write_register
+from .counts import Counts
+from .integer import i32, i64, u32, u64
+from .operands import Decoded, Operand, UnsupportedInstruction
+from .state import GLOBAL_BASE, LOCAL_BYTES, ExecutionError, Rows, State
+
+Execute = Callable[[State, Rows, Any, Counts], None]
+"""Arguments: state, warps, lanes (bool[warps, 32]), counts."""
+_PADDING = 16
+"""Bytes behind each memory, so that an access may begin at its last byte."""
+_IGNORED = "E CONSTANT STRONG GPU SYS CTA WEAK LU EF EL NA RN FTZ PRIVATE"
+_SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
+
+
+class Space(NamedTuple):
+    """A memory. name: of `machine.transactions`, or "local". contents: its bytes in the state. place: of addresses in these."""
+
+    name: str
+    contents: Callable[[State], Any]
+    place: Callable[[State, Rows, Any], Any]
+
+
+def _shared_index(s: State, r: Rows, address: Any) -> Any:
+    address = address.astype(i64)
+    base = (s.block_of_warp[r] * s.shared_bytes)[:, None]
+    return np.where(address < s.shared_bytes, base + address, -1)
+
+
+def _local_index(s: State, r: Rows, address: Any) -> Any:
+    offset = address.astype(i64) - (LOCAL_BYTES - s.local_stride)
+    thread = np.arange(s.warps)[r][:, None] * 32 + np.arange(32)[None, :]
+    return np.where((offset >= 0) & (offset < s.local_stride), thread * s.local_stride + offset, -1)
+
+
+GLOBAL = Space("global", lambda s: s.memory.contents, lambda s, r, a: (a - u64(GLOBAL_BASE)).view(i64))
+SHARED = Space("shared", lambda s: s.shared, _shared_index)
+LOCAL = Space("local", lambda s: s.local, _local_index)
+
+
+def _modifiers(op: Decoded, known: str) -> None:
+    """Raise UnsupportedInstruction for an unknown modifier."""
+    if unknown := op.flags - set(known.split()) - set(_IGNORED.split()):
+        raise UnsupportedInstruction(f"the modifier {min(unknown)} of {op}")
+
+
+def _size(op: Decoded) -> tuple[int, bool]:
+    """Return the bytes of a lane's access, and whether the value is signed."""
+    name = next((name for name in op.modifiers if name in _SIZES), "32")
+    return _SIZES[name], name.startswith("S")
+
+
+def _address(operand: Operand, space: Space) -> Callable[[State, Rows], Any]:
+    """Return the address of an operand. In global memory, a register without a type is a pair outside of a descriptor."""
+    is_global = space is GLOBAL
+    terms = []
+    for number, register in enumerate(operand.registers):
+        plain = not number and operand.text.startswith("[") and register.scale == 1
+        wide = is_global and (register.wide or register.uniform or plain)
+        terms.append((read_register(register, wide), u64(register.scale)))
+    offset, limit = u64(operand.offset % (1 << 64)), u64((1 << 64) - 1 if is_global else (1 << 32) - 1)
+
+    def address(s: State, r: Rows) -> Any:
+        warps = s.warps if isinstance(r, slice) else len(r)
+        result = np.full((warps, 32), offset, u64)
+        for read, scale in terms:
+            result = result + read(s, r).astype(u64) * scale
+        return result & limit
+
+    return address
+
+
+def _registers(operand: Operand, count: int) -> Iterable[int]:
+    """Return the numbers of consecutive registers."""
+    if operand.kind != "register" or operand.uniform:
+        raise UnsupportedInstruction(f"the operand {operand.text}")
+    return [operand.number + n if operand.number >= 0 else -1 for n in range(count)]
+
+
+def _checked(op: Decoded, index: Any, lanes: Any, address: Any, size: int, limit: int) -> Any:
+    """Return the index of active lanes, others 0. Raises ExecutionError for a wild or misaligned address."""
+    index = np.where(lanes, index, 0)
+    if index.min(initial=0) < 0 or index.max(initial=0) > limit - _PADDING or (index & (size - 1)).any():
+        wrong = lanes & ((index < 0) | (index > limit - _PADDING) | (index & (size - 1) != 0))
+        raise ExecutionError(f"the address {int(address[wrong][0]):#x} is outside of its memory: {op}")
+    return index
+
+
+def _read(memory: Any, index: Any, size: int, is_signed: bool) -> list[Any]:
+    """Return the words of a load, uint32 each."""
+    if size >= 4:
+        words = memory.view(u32)
+        return [words[(index >> 2) + n] for n in range(size // 4)]
+    value = memory[index] if size == 1 else memory.view(np.uint16)[index >> 1]
+    if is_signed:
+        return [value.view(np.int8 if size == 1 else np.int16).astype(i32).view(u32)]
+    return [value.astype(u32)]
+
+
+def _write(memory: Any, index: Any, lanes: Any, size: int, values: Iterable[Any]) -> None:
+    """Write words, uint32 each; of lanes with one address the last one wins."""
+    at = index[lanes]
+    for n, value in enumerate(values):
+        value = np.broadcast_to(value, lanes.shape)[lanes]
+        if size >= 4:
+            memory.view(u32)[(at >> 2) + n] = value
+        elif size == 1:
+            memory[at] = value.astype(np.uint8)
+        else:
+            memory.view(np.uint16)[at >> 1] = value.astype(np.uint16)
+
+
+# ------------------------------------------------------------------ instructions
+def load(op: Decoded, space: Space) -> Execute:
+    _modifiers(op, " ".join(_SIZES))
+    to, operand = op.operands[-2:]
+    if len(op.operands) != 2 or operand.kind != "memory":
+        raise UnsupportedInstruction(str(op))
+    size, is_signed = _size(op)
+    writes = [write_register(n, False) for n in _registers(to, max(1, size // 4))]
+    address_of = _address(operand, space)
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        address, memory = address_of(s, r), space.contents(s)
+        index = _checked(op, space.place(s, r, address), lanes, address, size, len(memory))
+        values = _read(memory, index, size, is_signed)
+        counts.add_access(op, space.name, "load", address, lanes, size, s.memory)
+        for write, value in zip(writes, values, strict=True):
+            write(s, r, lanes, value)
+
+    return execute
+
+
+def store(op: Decoded, space: Space) -> Execute:
+    _modifiers(op, " ".join(_SIZES))
+    operand, value = op.operands
+    if operand.kind != "memory":
+        raise UnsupportedInstruction(str(op))
+    size, _ = _size(op)
+    reads = [write_source(value, n) for n in range(max(1, size // 4))]
+    address_of = _address(operand, space)
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        address, memory = address_of(s, r), space.contents(s)
+        index = _checked(op, space.place(s, r, address), lanes, address, size, len(memory))
+        counts.add_access(op, space.name, "store", address, lanes, size, s.memory)
+        _write(memory, index, lanes, size, [read(s, r) for read in reads])
+
+    return execute
+
+
+def write_source(operand: Operand, n: int) -> Any:
+    """Return the read of the n-th register of a stored value."""
+    (*_, last) = _registers(operand, n + 1)
+    return reader("i", Operand("register", operand.text, last), 0)
+
+
+def copy_to_shared(op: Decoded) -> Execute:
+    """LDGSTS: a copy from global to shared memory."""
+    _modifiers(op, "32 64 128 BYPASS")
+    size, _ = _size(op)
+    to, source = _address(op.operands[0], SHARED), _address(op.operands[1], GLOBAL)
+    if len(op.operands) != 2:
+        raise UnsupportedInstruction(str(op))
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        address, target = source(s, r), to(s, r)
+        memory = GLOBAL.contents(s)
+        index = _checked(op, GLOBAL.place(s, r, address), lanes, address, size, len(memory))
+        shared_index = _checked(op, SHARED.place(s, r, target), lanes, target, size, len(s.shared))
+        counts.add_access(op, "global", "load", address, lanes, size, s.memory)
+        _write(s.shared, shared_index, lanes, size, _read(memory, index, size, False))
+
+    return execute
+
+
+def load_constant(op: Decoded) -> Execute:
+    """LDC, ULDC: a constant at a fixed address, or at one of a register."""
+    _modifiers(op, "U8 S8 U16 S16 64 128")
+    to, operand = op.operands
+    if operand.kind != "constant" or len(operand.registers) > 1:
+        raise UnsupportedInstruction(str(op))
+    size, is_signed = _size(op)
+    numbers = [to.number + n if to.number >= 0 else -1 for n in range(max(1, size // 4))]
+    writes = [write_register(number, to.uniform) for number in numbers]
+    registers = [read_register(one, False) for one in operand.registers]
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        bank = s.bank(operand.number)
+        index = np.full((1, 1), operand.offset, i64)
+        for read in registers:
+            index = index + np.ascontiguousarray(read(s, r)).view(i32)
+        used = lanes.any(1)[:, None] if index.shape[1] == 1 else lanes
+        used = np.broadcast_to(used, (len(lanes), index.shape[1]))
+        index = np.broadcast_to(index, used.shape)
+        index = _checked(op, index, used, index, size, len(bank))
+        for write, value in zip(writes, _read(bank, index, size, is_signed), strict=True):
+            write(s, r, lanes, value)
+
+    return execute
+
+
+# ------------------------------------------------------------------ atomics
+_FOLDS: dict[str, Any] = {
+    "ADD": np.add, "MIN": np.minimum, "MAX": np.maximum, "AND": np.bitwise_and, "OR": np.bitwise_or,
+    "XOR": np.bitwise_xor,
+}  # fmt: skip
+_ATOMIC_OPERATIONS = (*_FOLDS, "EXCH", "INC", "DEC", "CAS", "CAST", "POPC")
+
+
+def _atomic_type(op: Decoded) -> Any:
+    if "F32" in op.flags:
+        return np.float32
+    if {"64", "S64", "U64"} & op.flags:
+        return i64 if "S64" in op.flags else u64
+    return i32 if "S32" in op.flags else u32
+
+
+def _updated(name: str, old: Any, value: Any, new: Any) -> Any:
+    """Return the new value of an element. value: the operand, or the compared one; new: of a compare-and-swap."""
+    if name in _FOLDS:
+        return _FOLDS[name](old, value)
+    if name == "EXCH":
+        return value
+    if name == "INC":
+        return np.where(old >= value, 0, old + old.dtype.type(1)).astype(old.dtype)
+    if name == "DEC":
+        return np.where((old == 0) | (old > value), value, old - old.dtype.type(1)).astype(old.dtype)
+    return np.where(old == value, new, old)
+
+
+def _in_order(memory: Any, at: Any, name: str, value: Any, new: Any) -> Any:
+    """Update elements lane after lane; return the old values. Lanes with different elements are updated together."""
+    old = np.empty(len(at), memory.dtype)
+    pending = np.arange(len(at))
+    while len(pending):
+        _, first = np.unique(at[pending], return_index=True)
+        turn = pending[first]
+        old[turn] = memory[at[turn]]
+        memory[at[turn]] = _updated(name, old[turn], value[turn], None if new is None else new[turn])
+        pending = np.delete(pending, first)
+    return old
+
+
+def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
+    _modifiers(op, f"{' '.join(_ATOMIC_OPERATIONS)} F32 32 64 S32 S64 U64 INC SPIN")
+    name = next(one for one in op.modifiers if one in _ATOMIC_OPERATIONS)
+    dtype = np.dtype(_atomic_type(op))
+    operands = list(op.operands)
+    success = write_predicate(operands.pop(0)) if operands[0].kind == "predicate" else None
+    wide = dtype.itemsize == 8
+    to = operands.pop(0).number if returns else -1
+    result = (write_pair if wide and name != "CAST" else write_register)(to, False)
+    if operands[0].kind != "memory":
+        raise UnsupportedInstruction(str(op))
+    address_of = _address(operands.pop(0), space)
+    reads = [reader("l" if wide else "i", one, op.immediate) for one in operands]
+    operation = "reduction" if space is GLOBAL and not returns else "atomic"
+    update = "ADD" if name == "POPC" else name
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        address, memory = address_of(s, r), space.contents(s)
+        index = _checked(op, space.place(s, r, address), lanes, address, dtype.itemsize, len(memory))
+        counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize, s.memory)
+        values = [np.ascontiguousarray(np.broadcast_to(read(s, r), lanes.shape)[lanes]).view(dtype) for read in reads]
+        at = index[lanes] // dtype.itemsize
+        elements = memory[: len(memory) // 8 * 8].view(dtype)
+        value = values[0] if values else np.ones(len(at), dtype)
+        if update in _FOLDS and to < 0 and dtype != np.float32:
+            _FOLDS[update].at(elements, at, value)
+            return
+        with np.errstate(all="ignore"):
+            old = _in_order(elements, at, update, value, values[1] if len(values) > 1 else None)
+        swapped = np.zeros(lanes.shape, np.bool_)
+        swapped[lanes] = old == value
+        if success is not None:
+            success(s, r, lanes, swapped)
+        returned = np.zeros(lanes.shape, u64 if wide else u32)
+        returned[lanes] = old.view(returned.dtype)
+        result(s, r, lanes, swapped.astype(u32) if name == "CAST" else returned)
+
+    return execute
+
+
+def nothing(op: Decoded) -> Execute:
+    """Fences and cache control: they order accesses, which are in order here."""
+    return lambda s, r, lanes, counts: None
+
+
+def read_barrier(op: Decoded) -> Execute:
+    """B2R.RESULT: the result of the last barrier with a reduction."""
+    _modifiers(op, "RESULT")
+    to, *rest = op.operands
+    write = write_register(to.number, False)
+    holds = [write_predicate(one) for one in rest]
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        value = s.barrier_results[s.block_of_warp[r]][:, None]
+        write(s, r, lanes, value)
+        for one in holds:
+            one(s, r, lanes, value != 0)
+
+    return execute
+
+
+MEMORY: dict[str, Callable[[Decoded], Execute]] = {
+    "LDG": lambda op: load(op, GLOBAL), "LD": lambda op: load(op, GLOBAL), "LDS": lambda op: load(op, SHARED),
+    "LDL": lambda op: load(op, LOCAL), "STG": lambda op: store(op, GLOBAL), "ST": lambda op: store(op, GLOBAL),
+    "STS": lambda op: store(op, SHARED), "STL": lambda op: store(op, LOCAL), "LDGSTS": copy_to_shared,
+    "LDC": load_constant, "ULDC": load_constant, "RED": lambda op: atomic(op, GLOBAL, False),
+    "REDG": lambda op: atomic(op, GLOBAL, False), "ATOMG": lambda op: atomic(op, GLOBAL, True),
+    "ATOM": lambda op: atomic(op, GLOBAL, True), "ATOMS": lambda op: atomic(op, SHARED, True), "B2R": read_barrier,
+    **dict.fromkeys(("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR"), nothing),
+}  # fmt: skip
+"""By opcode. Generic accesses (LD, ST, ATOM) are those of global memory: other addresses end the execution."""

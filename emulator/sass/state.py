@@ -1,0 +1,166 @@
+"""State of the machine: registers, predicates, constant banks and memories of a batch of warps."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import SimtbedError
+from .integer import u32, u64
+
+Bytes = npt.NDArray[np.uint8]
+Rows = Any
+"""Warps of a batch: a slice, or int64[n]."""
+
+GLOBAL_BASE = 0x7_0000_0000
+"""Address of the first array."""
+LOCAL_BYTES = 1 << 16
+"""Local memory of a thread. Its stack grows down from this address."""
+SHARED_RESERVED = 1024
+"""Bytes of shared memory reserved by the system, before those of the kernel."""
+PARAMETERS, _STACK_POINTER = 0x210, 0x28
+"""Offsets in constant bank 0 of sm_90. Block and grid sizes are at 0."""
+_ALIGNMENT, _GUARD_BYTES = 512, 512
+
+
+class ExecutionError(SimtbedError):
+    """Raised for a kernel that the emulator cannot run to its end: a wild address, a deadlock, too many steps."""
+
+
+@dataclass
+class GlobalMemory:
+    """Arrays at their addresses. contents: the memory from GLOBAL_BASE. places: offset, type and shape by array."""
+
+    contents: Bytes
+    places: dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict)
+    module_address: int = GLOBAL_BASE
+
+    @staticmethod
+    def of(arrays: Mapping[str, npt.NDArray[Any]], module: bytes = b"") -> GlobalMemory:
+        """Copy arrays and a module's initialised memory to addresses."""
+        offsets, size = {}, 0
+        for name, array in arrays.items():
+            offsets[name] = size
+            size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT + _GUARD_BYTES
+        module = module + bytes(-len(module) % _ALIGNMENT)
+        result = GlobalMemory(np.zeros(size + len(module) + 2 * _GUARD_BYTES, np.uint8))
+        for name, array in arrays.items():
+            flat = np.ascontiguousarray(array)
+            result.contents[offsets[name] :][: flat.nbytes] = flat.view(np.uint8).reshape(-1)
+            result.places[name] = (offsets[name], flat.dtype, flat.shape)
+        result.contents[size : size + len(module)] = np.frombuffer(module, np.uint8)
+        result.module_address = GLOBAL_BASE + size
+        return result
+
+    def address(self, name: str) -> int:
+        """Return the address of an array."""
+        return GLOBAL_BASE + self.places[name][0]
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """Return the present contents of an array."""
+        offset, dtype, shape = self.places[name]
+        return self.contents[offset : offset + prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
+
+    def array_at(self, offset: int) -> str:
+        """Return the array that contains an offset from GLOBAL_BASE; empty for none."""
+        for name, (first, dtype, shape) in self.places.items():
+            if first <= offset < first + prod(shape) * dtype.itemsize:
+                return name
+        return ""
+
+
+def parameter_bank(
+    block: Sequence[int], grid: Sequence[int], parameters: Sequence[np.generic], size: int = 0x1000
+) -> bytes:
+    """Return constant bank 0 of sm_90. parameters: numbers, a pointer as uint64, at their alignments."""
+    bank = bytearray(PARAMETERS + size)
+    struct.pack_into("<6I", bank, 0, *block, *grid)
+    struct.pack_into("<I", bank, _STACK_POINTER, LOCAL_BYTES)
+    offset = PARAMETERS
+    for value in parameters:
+        offset += -offset % value.dtype.alignment
+        bank[offset : offset + value.dtype.itemsize] = value.tobytes()
+        offset += value.dtype.itemsize
+    return bytes(bank)
+
+
+@dataclass
+class State:
+    """A batch of blocks. blocks: int64[n], their numbers in the grid. registers, uniform_registers: numbers of them.
+    shared_bytes: of a block, with those reserved."""
+
+    grid: Sequence[int]
+    block: Sequence[int]
+    blocks: npt.NDArray[np.int64]
+    registers_used: int
+    shared_bytes: int
+    memory: GlobalMemory
+    banks: Mapping[int, bytes]
+    _constants: dict[tuple[int, int, int], Any] = field(default_factory=dict)
+    _banks: dict[int, Bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.threads = prod(self.block)
+        self.warps_per_block = -(-self.threads // 32)
+        self.warps = warps = len(self.blocks) * self.warps_per_block
+        self.registers = np.zeros((self.registers_used, warps, 32), u32)
+        self.uniform_registers = np.zeros((64, warps, 1), u32)
+        self.predicates = np.zeros((7, warps, 32), np.bool_)
+        self.uniform_predicates = np.zeros((7, warps, 1), np.bool_)
+        self.block_of_warp = np.repeat(np.arange(len(self.blocks)), self.warps_per_block)
+        self.shared_bytes += -self.shared_bytes % 16
+        self.shared = np.zeros(len(self.blocks) * self.shared_bytes + 16, np.uint8)
+        self.barrier_results = np.zeros(len(self.blocks), u32)
+        thread = np.arange(32 * self.warps_per_block).reshape(self.warps_per_block, 32)
+        self.launched_lanes = np.tile(thread < self.threads, (len(self.blocks), 1))
+        self.special = self._special_registers(np.tile(thread, (len(self.blocks), 1)))
+
+    def _special_registers(self, thread: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Return the special registers: uint32[warps, 32] or [warps, 1]. The clock stands still."""
+        (bx, by, _), (gx, gy, _) = self.block, self.grid
+        number, lane = self.blocks[self.block_of_warp][:, None], np.arange(32)[None, :]
+        ones = 0xFFFFFFFF
+        values = {
+            "SR_TID.X": thread % bx, "SR_TID.Y": thread // bx % by, "SR_TID.Z": thread // (bx * by),
+            "SR_CTAID.X": number % gx, "SR_CTAID.Y": number // gx % gy, "SR_CTAID.Z": number // (gx * gy),
+            "SR_LANEID": lane, "SR_EQMASK": 1 << lane, "SR_LTMASK": (1 << lane) - 1, "SR_LEMASK": (2 << lane) - 1,
+            "SR_GTMASK": ones ^ ((2 << lane) - 1), "SR_GEMASK": ones ^ ((1 << lane) - 1), "SR_CgaSize": np.ones((1, 1)),
+            **dict.fromkeys(("SRZ", "SR_CLOCKLO", "SR_CgaCtaId", "SR_VIRTUALSMID"), np.zeros((1, 1))),
+        }  # fmt: skip
+        return {
+            name: np.broadcast_to(np.asarray(value).astype(u64).astype(u32), (self.warps, np.shape(value)[1]))
+            for name, value in values.items()
+        }
+
+    @cached_property
+    def local(self) -> Bytes:
+        """Local memory of all threads, `local_stride` bytes each, below LOCAL_BYTES."""
+        return np.zeros(self.warps * 32 * self.local_stride + 16, np.uint8)
+
+    local_stride = LOCAL_BYTES // 16
+
+    def bank(self, number: int) -> Bytes:
+        """Return a constant bank, with zeros behind it."""
+        if number not in self._banks:
+            if number not in self.banks:
+                raise ExecutionError(f"the cubin has no constant bank {number}")
+            data = self.banks[number]
+            self._banks[number] = np.frombuffer(data + bytes(-len(data) % 16 + 32), np.uint8)
+        return self._banks[number]
+
+    def constant(self, bank: int, offset: int, size: int) -> Any:
+        """Return a constant of 4 or 8 bytes, [1, 1]."""
+        key = (bank, offset, size)
+        if key not in self._constants:
+            data = self.banks.get(bank, b"")[offset : offset + size]
+            if len(data) < size:
+                raise ExecutionError(f"the constant c[{bank:#x}][{offset:#x}] is outside of its bank")
+            self._constants[key] = np.frombuffer(data, u64 if size == 8 else u32).reshape(1, 1)
+        return self._constants[key]

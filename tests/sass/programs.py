@@ -1,0 +1,57 @@
+"""Small SASS programs for the emulator: instructions at 0x0, 0x10, ..., without nvcc."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from simtbed import devices
+from simtbed.engines.cuda.sass import Instruction
+from simtbed.sass.counts import Counts
+from simtbed.sass.execution import Launch, Program, execute
+from simtbed.sass.state import SHARED_RESERVED, GlobalMemory, parameter_bank
+
+
+def instruction(number: int, text: str) -> Instruction:
+    """Return an instruction. A float among its operands is encoded as float32, of D instructions as a float64's upper word."""
+    value = re.findall(r"(?<![\w.\]])[-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|INF|QNAN)(?![\w.])", text)
+    bits = 0
+    if value:
+        number64 = np.float64(value[-1].replace("Q", ""))
+        wide = re.search(r"\bD[A-Z]", text.split(",")[0].replace("@P", "")) is not None
+        bits = int(number64.view(np.uint64)) >> 32 if wide else int(np.float32(number64).view(np.uint32))
+    return Instruction(16 * number, text, encoding=bits << 32)
+
+
+def instructions(*texts: str) -> list[Instruction]:
+    """Return the instructions of a program."""
+    return [instruction(number, text) for number, text in enumerate(texts)]
+
+
+def run(
+    *texts: str,
+    arrays: Mapping[str, Any] | None = None,
+    grid: int = 1,
+    block: int = 32,
+    numbers: Sequence[Any] = (),
+    banks: Mapping[int, bytes] | None = None,
+    shared: int = 4096,
+) -> tuple[Counts, GlobalMemory]:
+    """Execute a program. Its parameters begin at c[0x0][0x210]: the addresses of the arrays, then numbers."""
+    program = Program.of(instructions(*texts))
+    memory = GlobalMemory.of(arrays or {})
+    parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
+    all_banks = {0: parameter_bank((block, 1, 1), (grid, 1, 1), parameters), **(banks or {})}
+    counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32))
+    launch = Launch((grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks)
+    execute(program, launch, counts)
+    return counts, memory
+
+
+def executions(*texts: str, **options: Any) -> dict[str, tuple[int, int]]:
+    """Return the executions by warps and by lanes of each executed address of a program."""
+    counts, _ = run(*texts, **options)
+    warps, lanes = counts.totals()
+    return {f"{16 * n:#x}": (int(warps[n]), int(lanes[n])) for n in range(len(texts)) if warps[n]}
