@@ -67,8 +67,8 @@ def limit_scale(limit: str) -> float:
 class ObservedLaunch:
     """An emulated launch: counts and accesses. registers: per thread, 0 if unknown.
 
-    memory: the arrays before the launch; without them only the source is counted. outputs: the written arrays, flat. kernels:
-    compiled, by architecture, or the reason of failure.
+    memory: the arrays before the launch; without them only the source is counted. outputs: the written arrays, flat. written:
+    their written elements (`writes.WriteTrace`), if requested. kernels: compiled, by architecture, or the reason of failure.
     """
 
     request: Request
@@ -77,6 +77,7 @@ class ObservedLaunch:
     registers: int = 0
     memory: LaunchMemory | None = field(default=None, repr=False)
     outputs: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
+    written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
 
     def compiled(self, device: Device) -> CompiledKernel | str:

@@ -101,7 +101,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
             details = launch_planned(*planned, stream, faults)
             prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], details)
             return Result(details)
-    rest = (step_limit, types, check, schedule, cooperative, in_place, maths)
+    rest: tuple[Any, ...] = (step_limit, types, check, schedule, cooperative, in_place, maths)
     options = LaunchOptions(grid, block, args, device, shared, *counted, *rest)
     return Result(_checked(_launch(kernel, options, engine, stream), faults))
 
