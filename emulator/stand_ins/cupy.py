@@ -176,10 +176,10 @@ def _in_place(name: str) -> Callable[..., Any]:
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    def apply(self: ndarray, *others: Any) -> Any:
-        if any(isinstance(other, list | tuple | str) for other in others):
+    def apply(self: ndarray, *operands: Any) -> Any:
+        if any(isinstance(other, list | tuple | str) for other in operands):
             return NotImplemented
-        return _method(f"__{name}__")(self, *others)
+        return _method(f"__{name}__")(self, *operands)
 
     return apply
 

@@ -211,9 +211,9 @@ def _reduced(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     """Return a reduction to an array without dimensions, of the type of the elements."""
 
     def reduce(
-        a: GPUArray, *others: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
+        a: GPUArray, *operands: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
     ) -> GPUArray:
-        values = (a.elements, *(other.elements for other in others))
+        values = (a.elements, *(other.elements for other in operands))
         return to_gpu(np.asarray(make(*values)).astype(dtype or a.dtype))
 
     return reduce

@@ -36,7 +36,7 @@ def modules() -> dict[str, ModuleType]:
         "pycuda.curandom": {"rand": pycuda_kernels.rand},
     }
     result = {name: module(name, names) for name, names in contents.items()}
-    for name, one in result.items():
+    for name, submodule in result.items():
         if "." in name:
-            setattr(result["pycuda"], name.partition(".")[2], one)
+            setattr(result["pycuda"], name.partition(".")[2], submodule)
     return result

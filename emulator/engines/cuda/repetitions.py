@@ -44,8 +44,11 @@ class Repetition:
 
     @staticmethod
     def of_request(context: Context, request: Request) -> Repetition | None:
-        """Return the repetition of a launch; None if an argument is copied, or is memory of another library."""
+        """Return the repetition of a launch; None if an argument is copied, or is memory of another library, and without arrays, whose
+        locks order the launches of several threads."""
         arrays = request.device_arrays
+        if not arrays:
+            return None
         for name, value in request.arguments.items():
             if getattr(value, "ndim", 0) and name not in arrays:
                 return None
