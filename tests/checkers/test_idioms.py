@@ -69,6 +69,7 @@ SWAPS = (
     Idiom("byte of a word", "add(x + t % 2, t % 4, 1);", (), ("benign race",), before=BYTE),
     Idiom("result stored", f"int old = x[0], assumed; {LOOP} out[t] = old;", (), ("benign race",)),
     Idiom("attempt", "int old = x[0]; if (old < 3) atomicCAS(x, old, old + 1);", (), ("benign race",)),
+    Idiom("verified choice", "int old = x[0]; if (atomicCAS(x, old, old + 1) == old) out[t] = 1;", (), ("benign race",)),
     Idiom("volatile", f"int old = *(volatile int *)x, assumed; {LOOP}"),
     Idiom("value stored", f"int old = x[0], assumed; out[t] = old; {LOOP}", ("race",)),
     Idiom("other element", "int old = x[1]; atomicCAS(x, old, old + 1); atomicAdd(x + 1, 1);", ("race",)),

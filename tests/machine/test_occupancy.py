@@ -89,3 +89,8 @@ def test_volta_reserves_nothing() -> None:
 def test_sizes_that_mean_nothing(threads: int, registers: int, shared: int) -> None:
     with pytest.raises(LaunchError, match="expected at least 1 thread and no negative size"):
         occupancy(H200, threads, registers, shared)
+
+
+def test_warps_of_some_register_counts_get_two_units() -> None:
+    """29 registers of 32 lanes are 928: 1,024 in units of 128, so that 16 warps fit a half of the SM's registers."""
+    assert occupancy(C2070, 128, 29, 0).active_blocks == 8

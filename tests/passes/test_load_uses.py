@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import simtbed as st
 from simtbed import Global, i32
 from simtbed.ir import nodes as ir
@@ -15,6 +16,7 @@ from tests.passes.bodies import kernels_of
 from tests.table_checks import check_each
 
 
+@pytest.mark.slow
 def test_proposals_of_compare_and_swap_loops() -> None:
     """Each load of an idiom with a benign race proposes a swap, none of the others does."""
 

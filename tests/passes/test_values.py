@@ -52,6 +52,7 @@ CONDITIONS = (
 ARRAYS = "__shared__ int s[64]; s[t] = 1; int a[2]; a[0] = x[t]; a[n] = 1; __syncthreads();"
 
 
+@pytest.mark.slow
 def test_conditions_that_vary() -> None:
     branches = kernels_of([f"{ARRAYS}\n\nif ({row[0]}) out[t] = 1;" for row in CONDITIONS])
     loops = kernels_of([f"{ARRAYS}\n\nwhile (true)\n{{ out[t] = 1;\nif ({row[0]}) break; }}" for row in CONDITIONS])
@@ -116,6 +117,8 @@ INDICES = (
     ("a[0] = 1; out[t] = a[2];", False),
     ("for (int i = 0; i < 4; i++) a[i] = i; out[t] = a[2];", False),
     ("int k = 0; k = 1; out[t] = a[k];", False),
+    ("int k = 0; for (int i = 0; i < 4; i++) k = 1; out[t] = a[k];", False),
+    ("for (int i = 0; i < 4; i += n) a[i] = 1;", True),
     ("out[t] = a[n];", True),
     ("out[t] = a[t % 4];", True),
     ("a[x[0]] = 1;", True),
@@ -230,6 +233,9 @@ CYCLES = (
     ([Term("type", 0, 0), Term("type", 1, 1), Term("join", -99, 99, (0, 3)), Term("add", -99, 99, (2, 1))], (-99, 99)),
     ([Term("type", 0, 0), Term("type", 1, 1), Term("join", -99, 99, (0, 3)), Term("sub", -99, 99, (2, 1))], (-99, 99)),
     ([Term("type", 2, 5), Term("type", -3, 3), Term("join", -99, 99, (0, 1))], (-3, 5)),
+    ([Term("type", 0, 0), Term("type", 1, 1), Term("join", -(2**40), 2**40, (0, 3)), Term("add", -(2**40), 2**40, (2, 1))],
+     (-(2**40), 2**40)),
+    ([Term("type", 0, 5), Term("type", -9, 9), Term("and", -99, 99, (0, 1))], (0, 5)),
     ([Term("join", -9, 9, (0,))], (-9, 9)),
 )  # fmt: skip
 
@@ -253,6 +259,8 @@ def test_counters_that_wrap() -> None:
     assert not wraps((0, 5), (6, 100), (2, 28), byte) and wraps((0, 5), (6, 100), (2, 29), byte)
     assert not wraps((-5, 0), (-100, -6), (-29, -2), byte) and wraps((-5, 0), (-100, -6), (-30, -2), byte)
     assert not wraps((0, 100), (0, 100), (1, 1), byte)
+    assert not wraps((100, 110), (90, 95), (50, 60), byte) and not wraps((-110, -100), (-95, -90), (-60, -50), byte)
+    assert wraps((0, 10), (-90, -60), (-40, -39), byte) and wraps((-10, 0), (60, 90), (38, 39), byte)
 
 
 def test_trips() -> None:
