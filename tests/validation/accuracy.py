@@ -114,7 +114,7 @@ def compared(name: str) -> Comparison:
 def source_view(name: str) -> Comparison:
     """Return a comparison of COMPARISONS with the counters of the source, without the compiler."""
     record, cases = load_record(COMPARISONS[name][0]), COMPARISONS[name][1]
-    cells = []
+    cells: list[Cell] = []
     for case in find(cases):
         launcher = RecordingLauncher("jit", devices.find(record.device))
         case.run(launcher)
