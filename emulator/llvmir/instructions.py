@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from ..ir import nodes as ir
-from ..language.forms import AccessOrder, AtomicOp
-from ..language.types import BOOL, I32, I64, Scalar
+from ..language.forms import AccessOrder, AtomicOp, MemoryOrder, MemoryScope
+from ..language.types import BOOL, I8, I16, I32, I64, VECTORS, Scalar, Vector
 from .arithmetic import (
     UNSIGNED,
     bitcast,
@@ -24,10 +24,10 @@ from .arithmetic import (
     signed,
     unsigned,
 )
-from .arrays import Arrays
+from .arrays import Arrays, Ordering
 from .emitting import Emitter
 from .module import Instruction, Number
-from .pointers import NULL, Memories, Pointer, indexed
+from .pointers import NULL, Memories, Memory, Pointer, indexed
 from .types import (
     PointerType,
     SequenceType,
@@ -37,6 +37,7 @@ from .types import (
     component,
     memory_scalar,
     scalar_of,
+    size_of,
 )
 from .values import Item, Values, truth
 
@@ -71,6 +72,17 @@ def order_of(instruction: Instruction) -> AccessOrder:
     return "volatile"
 
 
+_SCOPES: Mapping[str, MemoryScope] = MappingProxyType({"block": "block", "device": "device"})
+
+
+def ordering_of(instruction: Instruction) -> Ordering:
+    """Return order and scope of an atomic operation. One without a scope has the system's, with LLVM's strongest order: it is relaxed
+    and of the device, as CUDA's functions without an order are."""
+    (word,) = instruction.flags or {""}
+    orders: dict[str, MemoryOrder] = {"acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
+    return orders.get(word, "relaxed"), _SCOPES.get(instruction.scope, "device")
+
+
 def atomic_type(word: str, type: Type) -> Scalar:
     """Return the type of an atomic operation by LLVM's name: unsigned where the operation is."""
     scalar = memory_scalar(type)
@@ -88,11 +100,30 @@ _TRUTH = {"and": "both", "mul": "both", "or": "either", "xor": "ne", "add": "ne"
 
 def _binary(scope: Scope, instruction: Instruction) -> Item:
     a, b = (scope.values.resolve(operand) for operand in instruction.operands)
+    combined = _combined
+    if scope.memories.single and instruction.op in _WRAPPING and "nsw" not in instruction.flags:
+        combined = _wrapped
     if isinstance(a, list) and isinstance(b, list):
-        return [_combined(instruction.op, x, y) for x, y in zip(a, b, strict=True)]
-    return _combined(
+        return [combined(instruction.op, x, y) for x, y in zip(a, b, strict=True)]
+    return combined(
         instruction.op, scope.values.expr(instruction.operands[0]), scope.values.expr(instruction.operands[1])
     )
+
+
+_WRAPPING = ("add", "sub", "mul")
+
+
+def _wrapped(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """Return the result of an operation on unsigned integers. That of indices of threads has no overflow and is signed, as they are."""
+    if a.type is BOOL or (_is_index(a) and _is_index(b)):
+        return _combined(op, a, b)
+    return signed(_combined(op, unsigned(a), unsigned(b)))
+
+
+def _is_index(value: ir.Expr) -> bool:
+    if isinstance(value, ir.Op):
+        return value.name in _WRAPPING and value.type is I32 and all(map(_is_index, value.args))
+    return isinstance(value, ir.Special) or (isinstance(value, ir.Const) and int(value.value) >= 0)
 
 
 def _combined(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
@@ -133,11 +164,13 @@ def _converted(scope: Scope, instruction: Instruction) -> Item:
             return value
         return cast(address_of(scope, value), scalar_of(instruction.type))
     if isinstance(value, list):
-        return _converted_vector(instruction, value)
+        return _converted_vector(instruction, [scope.emitter.let(x, "lane") for x in value])
     if instruction.op == "inttoptr":
         if isinstance(value, ir.Const):
             return Pointer((scope.memories.at_address(int(value.value)),)) if value.value else NULL
-        raise UnsupportedError("a computed number as an address is not supported")
+        return scope.values.pointer_of_number(instruction.operands[0], value)
+    if isinstance(instruction.type, SequenceType):
+        return regrouped([scope.emitter.let(value, "bits")], scalar_of(instruction.type.item))
     return converted(instruction.op, value, scalar_of(instruction.type), "nneg" in instruction.flags)
 
 
@@ -157,14 +190,10 @@ def address_of(scope: Scope, pointer: Pointer) -> ir.Expr:
 
 
 def _converted_vector(instruction: Instruction, value: list[Any]) -> Item:
-    if (
-        instruction.op == "bitcast"
-        and isinstance(instruction.type, SequenceType)
-        and instruction.type.count == len(value)
-    ):
-        return [bitcast(x, scalar_of(instruction.type.item)) for x in value]
-    if instruction.op == "bitcast" or not isinstance(instruction.type, SequenceType):
-        raise UnsupportedError(f"the bits of a vector as {instruction.type} are not supported")
+    if instruction.op == "bitcast":
+        parts = regrouped(value, scalar_of(lane_type(instruction.type)))
+        return parts if isinstance(instruction.type, SequenceType) else parts[0]
+    assert isinstance(instruction.type, SequenceType)
     type = scalar_of(instruction.type.item)
     return [converted(instruction.op, x, type, "nneg" in instruction.flags) for x in value]
 
@@ -225,7 +254,21 @@ def _address(scope: Scope, instruction: Instruction) -> Item:
     once = scope.values.uses[instruction.name] == 1
     exprs = [scope.values.expr(index) for index in indices]
     stable = exprs if once else [scope.emitter.let(index, "index") for index in exprs]
-    return indexed(scope.values.pointer(base), instruction.source, stable)
+    pointer = scope.values.pointer(base)
+    moved = indexed(pointer, instruction.source, stable)
+    if scope.memories.single and len(stable) == 2 and is_constant(stable[0], 0) and isinstance(instruction.source, SequenceType):
+        return _within(scope, pointer, moved, stable[1], instruction.source.count)
+    return moved
+
+
+def _within(scope: Scope, pointer: Pointer, moved: Pointer, index: ir.Expr, count: int) -> Pointer:
+    """Return an element of an array of arrays, with its index and extent in each dimension."""
+    inner = pointer.within if pointer.within is not None else ((), ())
+    if not count:
+        return moved
+    extent = constant(count, I64, scope.emitter.span)
+    indices = (*inner[0], cast(scope.emitter.let(index, "index"), I64))
+    return replace(moved, within=(indices, (*inner[1], extent)))
 
 
 def _alloca(scope: Scope, instruction: Instruction) -> Item:
@@ -234,36 +277,153 @@ def _alloca(scope: Scope, instruction: Instruction) -> Item:
 
 def _load(scope: Scope, instruction: Instruction) -> Item:
     pointer = scope.values.pointer(instruction.operands[0])
-    return _loaded(scope, pointer, instruction.type, order_of(instruction), instruction.name)
+    return loaded(scope, pointer, instruction.type, order_of(instruction), instruction.name, instruction.alignment)
 
 
-def _loaded(scope: Scope, pointer: Pointer, type: Type, order: AccessOrder, stem: str) -> Item:
+def loaded(scope: Scope, pointer: Pointer, type: Type, order: AccessOrder, stem: str, alignment: int = 16) -> Item:
+    """Return a value in memory. alignment: of the address in bytes, of which a wider access becomes several."""
     if isinstance(type, PointerType):
-        raise UnsupportedError("a pointer stored in memory is not supported")
+        return _loaded_pointer(scope, pointer, order, stem)
+    if unit := access_unit(scope, type, alignment):
+        words = [
+            word for o in range(0, size_of(type), unit.size) for word in _loaded_unit(scope, pointer.moved(o), unit, order, stem)
+        ]
+        parts = regrouped([scope.emitter.let(word, stem) for word in words], memory_scalar(lane_type(type)))
+        return parts if isinstance(type, SequenceType) else parts[0]
     if isinstance(type, StructType | SequenceType):
         count = len(type.items) if isinstance(type, StructType) else type.count
         components = [component(type, number) for number in range(count)]
-        return [_loaded(scope, pointer.moved(offset), own, order, stem) for own, offset in components]
-    loaded = scope.arrays.load(pointer, memory_scalar(type), order, stem)
-    return truth(loaded) if scalar_of(type) is BOOL else loaded
+        return [loaded(scope, pointer.moved(offset), own, order, stem, alignment) for own, offset in components]
+    value = scope.arrays.load(pointer, memory_scalar(type), order, stem)
+    return truth(value) if scalar_of(type) is BOOL else value
+
+
+def _loaded_unit(scope: Scope, pointer: Pointer, unit: Scalar | Vector, order: AccessOrder, stem: str) -> list[ir.Expr]:
+    if isinstance(unit, Vector):
+        return scope.arrays.load_vector(pointer, unit, order, stem)
+    return [scope.arrays.load(pointer, unit, order, stem)]
+
+
+def _loaded_pointer(scope: Scope, pointer: Pointer, order: AccessOrder, stem: str) -> Pointer:
+    """Return a pointer in memory, a number: that of its memory times 2**48, and the offset."""
+    pointed: dict[Memory, None] = {}
+    for memory in pointer.memories:
+        pointed.update(scope.memories.pointed.get(memory, {}))
+    if any(memory.space not in ("local", "shared") and memory is not NULL.memories[0] for memory in pointer.memories):
+        raise UnsupportedError("a pointer in global memory is not supported")
+    memories = tuple(pointed)
+    if not memories:
+        return NULL
+    value = scope.emitter.let(scope.arrays.load(pointer, I64, order, stem), stem)
+    span = scope.emitter.span
+    half, bits = constant(1 << 47, I64, span), constant(48, I32, span)
+    number = scope.emitter.let(operation("shr", operation("add", value, half), bits), "number")
+    offset = operation("sub", value, operation("shl", number, bits))
+    which: ir.Expr | None = None
+    for position, memory in enumerate(memories):
+        own = constant(position, I32, span)
+        is_this = operation("eq", number, constant(scope.memories.number_of(memory), I64, span))
+        which = own if which is None else selected(is_this, own, which)
+    which = scope.emitter.let(which, "which") if which is not None and len(memories) > 1 else None
+    return Pointer(memories, 0, ((scope.emitter.let(offset, "offset"), 1),), which)
+
+
+def _pointer_bits(scope: Scope, pointer: Pointer) -> ir.Expr:
+    """Return a pointer as `_loaded_pointer` reads it."""
+    span, number = scope.emitter.span, None
+    for position, memory in enumerate(pointer.memories):
+        own: ir.Expr = constant(scope.memories.number_of(memory) << 48, I64, span)
+        if number is None or pointer.which is None:
+            number = own
+        else:
+            number = selected(operation("eq", pointer.which, constant(position, I32, span)), own, number)
+    assert number is not None
+    return operation("add", pointer.offset(span), number)
+
+
+# ------------------------------------------------------------------ accesses of several elements
+_WORDS = {1: I8, 2: I16, 4: I32, 8: I64}
+
+
+def lane_type(type: Type) -> Type:
+    return type.item if isinstance(type, SequenceType) else type
+
+
+def access_unit(scope: Scope, type: Type, alignment: int) -> Scalar | Vector | None:
+    """Return the value of each access to a vector, or to a number with an address that is not a multiple of its size.
+
+    None for a type whose components are accessed, each by itself.
+    """
+    if not scope.memories.single or isinstance(type, StructType) or (isinstance(type, SequenceType) and not type.vector):
+        return None
+    lane, size = memory_scalar(lane_type(type)), size_of(type)
+    count = size // lane.size
+    unit = min(size & -size, alignment, 16)
+    if count == 1:
+        return None if unit >= lane.size else _WORDS[unit]
+    if unit <= lane.size:
+        return lane if unit == lane.size else _WORDS[unit]
+    known = next((v for v in VECTORS.values() if v.element is lane and v.size == unit), None)
+    words = {16: VECTORS["int4"], 8: VECTORS["int2"], 4: I32, 2: I16}
+    return known if known is not None and known.name[0] != "c" else words[unit]
+
+
+def regrouped(values: Sequence[ir.Expr], type: Scalar) -> list[ir.Expr]:
+    """Return the bits of numbers of one type as numbers of another one, the low bits first."""
+    own = values[0].type
+    assert isinstance(own, Scalar)
+    if own.size == type.size:
+        return [bitcast(value, type) for value in values]
+    words = [bitcast(value, _WORDS[own.size]) for value in values]
+    word = _WORDS[type.size]
+    span = values[0].span
+    if own.size > type.size:
+        steps = range(own.size // type.size)
+        return [
+            bitcast(cast(operation("shr", unsigned(value), constant(8 * type.size * step, I32, span)), word), type)
+            for value in words
+            for step in steps
+        ]
+    count = type.size // own.size
+    results = []
+    for first in range(0, len(words), count):
+        total = cast(unsigned(words[first]), word)
+        for step in range(1, count):
+            part = operation("shl", cast(unsigned(words[first + step]), word), constant(8 * own.size * step, I32, span))
+            total = operation("or", total, part)
+        results.append(bitcast(total, type))
+    return results
 
 
 def _store(scope: Scope, instruction: Instruction) -> None:
     value = scope.values.resolve(instruction.operands[0])
-    _stored(
-        scope, scope.values.pointer(instruction.operands[1]), value, instruction.operands[0].type, order_of(instruction)
-    )
+    pointer, type = scope.values.pointer(instruction.operands[1]), instruction.operands[0].type
+    stored(scope, pointer, value, type, order_of(instruction), instruction.alignment)
 
 
-def _stored(scope: Scope, pointer: Pointer, value: Item, type: Type, order: AccessOrder) -> None:
+def stored(scope: Scope, pointer: Pointer, value: Item, type: Type, order: AccessOrder, alignment: int = 16) -> None:
+    """Store a value. alignment: as for `loaded`."""
     if isinstance(value, Pointer):
-        raise UnsupportedError("a pointer stored in memory is not supported")
-    if isinstance(value, list):
+        if any(memory.space not in ("local", "shared") for memory in pointer.memories):
+            raise UnsupportedError("a pointer in global memory is not supported")
+        scope.arrays.store(pointer, _pointer_bits(scope, value), order)
+    elif unit := access_unit(scope, type, alignment):
+        lane = unit.element if isinstance(unit, Vector) else unit
+        own = value if isinstance(value, list) else [value]
+        parts = regrouped([scope.emitter.let(cast(part, memory_scalar(lane_type(type))), "value") for part in own], lane)
+        each = unit.size // lane.size
+        for number in range(len(parts) // each):
+            moved, words = pointer.moved(number * unit.size), parts[number * each : (number + 1) * each]
+            if isinstance(unit, Vector):
+                scope.arrays.store_vector(moved, words, unit, order)
+            else:
+                scope.arrays.store(moved, words[0], order)
+    elif isinstance(value, list):
         for number, item in enumerate(value):
-            own, offset = component(type, number)
-            _stored(scope, pointer.moved(offset), item, own, order)
-        return
-    scope.arrays.store(pointer, cast(value, memory_scalar(type)), order)
+            component_type, offset = component(type, number)
+            stored(scope, pointer.moved(offset), item, component_type, order, alignment)
+    else:
+        scope.arrays.store(pointer, cast(value, memory_scalar(type)), order)
 
 
 def _atomic(scope: Scope, instruction: Instruction) -> Item:
@@ -284,7 +444,8 @@ def atomic(
     if word not in ATOMICS:
         raise UnsupportedError(f"the atomic operation {word} is not supported")
     type = atomic_type(word, instruction.operands[1].type)
-    old = scope.arrays.atomic(ATOMICS[word], pointer, bitcast(value, type), used, instruction.name or "old")
+    order = ordering_of(instruction)
+    old = scope.arrays.atomic(ATOMICS[word], pointer, bitcast(value, type), used, instruction.name or "old", order)
     return bitcast(old, memory_scalar(instruction.operands[1].type))
 
 
@@ -292,7 +453,9 @@ def _compare_exchange(scope: Scope, instruction: Instruction) -> Item:
     pointer = scope.values.pointer(instruction.operands[0])
     expected, value = (scope.values.expr(operand) for operand in instruction.operands[1:])
     expected = scope.emitter.let(expected, "expected")
-    old = scope.emitter.let(scope.arrays.compare_swap(pointer, expected, value, instruction.name), instruction.name)
+    order = ordering_of(instruction)
+    old = scope.arrays.compare_swap(pointer, expected, value, instruction.name, order)
+    old = scope.emitter.let(old, instruction.name)
     return [old, operation("eq", old, expected)]
 
 

@@ -60,7 +60,7 @@ def _translated(
         parameters,
         name=function.__name__,
         span=Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1),
-        spans=POSITIONS.spans,
+        span_of=lambda position: POSITIONS.spans.get(position.line),
         raised={number: message for number, (message, _) in raised.items()} or None,
     )
     facts = KernelFacts(

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
-from ..cuda_cpp.types import PointerType
 from ..errors import LaunchError
 from ..language.types import Scalar
+from ..llvmir.debug import PointerTo
 from ..runtime.launching import launch
 from .pycuda import Event, Inert
 
@@ -102,7 +102,7 @@ def _launch(kernel: CudaKernel, grid: Any, block: Any, args: Sequence[Any], shar
     inputs = {}
     for parameter, value in zip(kernel.parameters, args, strict=True):
         type = parameter.type
-        if isinstance(value, np.ndarray) and isinstance(type, PointerType):
+        if isinstance(value, np.ndarray) and isinstance(type, PointerTo):
             inputs[parameter.name] = np.asarray(value).view(np.ndarray)
             continue
         if isinstance(type, Scalar):

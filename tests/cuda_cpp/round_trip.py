@@ -14,8 +14,8 @@ from simtbed.engines.cuda.printer import Source, cuda_source
 from simtbed.language.types import Array
 from simtbed.runtime.engine import Request
 
-INSTRUCTIONS = ("warp_instructions", "thread_instructions")
-"""Counters that depend on the casts that C++ needs."""
+INSTRUCTIONS = ("warp_instructions", "thread_instructions", "branches")
+"""Counters that depend on the code of the compiler."""
 _READ: dict[str, CudaKernel] = {}
 
 
