@@ -25,7 +25,7 @@ from ..llvmir.debug import (
 )
 from ..llvmir.module import Position, Variable, Zero
 from ..llvmir.optimising import STATEMENT_PASSES, optimised, with_separate_copies
-from ..llvmir.parameters import ArrayParameter, Parameter, ScalarParameter, Translation
+from ..llvmir.parameters import ArrayParameter, ScalarParameter, Translation
 from ..llvmir.pointers import initial_bytes
 from ..llvmir.text import parse_declarations
 from ..llvmir.translate import translate
@@ -62,11 +62,15 @@ def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: M
     program = translation.program
     present = {param.name: param for param in program.kernel.params}
     # Parameters that the program does not read are arguments of the launch all the same.
-    scalars = [ir.Param(own.name, own.type, span) for own in wrapper.scalars]
-    arrays = [param for param in program.kernel.params if isinstance(param.type, Array)]
-    kernel = replace(program.kernel, params=(*(present.get(own.name, own) for own in scalars), *arrays))
-    interface = _interface(text, function, aliases, translation)
-    return LoweredKernel(replace(program, kernel=kernel), interface, translation.constants)
+    params = [present.pop(own.name, ir.Param(own.name, _param_type(own), span)) for own in wrapper.parameters]
+    program = replace(program, kernel=replace(program.kernel, params=(*params, *present.values())))
+    interface = _interface(text, function, aliases, replace(translation, program=program))
+    return LoweredKernel(program, interface, translation.constants)
+
+
+def _param_type(parameter: ArrayParameter | ScalarParameter) -> Scalar | Array:
+    """Return the type of a parameter that the program does not read."""
+    return parameter.type if isinstance(parameter, ScalarParameter) else Array(parameter.element or U8, None, "global")
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,9 @@ class _Wrapper:
     span: Span
 
     @property
-    def parameters(self) -> list[Parameter]:
+    def parameters(self) -> list[ArrayParameter | ScalarParameter]:
         """The parameters of the entry function, for `translate`."""
-        results: list[Parameter] = []
+        results: list[ArrayParameter | ScalarParameter] = []
         for name, type in self.function.parameters:
             if isinstance(type, PointerTo):
                 if _has_memory(name, self.aliases):
@@ -92,10 +96,6 @@ class _Wrapper:
             else:
                 results += (ScalarParameter(own, leaf) for own, leaf, _ in self._leaves(name, type))
         return results
-
-    @property
-    def scalars(self) -> list[ScalarParameter]:
-        return [own for own in self.parameters if isinstance(own, ScalarParameter)]
 
     def _leaves(self, name: str, type: SourceType) -> Iterator[tuple[str, Scalar, int]]:
         """Yield the name, the type and the offset of each number of a parameter that is passed by value."""
@@ -184,8 +184,6 @@ def _interface(
         if isinstance(type, PointerTo):
             if name in arrays:
                 signature[name] = KernelParameter(arrays[name], accepts=_accepted(type.to))
-            elif _has_memory(name, aliases):  # it is never accessed
-                signature[name] = KernelParameter(None)
         elif isinstance(type, Record | ArrayOf):
             pieces = tuple(("@:".join((name, *path)), path, leaf) for path, leaf, _ in source_leaves(type))
             signature[name] = KernelParameter(RecordParameter(str(type), pieces))

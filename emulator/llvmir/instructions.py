@@ -166,8 +166,10 @@ def _converted(scope: Scope, instruction: Instruction) -> Item:
     if isinstance(value, list):
         return _converted_vector(instruction, [scope.emitter.let(x, "lane") for x in value])
     if instruction.op == "inttoptr":
-        if isinstance(value, ir.Const):
-            return Pointer((scope.memories.at_address(int(value.value)),)) if value.value else NULL
+        if isinstance(value, ir.Const) and not value.value:
+            return NULL
+        if isinstance(instruction.operands[0], Number):
+            return Pointer((scope.memories.at_address(int(instruction.operands[0].value)),))
         return scope.values.pointer_of_number(instruction.operands[0], value)
     if isinstance(instruction.type, SequenceType):
         return regrouped([scope.emitter.let(value, "bits")], scalar_of(instruction.type.item))
@@ -309,7 +311,7 @@ def _loaded_pointer(scope: Scope, pointer: Pointer, order: AccessOrder, stem: st
     pointed: dict[Memory, None] = {}
     for memory in pointer.memories:
         pointed.update(scope.memories.pointed.get(memory, {}))
-    if any(memory.space not in ("local", "shared") and memory is not NULL.memories[0] for memory in pointer.memories):
+    if any(memory.space == "global" for memory in pointer.memories):
         raise UnsupportedError("a pointer in global memory is not supported")
     memories = tuple(pointed)
     if not memories:

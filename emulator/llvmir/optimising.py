@@ -74,9 +74,9 @@ def _target_machine() -> Any:
 # ------------------------------------------------------------------ copies of structures
 _COPY = re.compile(
     r'  call void @llvm\.mem(?:cpy|move)\.p0\.p0\.i64\(ptr(?: align (\d+))? (%[\w.$-]+|%"[^"]*"), '
-    r'ptr(?: align (\d+))? (%[\w.$-]+|%"[^"]*"), i64 (\d+), i1 false\)(?: #\d+)?(.*)'
+    r'ptr(?: align (\d+))? (%[\w.$-]+|%"[^"]*"|@[\w.$-]+|@"[^"]*"), i64 (\d+), i1 false\)(?: #\d+)?(.*)'
 )
-_TYPED = re.compile(r'  (%[\w.$-]+|%"[^"]*") = (?:alloca|getelementptr (?:\w+ )*)(%[\w.$:]+|%"[^"]*"|\[.*?\]), (.*)')
+_TYPED = re.compile(r'  (%[\w.$-]+|%"[^"]*") = (?:alloca |getelementptr (?:\w+ )*)(%[\w.$:]+|%"[^"]*"|\[.*?\]), (.*)')
 _MAX_PIECES = 64
 """Accesses of a copy that is written as loads and stores."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -231,15 +231,32 @@ class Memories:
             length = None if dynamic else size_of(variable.type)
             memory = self._declare(key, "shared", name, variable.type, variable.described, length)
         elif variable.constant and variable.initial is not None:
-            content = initial_bytes(variable.initial, variable.type)
+            content = initial_bytes(variable.initial, variable.type, self.number_of_operand)
             memory = self._declare(key, "constant", name, variable.type, variable.described, len(content))
             memory.content = content
+            self.pointed[memory] = self._pointers_in(variable.initial, variable.type)
         elif given:
             memory = self._declare(key, "global", name, variable.type, variable.described, None)
         else:
             raise UnsupportedError(f"the variable {name} of the module is not supported")
         memory.symbol = name if given else ""
         return memory
+
+    def _pointers_in(self, initial: Operand, type: Type) -> dict[Memory, None]:
+        """Return the memories of the pointers in a constant."""
+        if isinstance(initial, Aggregate):
+            return {own: None for item in initial.items for own in self._pointers_in(item, type)}
+        if isinstance(initial, Zero):
+            return {NULL_MEMORY: None} if _may_point(initial.type) else {}
+        return self.addressed_by(initial) if isinstance(initial, Global | Constant) else {}
+
+    def number_of_operand(self, operand: Operand) -> int:
+        """Return a constant pointer as memory has it. Raises UnsupportedError."""
+        if isinstance(operand, Constant) and operand.op in ("addrspacecast", "bitcast"):
+            return self.number_of_operand(operand.operands[0])
+        if not isinstance(operand, Global):
+            raise UnsupportedError("a constant address with an offset is not supported")
+        return self.number_of(self.of_global(operand.name)) << 48
 
     def at_address(self, address: int) -> Memory:
         """Return the memory at an address that the kernel contains."""
@@ -351,8 +368,8 @@ def _symbol(name: str, usual: str) -> tuple[str, bool, Position | None]:
     return (match[1], match[2] == "u", Position(int(match[3]), -1)) if match else (usual, False, None)
 
 
-def initial_bytes(initial: Operand, type: Type) -> bytes:
-    """Return the bytes of a constant."""
+def initial_bytes(initial: Operand, type: Type, address: Callable[[Operand], int] | None = None) -> bytes:
+    """Return the bytes of a constant. address: returns the number of an address. Raises UnsupportedError for one without it."""
     match initial:
         case Text(content):
             return content
@@ -362,10 +379,12 @@ def initial_bytes(initial: Operand, type: Type) -> bytes:
             whole = bytearray(size_of(type))
             for number, item in enumerate(items):
                 own, offset = component(type, number)
-                whole[offset : offset + size_of(own)] = initial_bytes(item, own)
+                whole[offset : offset + size_of(own)] = initial_bytes(item, own, address)
             return bytes(whole)
         case Number(value):
             return _number_bytes(value, type)
+        case Global() | Constant() if address is not None and isinstance(type, PointerType):
+            return address(initial).to_bytes(size_of(type), "little")
     raise UnsupportedError(f"a constant {type} with addresses is not supported")
 
 
