@@ -70,11 +70,15 @@ def compiler() -> Compiler:
     if spec is not None and spec.origin is not None:
         version = metadata.version("ziglang")
         if not version.startswith(ZIGLANG):
-            raise UnavailableError(f"ziglang {ZIGLANG}* is required, this is {version}: pip install simtbed[cuda-source]")
+            raise UnavailableError(
+                f"ziglang {ZIGLANG}* is required, this is {version}: pip install simtbed[cuda-source]"
+            )
         return Compiler((str(Path(spec.origin).with_name("zig")), "clang"), f"ziglang {version}")
     path = shutil.which("clang")
     if path is None:
-        raise UnavailableError("CUDA C++ is compiled by clang, which is not installed: pip install simtbed[cuda-source]")
+        raise UnavailableError(
+            "CUDA C++ is compiled by clang, which is not installed: pip install simtbed[cuda-source]"
+        )
     text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
     number = re.search(r"version (\d+)", text)
     if number is None or int(number[1]) < MIN_VERSION:
@@ -104,7 +108,9 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         messages = messages.replace(source, SOURCE)
         if status == 0 and output.is_file():
             return output.read_text(encoding="utf-8", errors="replace").replace(folder, os.path.dirname(SOURCE)), []
-    errors = [Error(m[1], int(m[2]), int(m[3]), m[4], m[5] or "") for m in map(_MESSAGE.fullmatch, messages.splitlines()) if m]
+    errors = [
+        Error(m[1], int(m[2]), int(m[3]), m[4], m[5] or "") for m in map(_MESSAGE.fullmatch, messages.splitlines()) if m
+    ]
     if not errors:
         last = messages.strip().splitlines()[-1:] or ["it has no message"]
         raise SimtbedError(f"the compiler of CUDA C++ ended with status {status}: {printable(last[0][:200])}")

@@ -34,7 +34,12 @@ class CompiledText:
     """
 
     def __init__(
-        self, source: SourceText, included: Mapping[str, str], options: Sequence[str], instances: Sequence[str], key: str
+        self,
+        source: SourceText,
+        included: Mapping[str, str],
+        options: Sequence[str],
+        instances: Sequence[str],
+        key: str,
     ) -> None:
         """included: the user's files by path. key: of the module in the cache on disk."""
         self.source, self.options, self.instances, self._files = source, tuple(options), tuple(instances), included
@@ -53,7 +58,8 @@ class CompiledText:
         from .header import device_header  # late: it reads the table of operations
 
         requests = "".join(
-            f"\n__device__ __attribute__((used)) auto *{_REQUEST}{number} = &{name};" for number, name in enumerate(self.instances)
+            f"\n__device__ __attribute__((used)) auto *{_REQUEST}{number} = &{name};"
+            for number, name in enumerate(self.instances)
         )
         folders = [self.source.folder, *include_folders(self.options)]
         texts = {SOURCE: self.source.text + requests + "\n", **self._files}
@@ -63,7 +69,9 @@ class CompiledText:
             module, errors = clang.compile_text(texts | shipped, self.options, folders)
             if not errors:
                 return module, kept
-            removed = {file: _erroneous(text, {e.line for e in errors if e.file == file}) for file, text in texts.items()}
+            removed = {
+                file: _erroneous(text, {e.line for e in errors if e.file == file}) for file, text in texts.items()
+            }
             if not any(removed.values()):
                 break
             for file, own in removed.items():

@@ -18,7 +18,7 @@ from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..language.types import Array, ArrayLayout, Scalar
-from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves, source_size
+from ..llvmir.debug import ArrayOf, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
 from . import clang

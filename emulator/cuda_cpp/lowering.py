@@ -108,7 +108,9 @@ class _Wrapper:
     def text(self, module: str) -> str:
         """Return the module with the entry function."""
         head, body, arguments = list[str](), list[str](), list[str]()
-        for (name, type), (llvm, passed) in zip(self.function.parameters, _passed(module, self.function.symbol), strict=True):
+        for (name, type), (llvm, passed) in zip(
+            self.function.parameters, _passed(module, self.function.symbol), strict=True
+        ):
             local = f'%"{name}"'
             if isinstance(type, PointerTo):
                 arguments.append(f"ptr {self._pointer(name, local, head, body)}")
@@ -148,7 +150,9 @@ def _has_memory(name: str, aliases: Mapping[str, Alias]) -> bool:
 
 def _passed(module: str, symbol: str) -> Iterator[tuple[str, str]]:
     """Yield the LLVM type of each parameter of a function, and that of the value that it points to if it is passed by value."""
-    start = next(module.index(f"{mark}(") + len(mark) for mark in (f"@{symbol}", f'@"{symbol}"') if f"{mark}(" in module)
+    start = next(
+        module.index(f"{mark}(") + len(mark) for mark in (f"@{symbol}", f'@"{symbol}"') if f"{mark}(" in module
+    )
     depth, first = 0, start + 1
     for at in range(start, len(module)):
         character = module[at]
@@ -185,7 +189,8 @@ def _interface(
             if name in arrays:
                 signature[name] = KernelParameter(arrays[name], accepts=_accepted(type.to))
         elif isinstance(type, Record | ArrayOf):
-            pieces = tuple(("@:".join((name, *path)), path, leaf) for path, leaf, _ in source_leaves(type))
+            leaves = ((path, leaf) for path, leaf, _ in source_leaves(type) if isinstance(leaf, Scalar))
+            pieces = tuple(("@:".join((name, *path)), path, leaf) for path, leaf in leaves)
             signature[name] = KernelParameter(RecordParameter(str(type), pieces))
         else:
             signature[name] = KernelParameter(type)
@@ -199,7 +204,7 @@ def _interface(
         if view.symbol:
             signature[name] = KernelParameter(arrays[name])
             own = outside_variable(text, text.module.variables[view.symbol])
-            variables[name] = replace(own, element=arrays[name].element)
+            variables[name] = replace(own, element=view.element)
     return HostInterface(Signature(signature), constants, variables)
 
 
@@ -226,7 +231,9 @@ def with_contents(lowered: LoweredKernel, contents: Mapping[str, Any]) -> ir.Pro
         symbol = lowered.constants.get(stmt.array) if isinstance(stmt, ir.Alloc) else None
         if symbol not in by_symbol or not isinstance(stmt, ir.Alloc):
             return stmt
-        values = np.frombuffer(by_symbol[symbol], stmt.type.element.dtype)
+        element = stmt.type.element
+        assert isinstance(element, Scalar)
+        values = np.frombuffer(by_symbol[symbol], element.dtype)
         return replace(stmt, values=tuple(values.tolist()))
 
     kernel = replace(lowered.program.kernel, body=tuple(map(changed, lowered.program.kernel.body)))

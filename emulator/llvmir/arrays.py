@@ -42,9 +42,9 @@ class Place:
 
 
 class Arrays:
-    """span_of: returns the span of a position of a declaration. views: array parameters of the program by name. sources: of parameters with first
-    elements of views and addresses. allocations: of other memory. constants: symbols of variables of the launch in constant memory, by
-    array."""
+    """span_of: returns the span of a position of a declaration. views: array parameters of the program by name. sources: of parameters
+    with first elements of views and addresses. allocations: of other memory. constants: symbols of variables of the launch in constant
+    memory, by array."""
 
     def __init__(self, emitter: Emitter, span_of: Callable[[Position], Span | None]) -> None:
         self.emitter, self.span_of = emitter, span_of

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from ..ir import nodes as ir
 from ..language.forms import AccessOrder
 from ..language.types import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
+from .accesses import Scope
 from .arithmetic import SIGNED, bitcast, cast, operation, signed, unsigned
-from .instructions import Scope
 from .module import Assembly, Instruction
 from .thread_calls import active_mask, lane_mask
 from .types import OtherType, Type, UnsupportedError, memory_scalar, scalar_of

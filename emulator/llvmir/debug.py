@@ -68,7 +68,9 @@ def source_size(type: SourceType | None) -> int:
     return 1 if type is None else max(type.size, 1)
 
 
-def source_leaves(type: SourceType, path: tuple[str, ...] = (), offset: int = 0) -> Iterator[tuple[tuple[str, ...], Scalar | PointerTo, int]]:
+def source_leaves(
+    type: SourceType, path: tuple[str, ...] = (), offset: int = 0
+) -> Iterator[tuple[tuple[str, ...], Scalar | PointerTo, int]]:
     """Yield path, type and offset of each scalar and pointer of a value in memory; an item of an array has its number as name."""
     match type:
         case Record(fields=fields):
@@ -119,20 +121,20 @@ class DebugInformation:
 
     def items(self, reference: str) -> list[int | None]:
         """Return the numbers in a list node; None for a null item."""
-        text = self.nodes.get(number(reference), "")
+        text = self.nodes.get(node_number(reference), "")
         return [int(match[1]) if match[1] else None for match in _ITEM.finditer(text)] if text.startswith("!{") else []
 
     def variable(self, node: int) -> dict[str, str]:
         """Return the fields of a variable, local or global."""
         fields = self.fields(node)
-        return self.fields(number(fields["var"])) if fields["kind"] == "!DIGlobalVariableExpression" else fields
+        return self.fields(node_number(fields["var"])) if fields["kind"] == "!DIGlobalVariableExpression" else fields
 
     def type_of_variable(self, node: int) -> SourceType | None:
-        return self.type(number(self.variable(node).get("type", "")))
+        return self.type(node_number(self.variable(node).get("type", "")))
 
     def file(self, scope: int) -> str:
         """Return the path of the file of a scope; "" if it is unknown."""
-        fields = self.fields(number(self.fields(scope).get("file", "")))
+        fields = self.fields(node_number(self.fields(scope).get("file", "")))
         name, folder = fields.get("filename", ""), fields.get("directory", "")
         return name if not folder or name.startswith(("/", "<")) else f"{folder}/{name}"
 
@@ -148,7 +150,7 @@ class DebugInformation:
 
     def _type(self, fields: Mapping[str, str]) -> SourceType | None:
         size = int(fields.get("size", 0))
-        base = number(fields.get("baseType", ""))
+        base = node_number(fields.get("baseType", ""))
         tag = fields.get("tag", "").removeprefix("DW_TAG_")
         match fields["kind"]:
             case "!DIBasicType":
@@ -181,31 +183,42 @@ class DebugInformation:
             tag = fields.get("tag", "")
             if tag not in ("DW_TAG_member", "DW_TAG_inheritance") or "StaticMember" in fields.get("flags", ""):
                 continue
-            type = self.type(number(fields.get("baseType", "")))
+            type = self.type(node_number(fields.get("baseType", "")))
             if type is not None:
-                yield ("" if tag == "DW_TAG_inheritance" else fields.get("name", "")), type, int(fields.get("offset", 0)) // 8
+                yield (
+                    ("" if tag == "DW_TAG_inheritance" else fields.get("name", "")),
+                    type,
+                    int(fields.get("offset", 0)) // 8,
+                )
 
     # -------------------------------------------------------------- functions
     @cached_property
     def functions(self) -> Mapping[str, DescribedFunction]:
         """The functions with a body by symbol."""
-        own_numbers = [key for key, text in self.nodes.items() if text.startswith("!DISubprogram(") and "Definition" in text]
+        own_numbers = [
+            key for key, text in self.nodes.items() if text.startswith("!DISubprogram(") and "Definition" in text
+        ]
         parameters: dict[int, dict[int, tuple[str, SourceType]]] = {}
         for key, text in self.nodes.items():
             if text.startswith("!DILocalVariable(") and (place := re.search(r"\barg: (\d+)", text)):
                 fields = self.fields(key)
-                type = self.type(number(fields.get("type", "")))
-                owner = parameters.setdefault(number(fields.get("scope", "")), {})
-                owner[int(place[1])] = fields.get("name", f"argument{place[1]}"), type if type is not None else PointerTo(None)
+                type = self.type(node_number(fields.get("type", "")))
+                owner = parameters.setdefault(node_number(fields.get("scope", "")), {})
+                owner[int(place[1])] = (
+                    fields.get("name", f"argument{place[1]}"),
+                    type if type is not None else PointerTo(None),
+                )
         result = {}
         for key in own_numbers:
             fields = self.fields(key)
             symbol = fields.get("linkageName", fields.get("name", ""))
             own = tuple(value for _, value in sorted(parameters.get(key, {}).items()))
-            result[symbol] = DescribedFunction(fields.get("name", ""), symbol, self.file(key), int(fields.get("line", 0)), own)
+            result[symbol] = DescribedFunction(
+                fields.get("name", ""), symbol, self.file(key), int(fields.get("line", 0)), own
+            )
         return result
 
 
-def number(reference: str) -> int:
+def node_number(reference: str) -> int:
     """Return the number in a reference such as !12; -1 for others."""
     return int(reference[1:]) if reference[:1] == "!" and reference[1:].isdigit() else -1

@@ -13,10 +13,10 @@ from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.forms import AtomicOp, MemoryOrder, MemoryScope
 from ..language.types import BOOL, I8, I32, I64, SCALARS, U32, VECTORS, Scalar, Vector
+from .accesses import Scope
 from .arithmetic import bitcast, cast, constant, operation, signed, unsigned
 from .arrays import Need, Ordering
 from .calls import Handler, fixed
-from .instructions import Scope
 from .module import Instruction, Number, Operand
 from .printing import text_at
 from .types import UnsupportedError, scalar_of
@@ -25,7 +25,14 @@ from .values import Item, truth
 PREFIX = "simtbed."
 """The beginning of the name of a function of the headers."""
 OPERATION = "op"
-_ORDERS: Mapping[int, MemoryOrder] = {0: "relaxed", 1: "acquire", 2: "acquire", 3: "release", 4: "acq_rel", 5: "acq_rel"}
+_ORDERS: Mapping[int, MemoryOrder] = {
+    0: "relaxed",
+    1: "acquire",
+    2: "acquire",
+    3: "release",
+    4: "acq_rel",
+    5: "acq_rel",
+}
 _SCOPES: Mapping[int, MemoryScope] = {0: "device", 1: "block", 2: "device", 3: "device", 4: "system"}
 _EXACT = ("min", "max", "inc", "dec")
 
@@ -70,7 +77,9 @@ def element_of(call: Instruction) -> Scalar | Vector:
 
 
 def _ordering(scope: Scope, call: Instruction) -> Ordering:
-    order, level = (fixed(scope.values.expr(operand), "order or scope of an atomic operation") for operand in call.operands[-2:])
+    order, level = (
+        fixed(scope.values.expr(operand), "order or scope of an atomic operation") for operand in call.operands[-2:]
+    )
     if order not in _ORDERS or level not in _SCOPES:
         raise UnsupportedError("the order and the scope of an atomic operation must be constants of CUDA")
     return _ORDERS[order], _SCOPES[level]
@@ -111,7 +120,9 @@ def _swap(scope: Scope, call: Instruction) -> Item:
     assert isinstance(type, Scalar)
     pointer = scope.values.pointer(call.operands[0])
     expected, value = (typed(scope.values.expr(operand), type) for operand in call.operands[1:3])
-    return returned(scope.arrays.compare_swap(pointer, expected, value, call.name or "old", _ordering(scope, call)), call)
+    return returned(
+        scope.arrays.compare_swap(pointer, expected, value, call.name or "old", _ordering(scope, call)), call
+    )
 
 
 def _load(scope: Scope, call: Instruction) -> Item:
@@ -168,13 +179,14 @@ def _fence(scope: Scope, call: Instruction) -> None:
 
 
 def _shuffle(scope: Scope, call: Instruction) -> Item:
-    _, mode, name = words_of(call)
+    _, word, name = words_of(call)
+    mode: Any = word
     mask, value, lane, width = _operands(scope, call)
     if not isinstance(width, ir.Const):
         raise UnsupportedError("the width of a shuffle must be a constant")
     type = SCALARS[name]
-    shuffle = ir.Shuffle(mode, typed(value, type), signed(lane), int(width.value), unsigned(mask), type, scope.emitter.span)  # type: ignore[arg-type]
-    return returned(scope.emitter.effect(shuffle, "shuffled"), call)
+    operands = typed(value, type), signed(lane), int(width.value), unsigned(mask)
+    return returned(scope.emitter.effect(ir.Shuffle(mode, *operands, type, scope.emitter.span), "shuffled"), call)
 
 
 def _vote(scope: Scope, call: Instruction) -> Item:

@@ -9,11 +9,12 @@ from types import MappingProxyType
 from ..ir import nodes as ir
 from ..language.forms import BarrierMode, ShuffleMode
 from ..language.types import BOOL, I8, I16, I32, I64, Scalar
+from .accesses import Scope
 from .arithmetic import bitcast, cast, constant, is_constant, operation
 from .calls import Handler, fixed, operand_values
 from .effect_calls import header_call
 from .halves import HalfFunction, half_function
-from .instructions import Scope, atomic
+from .instructions import atomic
 from .libdevice import FUNCTIONS, POINTED, convert
 from .module import Instruction, Number
 from .numeric_calls import (

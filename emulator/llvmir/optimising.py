@@ -19,8 +19,8 @@ PASSES = (
 """Passes of llvmlite that remove structures in local memory and calls. They preserve loops: none is unrolled or vectorised."""
 
 STATEMENT_PASSES = (
-    "always_inliner", "sroa", "sccp", "always_inliner", "sroa", "simplify_cfg", "sccp", "simplify_cfg", "dead_store_elimination", "aggressive_dce",
-    "simplify_cfg", "global_dead_code_eliminate",
+    "always_inliner", "sroa", "sccp", "always_inliner", "sroa", "simplify_cfg", "sccp", "simplify_cfg",
+    "dead_store_elimination", "aggressive_dce", "simplify_cfg", "global_dead_code_eliminate",
 )  # fmt: skip
 """Passes that keep the accesses of each statement and the dimensions of arrays in addresses."""
 

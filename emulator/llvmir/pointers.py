@@ -14,7 +14,7 @@ from ..ir.names import renamed
 from ..language.types import BOOL, I64, U8, Scalar
 from ..span import GENERATED, Span
 from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
-from .debug import number, source_scalars
+from .debug import node_number, source_scalars
 from .module import (
     Aggregate,
     Constant,
@@ -62,8 +62,8 @@ class Memory:
 
     size: bytes of an element. declared: the element type, if known. length: bytes; None if only the launch knows it. parameter:
     index of the parameter. address: as a number, of captured memory and of parameters that have one. content: of a constant.
-    offset: as in `ArrayParameter`. single: as in `Memories`. position: of the declaration; None if unknown. symbol: of a variable of the module that the
-    launch gives.
+    offset: as in `ArrayParameter`. single: as in `Memories`. position: of the declaration; None if unknown. symbol: of a variable of
+    the module that the launch gives.
     """
 
     name: str
@@ -199,7 +199,9 @@ class Memories:
                     raise UnsupportedError("local memory of a computed size is not supported")
                 count = int(operand.value)
             described = self.function.variables.get(instruction.name, -1)
-            self._declare(key, "local", instruction.name, instruction.source, described, size_of(instruction.source) * count)
+            self._declare(
+                key, "local", instruction.name, instruction.source, described, size_of(instruction.source) * count
+            )
         return self.by_key[key]
 
     def _declare(self, key: str, space: Space, symbol: str, type: Type, described: int, length: int | None) -> Memory:
@@ -209,7 +211,7 @@ class Memories:
         name, is_unsigned, position = _symbol(symbol, space if space != "constant" else "table")
         if "name" in fields:
             name, is_unsigned = fields["name"], any(t in SIGNED for t in own)
-            position = Position(int(fields.get("line", 0)), -1, 1, number(fields.get("scope", "")))
+            position = Position(int(fields.get("line", 0)), -1, 1, node_number(fields.get("scope", "")))
         declared = own.pop() if len(own) == 1 else _uniform(type, is_unsigned)
         declared = U8 if declared is BOOL else declared
         self.by_key[key] = memory = Memory(
@@ -295,7 +297,9 @@ class Memories:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
         every = list(instructions)
         numbers = any(instruction.op in _TO_NUMBER for instruction in every)
-        pointing = [own for own in every if own.name and (_may_point(own.type) or (numbers and isinstance(own.type, IntType)))]
+        pointing = [
+            own for own in every if own.name and (_may_point(own.type) or (numbers and isinstance(own.type, IntType)))
+        ]
         storing = [own for own in every if own.op == "store" and _may_point(own.operands[0].type)]
         storing += [own for own in every if own.function.startswith(COPIES)]
         changed = True

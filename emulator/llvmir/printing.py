@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
 from ..language.types import I32
+from .accesses import Scope
 from .arithmetic import cast, constant, operation, unsigned
 from .emitting import Emitter
-from .instructions import Scope
 from .module import Instruction, Local, Operand
 from .pointers import Memories, Memory, Pointer
 from .types import UnsupportedError, memory_scalar

@@ -59,7 +59,12 @@ def parse(text: str) -> Module:
 
 def _position(fields: str) -> Position:
     numbers = {name: int(number) for name, number in _FIELD_OF_POSITION.findall(fields)}
-    return Position(*(numbers.get(name, default) for name, default in (("line", 0), ("inlinedAt", -1), ("column", 0), ("scope", -1))))
+    return Position(
+        *(
+            numbers.get(name, default)
+            for name, default in (("line", 0), ("inlinedAt", -1), ("column", 0), ("scope", -1))
+        )
+    )
 
 
 def _variable(line: str, named: Mapping[str, str]) -> Variable | None:
@@ -82,7 +87,8 @@ def _variable(line: str, named: Mapping[str, str]) -> Variable | None:
             reader.skip_group()
     type = reader.type()
     has_initial = not external and reader.peek() not in ("", ",")
-    return Variable(name, type, reader.value(type) if has_initial else None, space, word == "constant", int(described[1]) if described else -1)
+    initial = reader.value(type) if has_initial else None
+    return Variable(name, type, initial, space, word == "constant", int(described[1]) if described else -1)
 
 
 def _function(line: str, lines: Iterator[str], named: Mapping[str, str]) -> Function:

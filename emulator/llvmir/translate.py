@@ -10,15 +10,16 @@ from ..ir import nodes as ir
 from ..ir.spec import verify
 from ..language.types import I64, Array, Scalar, Vector
 from ..span import Span
+from .accesses import Scope, access_unit
 from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
 from .assembly import cached_type, translate_assembly
+from .effect_calls import accesses_of
 from .emit import TreeEmitter
 from .emitting import VARIABLE, Emitter
 from .graph import graph_of
 from .halves import half_function
-from .effect_calls import accesses_of
-from .instructions import ATOMICS, EXACT_ATOMICS, Scope, access_unit, atomic_type, translate_instruction
+from .instructions import ATOMICS, EXACT_ATOMICS, atomic_type, translate_instruction
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
 from .module import Assembly, Function, Instruction, Local, Module, Number, Position, used_values
@@ -37,7 +38,17 @@ from .printing import PrintBuffers, translate_print
 from .replay import verify_structure
 from .structure import structure
 from .text import parse
-from .types import IntType, PointerType, SequenceType, StructType, Type, UnsupportedError, component, memory_scalar, scalar_of
+from .types import (
+    IntType,
+    PointerType,
+    SequenceType,
+    StructType,
+    Type,
+    UnsupportedError,
+    component,
+    memory_scalar,
+    scalar_of,
+)
 from .values import Item, Values
 
 MAX_DEPTH = 20
@@ -156,7 +167,9 @@ class _Translator:
         self.values = Values(self.graph, self.emitter, self.memories, values)
         if single:
             debug = module.debug
-            self.values.variables = {own: debug.variable(node).get("name", "") for own, node in function.variables.items()}
+            self.values.variables = {
+                own: debug.variable(node).get("name", "") for own, node in function.variables.items()
+            }
         self.scope = Scope(self.emitter, self.values, self.arrays, self.memories)
 
     def _is_removed(self, instruction: Instruction) -> bool:
@@ -302,14 +315,18 @@ class _Translator:
             for operand, type in zip(pointers, (half.result, *half.operands), strict=True):
                 for memory in self.memories.addressed_by(operand):
                     self.arrays.note_access(memory, memory_type(type))
-        if instruction.function.startswith(COPIES):
-            for operand in instruction.operands[:2]:
-                for memory in self.memories.addressed_by(operand):
-                    self.arrays.note_access(memory, memory_scalar(IntType(8 * copy_unit(instruction))))
-        if instruction.function.startswith("llvm.memset."):
-            for memory in self.memories.addressed_by(instruction.operands[0]):
-                declared = None if self.single and not isinstance(instruction.operands[2], Number) else memory.declared
-                self.arrays.note_access(memory, declared or memory_scalar(IntType(8)))
+        if instruction.function.startswith((*COPIES, "llvm.memset.")):
+            self._note_copy(instruction)
+
+    def _note_copy(self, instruction: Instruction) -> None:
+        """Record the accesses of a copy or a memset."""
+        is_fill = instruction.function.startswith("llvm.memset.")
+        for operand in instruction.operands[: 1 if is_fill else 2]:
+            for memory in self.memories.addressed_by(operand):
+                unit = memory_scalar(IntType(8 * (1 if is_fill else copy_unit(instruction))))
+                computed = self.single and not isinstance(instruction.operands[2], Number)
+                declared = memory.declared if is_fill and not computed else None
+                self.arrays.note_access(memory, declared or unit)
 
     # -------------------------------------------------------------- instructions
     def _run(self, instruction: Instruction, block: str) -> None:
@@ -343,7 +360,9 @@ class _Translator:
         if not instruction.function:
             raise UnsupportedError("a call through a pointer is not supported")
         if instruction.function in self.memories.module.functions:  # all other calls are inlined
-            raise UnsupportedError("recursion is not supported" if self.single else "a function that calls itself is not supported")
+            raise UnsupportedError(
+                "recursion is not supported" if self.single else "a function that calls itself is not supported"
+            )
         return handler_of(instruction.function)(self.scope, instruction)
 
     # -------------------------------------------------------------- program
