@@ -29,14 +29,14 @@ HEADER = f"{ROOT}/include/simtbed_device.h"
 ZIGLANG = "0.17."
 """Versions of ziglang that have clang 22, whose LLVM IR llvmlite 0.50 reads."""
 MIN_VERSION = 20
-SECONDS, KIBIBYTES, BLOCKS = 20, 4_000_000, 400_000
+SECONDS, KIBIBYTES, BLOCKS = 10, 4_000_000, 400_000
 """Limits of the compiler: processor time, memory, and the size of its output in blocks of 512 bytes."""
 ARGUMENTS = (
     "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++",
     "-target", "x86_64-linux-gnu", "-std=c++17", "-fgpu-rdc", "-S", "-emit-llvm", "-O1", "-Xclang", "-disable-llvm-passes",
     "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions",
     "-Wno-everything", "-Werror=uninitialized", "-ferror-limit=0", "-fno-caret-diagnostics", "-fno-color-diagnostics",
-    "-ftemplate-depth=400", "-fconstexpr-steps=10000000", "-isystem", f"{ROOT}/include", "-include", HEADER,
+    "-ftemplate-depth=400", "-isystem", f"{ROOT}/include", "-include", HEADER,
 )  # fmt: skip
 """The code is that of -O1 before LLVM's passes: `llvmir.optimising` runs those that keep the accesses of each statement."""
 USED_OPTIONS = ("-D", "-U", "-std=", "--std=")
@@ -122,7 +122,7 @@ def _overlay(files: Mapping[str, str], folder: Path) -> dict[str, object]:
     contents: dict[str, list[dict[str, str]]] = {}
     for number, (path, text) in enumerate(files.items()):
         own = folder / (os.path.basename(SOURCE) if os.path.dirname(path) == str(folder) else str(number))
-        own.write_text(text, encoding="utf-8", errors="surrogateescape")
+        own.write_text(text, encoding="utf-8", errors="surrogatepass")
         entry = {"type": "file", "name": os.path.basename(path), "external-contents": str(own)}
         contents.setdefault(os.path.dirname(path), []).append(entry)
     roots = [{"type": "directory", "name": name, "contents": entries} for name, entries in contents.items()]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from .. import disk_cache, source_text
-from ..errors import CompileError, Diagnostic, LaunchError
+from ..errors import CompileError, Diagnostic, LaunchError, SimtbedError
 from ..llvmir.debug import DescribedFunction
 from ..llvmir.module import Global, Module, Variable
 from ..llvmir.text import parse_declarations
@@ -65,7 +66,11 @@ class CompiledText:
         texts = {SOURCE: self.source.text + requests + "\n", **self._files}
         shipped = {f"{ROOT}/include/{name}": included(name) for name in self._names} | {HEADER: device_header()}
         kept: dict[str, list[Error]] = {}
+        causes: dict[str, Error] = {}  # by the words of a removed declaration of host code
+        end = time.monotonic() + 2 * clang.SECONDS
         for _ in range(_ROUNDS):
+            if time.monotonic() > end:
+                raise SimtbedError(f"the text is not compiled in {2 * clang.SECONDS} s")
             module, errors = clang.compile_text(texts | shipped, self.options, folders)
             if not errors:
                 return module, kept
@@ -78,7 +83,11 @@ class CompiledText:
                 for segment in own:
                     inside = [e for e in errors if e.file == file and segment.first <= e.line <= segment.last]
                     if segment.is_device_code:
-                        kept.setdefault(segment.kernel, []).extend(inside)
+                        kept.setdefault(segment.kernel, []).extend(_cause(error, causes) for error in inside)
+                    else:
+                        causes |= {
+                            word: inside[0] for word in segment.words if word.isidentifier() and word not in causes
+                        }
             texts = {file: without(text, removed[file]) for file, text in texts.items()}
         return "", kept | {"": [*kept.get("", []), *errors]}
 
@@ -150,6 +159,12 @@ def _erroneous(text: str, lines: set[int]) -> list[Segment]:
     own = [s for s in segments(text) if any(s.first <= line <= s.last for line in lines)]
     host = [s for s in own if not s.is_device_code]
     return host or own
+
+
+def _cause(error: Error, causes: Mapping[str, Error]) -> Error:
+    """Return the error of the removed declaration of a name that an error says is unknown, else the error."""
+    name = re.search(r"(?:undeclared identifier|no template named|unknown type name) '(\w+)'", error.message)
+    return causes.get(name[1], error) if name else error
 
 
 def _message(error: Error, span: Span) -> str:

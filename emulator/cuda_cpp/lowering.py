@@ -55,7 +55,12 @@ def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: M
     """
     span = text.source.span(function.file, function.line, 1)
     wrapper = _Wrapper(function, aliases, span)
-    module = optimised([with_separate_copies(wrapper.text(text.text))], ENTRY, STATEMENT_PASSES)
+    try:
+        module = optimised([with_separate_copies(wrapper.text(text.text))], ENTRY, STATEMENT_PASSES)
+    except RuntimeError as error:  # of llvmlite: a text may declare a function with any symbol
+        reason = re.search(r"error: .*", str(error))
+        message = f"LLVM does not read the code of the text: {reason[0] if reason else 'unknown error'}"
+        raise CompileError([Diagnostic("compile", message, span)]) from None
     translation = translate(
         module, ENTRY, wrapper.parameters, name=name, span=span, span_of=_span_of(text, module), single=True
     )

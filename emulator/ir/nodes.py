@@ -57,6 +57,7 @@ class HostFunction:
 CONVERSION = "\0"
 """The mark of a conversion in a text of a Print."""
 
+
 # fmt: off
 # ------------------------------------------------------------------ expressions: pure values
 @node

@@ -91,7 +91,7 @@ def accesses_of(call: Instruction) -> Iterator[tuple[Operand, Scalar, Need]]:
         return
     words = words_of(call)
     match words[0]:
-        case "atomic" | "swap" | "load" | "store":
+        case "atomic" | "swap" | "load" | "store" if words[-1] in SCALARS or words[-1] in VECTORS:
             type = element_of(call)
             lane = type.element if isinstance(type, Vector) else I8 if type is BOOL else type
             need: Need = "integer" if words[0] in ("atomic", "swap") and not lane.is_float else "any"
@@ -235,4 +235,14 @@ _HANDLERS: Mapping[str, Callable[[Scope, Instruction], Item | None]] = MappingPr
 
 def header_call(name: str) -> Handler | None:
     """Return the translation of calls of a function of the headers; None for other functions."""
-    return _HANDLERS.get(name.removeprefix(PREFIX).split(".")[0]) if name.startswith(PREFIX) else None
+    handler = _HANDLERS.get(name.removeprefix(PREFIX).split(".")[0]) if name.startswith(PREFIX) else None
+    if handler is None:
+        return None
+
+    def translate(scope: Scope, call: Instruction) -> Item | None:
+        try:
+            return handler(scope, call)
+        except (KeyError, ValueError, IndexError):  # a text may declare a function with any symbol
+            raise UnsupportedError(f"the function {name} is not supported") from None
+
+    return translate

@@ -9,7 +9,7 @@ are copied to each jump.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .graph import Graph, Loop
@@ -108,6 +108,10 @@ def structure(graph: Graph) -> Tree:
     return _pruned(out, structurer.flagged)
 
 
+MAX_ARMS = 24
+"""Branches inside each other; a block inside more is written behind them, under a flag."""
+
+
 class _Structurer:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -115,12 +119,46 @@ class _Structurer:
         self.owned: dict[str, list[str]] = {name: [] for name in graph.nodes}
         self.after_loop: dict[str, list[str]] = {header: [] for header in graph.loops}
         self.is_merge = {name: self._forward_edges(name) > 1 for name in graph.nodes}
-        for name, dominator in list(graph.immediate_dominators.items())[1:]:
+        owners = self._owners()
+        for name, dominator in owners.items():
             left = self._outermost_left(dominator, name)
             if not self.is_leaf(name):
                 (self.owned[dominator] if left is None else self.after_loop[left.header]).append(name)
         for names in (*self.owned.values(), *self.after_loop.values()):
             names.sort(key=graph.order.__getitem__)
+
+    def _owners(self) -> dict[str, str]:
+        """Return the block in which each block is written: its immediate dominator; for a block inside too many branches one further
+        out, behind which it runs under a flag."""
+        entry, *rest = self.graph.nodes
+        owners: dict[str, str] = {}
+        moved = False
+        bases = {entry: (entry, 0)}  # by block: the block further out, and the branches between
+        dominators = self.graph.immediate_dominators
+        for name in rest:
+            dominator = dominators[name]
+            base, depth = bases[dominator]
+            loop = self.graph.loop_of(name)
+            straight = dominator == base and len(self.graph.nodes[base].targets) == 1
+            if straight or self.graph.loop_of(base) is not loop:
+                base, depth = name, 0
+            elif not self.is_merge[name] and len(self.graph.nodes[dominator].targets) > 1:
+                depth += 1
+            owners[name] = dominator
+            if depth > MAX_ARMS and base != name:
+                owners[name], self.is_merge[name], depth = base, True, 0
+                moved = True
+            bases[name] = base, depth
+        while moved:  # the jumps of a moved block must reach blocks that are written behind it
+            moved = False
+            for name in rest:
+                own = owner = owners[name]
+                for source in self.graph.predecessors[name]:
+                    while self.graph.order[source] < self.graph.order[name] and not _is_inside(source, owner, owners):
+                        owner = owners[owner]
+                if owner != own:
+                    owners[name], self.is_merge[name], moved = owner, True, True
+        return owners
 
     def _forward_edges(self, name: str) -> int:
         return sum(self.graph.order[p] < self.graph.order[name] for p in self.graph.predecessors[name])
@@ -300,6 +338,13 @@ class _Structurer:
             out.append(Guard(target, (Leave(again),)))
             pending.discard(target)
         return pending
+
+
+def _is_inside(block: str, outer: str, owners: Mapping[str, str]) -> bool:
+    """Whether a block is another one, or is written inside it."""
+    while block != outer and block in owners:
+        block = owners[block]
+    return block == outer
 
 
 # ------------------------------------------------------------------ removal of statements without an effect
