@@ -13,7 +13,7 @@ from ..span import Span
 from .accesses import Scope, access_unit
 from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
-from .assembly import cached_type, translate_assembly
+from .assembly_calls import assembly_accesses, translate_assembly
 from .effect_calls import accesses_of
 from .emit import TreeEmitter
 from .emitting import VARIABLE, Emitter
@@ -298,11 +298,9 @@ class _Translator:
             self.arrays.note_access(memory, type, need)
 
     def _note_call(self, instruction: Instruction) -> None:
-        if (cached := cached_type(instruction)) is not None:
-            self._note(instruction, 0, cached)
         if word := library_atomic_word(instruction.function):
             self._note_atomic(instruction, word)
-        for operand, type, need in accesses_of(instruction):
+        for operand, type, need in (*accesses_of(instruction), *assembly_accesses(instruction)):
             for memory in self.memories.addressed_by(operand):
                 self.arrays.note_access(memory, type, need)
         row = POINTED.get(instruction.function.removeprefix("__nv_"))

@@ -59,7 +59,7 @@ def test_a_text_is_one_error(name: str, tmp_path: Path) -> None:
 def test_the_compiler_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clang, "SECONDS", 1)
     bomb = "#define A(x) " + "x " * 10 + f"\n__global__ void k(int *p) {{ {'A(' * 8}p[0]++;{')' * 8} }}"
-    with pytest.raises(st.SimtbedError, match="the compiler of CUDA C\\+\\+ ended|is not compiled in"):
+    with pytest.raises(st.SimtbedError, match=r"ended with status|is not compiled in"):
         st.cuda_source(bomb)["k"]
 
 
@@ -67,7 +67,7 @@ def test_a_link_out_of_the_folders_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "outside.h").write_text("#define F 3\n")
     (tmp_path / "own/link.h").symlink_to(tmp_path / "outside.h")
-    with pytest.raises(st.CompileError, match="undeclared identifier 'F'.*not found: link.h"):
+    with pytest.raises(st.CompileError, match=r"undeclared identifier 'F'.*not found: link\.h"):
         st.cuda_source(f'#include "link.h"\n{KERNEL.replace("1", "F")}', (f"-I{tmp_path / 'own'}",))["k"]
 
 

@@ -240,6 +240,9 @@ template <class T> SIMTBED_INLINE void __stcg(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stcs(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stwb(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stwt(volatile T *p, T value) { *p = value; }
+#define SIMTBED_SPACE(NAME, SPACE) \
+    SIMTBED_INLINE size_t __cvta_generic_to_##NAME(const void *p) { return (size_t)(const void __attribute__((address_space(SPACE))) *)p; }
+SIMTBED_SPACE(global, 1) SIMTBED_SPACE(shared, 3) SIMTBED_SPACE(constant, 4) SIMTBED_SPACE(local, 5)
 SIMTBED_EFFECT void __pipeline_memcpy_async(void *to, const void *from, size_t size) __asm__("simtbed.copy_async");
 SIMTBED_EFFECT void __pipeline_commit() __asm__("simtbed.commit");
 SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait");
