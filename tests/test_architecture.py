@@ -60,8 +60,8 @@ ALLOWED: dict[str, set[str]] = {
         "numba_hook",
     },
     "numba_hook": set(),
-    "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "runtime"},
-    "stand_ins": {*BASE, "cuda_cpp", "runtime"},
+    "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "runtime"},
+    "stand_ins": {*BASE, "cuda_cpp", "llvmir", "runtime"},
     "model": {
         *BASE,
         "tracebacks",

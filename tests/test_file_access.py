@@ -37,6 +37,8 @@ EXCEPTIONS = {
     "emulator/testing/source_text.py": {"write_text"},
     # the headers of CUDA C++, which are files of the package
     "emulator/cuda_cpp/header.py": {"read_text"},
+    # files for the compiler, and its output
+    "emulator/cuda_cpp/clang.py": {"TemporaryDirectory", "read_text", "write_text"},
     "emulator/cuda_cpp/header_files.py": {"read_text"},
     # the source of kernels, read when a module defines them
     "emulator/source_text.py": {"open"},

@@ -1,1 +1,1 @@
-"""CUDA C++ as a language of kernels: parsed by libclang without a toolkit, lowered to the IR of every engine."""
+"""CUDA C++ as a language of kernels: clang compiles a text to LLVM IR without a toolkit, `llvmir` translates it to the IR."""

@@ -1,183 +1,146 @@
-"""Binding of libclang: a text is parsed in memory, and the functions that `clang.cindex` does not declare."""
+"""clang in a child process: a CUDA C++ text to LLVM IR, with limits of time, memory and files.
+
+The compiler sees only the files that it is given: the text, the user's files that it includes, and those of `headers/`. A text that
+ends or stops the compiler is one error.
+"""
 
 from __future__ import annotations
 
-import ctypes
+import json
 import os
 import re
-from collections.abc import Sequence
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from ..checked import shown
-from ..errors import LaunchError, UnavailableError
-from .header_files import include_folders, included, included_files
+from ..errors import SimtbedError, UnavailableError
+from ..escaping import printable
 
 ROOT = "/simtbed"
-"""Folder of the files in memory."""
+"""Folder of the files that the compiler is given."""
 SOURCE = f"{ROOT}/source/simtbed_text.cu"
 HEADER = f"{ROOT}/include/simtbed_device.h"
+ZIGLANG = "0.17."
+"""Versions of ziglang that have clang 22, whose LLVM IR llvmlite 0.50 reads."""
+MIN_VERSION = 20
+SECONDS, KIBIBYTES, BLOCKS = 10, 4_000_000, 400_000
+"""Limits of the compiler: processor time, memory, and the size of its output in blocks of 512 bytes."""
 ARGUMENTS = (
-    "-xcuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-std=c++17",
-    "-fgpu-rdc", "-Wno-everything", "-Wuninitialized", "-ferror-limit=0", f"-isystem{ROOT}/include", "-include", HEADER,
+    "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++",
+    "-target", "x86_64-linux-gnu", "-std=c++17", "-fgpu-rdc", "-S", "-emit-llvm", "-O1", "-Xclang", "-disable-llvm-passes",
+    "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions",
+    "-Wno-everything", "-Werror=uninitialized", "-ferror-limit=0", "-fno-caret-diagnostics", "-fno-color-diagnostics",
+    "-ftemplate-depth=400", "-isystem", f"{ROOT}/include", "-include", HEADER,
 )  # fmt: skip
+"""The code is that of -O1 before LLVM's passes: `llvmir.optimising` runs those that keep the accesses of each statement."""
 USED_OPTIONS = ("-D", "-U", "-std=", "--std=")
 """Options of nvcc that change the meaning of a text. Others, such as `-O3` and `--use_fast_math`, have no effect here."""
-_KEEP_GOING = 0x200
-MIN_VERSION = 22
-"""libclang 18 does not report reads of unassigned variables and parses arguments of 16-bit floats otherwise."""
-BINARY = (
-    "", ".*", "->*", "*", "/", "%", "+", "-", "<<", ">>", "<=>", "<", ">", "<=", ">=", "==", "!=", "&", "^", "|", "&&", "||",
-    "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",",
-)  # fmt: skip
-"""Signs of binary operators in the order of libclang's enumeration."""
-UNARY = ("", "x++", "x--", "++x", "--x", "&", "*", "+", "-", "~", "!")
+_MESSAGE = re.compile(r"(.*?):(\d+):(\d+): (?:fatal )?error: (.*?)(?: \[-W[^\]]*(-W[a-z-]+)\])?")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """command: the first words of its command line. identity: its name and version."""
+
+    command: tuple[str, ...]
+    identity: str
+
+
+@dataclass(frozen=True)
+class Error:
+    """An error of the compiler. option: of the warning that is an error here."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    option: str
 
 
 @cache
-def cindex() -> Any:
-    """Return the module `clang.cindex`. Raises UnavailableError without a libclang of version 22 or newer."""
-    try:
-        import clang.cindex as module
-    except ImportError:
+def compiler() -> Compiler:
+    """Return clang of the package ziglang, else of the system. Raises UnavailableError without one of a supported version."""
+    spec = find_spec("ziglang")
+    if spec is not None and spec.origin is not None:
+        version = metadata.version("ziglang")
+        if not version.startswith(ZIGLANG):
+            raise UnavailableError(
+                f"ziglang {ZIGLANG}* is required, this is {version}: python -m pip install 'simtbed[cuda-source]'"
+            )
+        return Compiler((str(Path(spec.origin).with_name("zig")), "clang"), f"ziglang {version}")
+    path = shutil.which("clang")
+    if path is None:
         raise UnavailableError(
-            "CUDA C++ is parsed by libclang, which is not installed: python -m pip install 'simtbed[cuda-source]'"
-        ) from None
-    version = _version(module)
-    if version < MIN_VERSION:
+            "CUDA C++ is compiled by clang, which is not installed: python -m pip install 'simtbed[cuda-source]'"
+        )
+    text = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+    number = re.search(r"version (\d+)", text)
+    if number is None or int(number[1]) < MIN_VERSION:
         raise UnavailableError(
-            f"libclang {MIN_VERSION} or newer is required, this is {version}: python -m pip uninstall libclang; "
+            f"clang {MIN_VERSION} or newer is required, {printable(path)} is {number[1] if number else 'of no known version'}: "
             "python -m pip install 'simtbed[cuda-source]'"
         )
-    return module
+    return Compiler((path,), text.partition("\n")[0])
 
 
-def identity() -> str:
-    """Return a digest of the installed libclang, by the size and time of its file, without importing it; empty without one."""
-    spec = find_spec("clang")
-    if spec is None or spec.origin is None:
-        return ""
-    files = [entry for entry in os.scandir(Path(spec.origin).parent) if entry.is_dir()]
-    libraries = [file for folder in files for file in os.scandir(folder) if file.name.startswith("libclang")]
-    return repr(sorted((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in libraries))
+def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequence[str]) -> tuple[str, list[Error]]:
+    """Return the LLVM IR of the file SOURCE, empty after errors, and the errors.
 
-
-def _version(module: Any) -> int:
-    """Return the number of the release of libclang, 0 if it is unknown."""
-    get = module.conf.lib.clang_getClangVersion
-    get.restype = module._CXString
-    owner = get()  # frees the text at its end
-    text = module.conf.lib.clang_getCString(owner)
-    number = re.search(r"version (\d+)", str(getattr(text, "value", text)))
-    return 0 if number is None else int(number[1])
-
-
-@cache
-def _library() -> Any:
-    """Return the shared library, with the types of the functions that `clang.cindex` does not declare."""
-    module = cindex()
-    lib, pointer = module.conf.lib, ctypes.c_void_p
-    place = [
-        module.SourceLocation,
-        ctypes.POINTER(module._CXString),
-        ctypes.POINTER(ctypes.c_uint),
-        ctypes.POINTER(ctypes.c_uint),
-    ]
-    signatures: dict[str, tuple[list[Any], Any]] = {
-        "clang_Cursor_Evaluate": ([module.Cursor], pointer),
-        "clang_EvalResult_getKind": ([pointer], ctypes.c_int),
-        "clang_EvalResult_isUnsignedInt": ([pointer], ctypes.c_uint),
-        "clang_EvalResult_getAsUnsigned": ([pointer], ctypes.c_ulonglong),
-        "clang_EvalResult_getAsLongLong": ([pointer], ctypes.c_longlong),
-        "clang_EvalResult_getAsDouble": ([pointer], ctypes.c_double),
-        "clang_EvalResult_dispose": ([pointer], None),
-        "clang_getCursorUnaryOperatorKind": ([module.Cursor], ctypes.c_int),
-        "clang_getCursorBinaryOperatorKind": ([module.Cursor], ctypes.c_int),
-        "clang_Cursor_getVarDeclInitializer": ([module.Cursor], module.Cursor),
-        "clang_getPresumedLocation": (place, None),
-    }
-    for name, (argument_types, result_type) in signatures.items():
-        try:
-            function = getattr(lib, name)
-        except AttributeError:
-            raise UnavailableError(f"libclang has no {name}: install version 22 or newer") from None
-        function.argtypes, function.restype = argument_types, result_type
-    return lib
-
-
-def parse(text: str, options: Sequence[str], instances: Sequence[str], folder: str = "") -> Any:
-    """Return the translation unit of a text. instances: template instances, such as `scale<float>`, that it need not name itself.
-    folder: of the text, for the files that it includes."""
-    from .header import device_header  # late: it reads the table of operations
-
-    _library()
-    requests = "".join(f"\nauto *simtbed_instance_{n} = &{name};" for n, name in enumerate(instances))
-    users, shipped = included_files(text, folder, options)
-    files = {HEADER: device_header(), SOURCE: text + requests, **users}
-    files |= {f"{ROOT}/include/{name}": included(name) for name in shipped}
+    files: contents by path. folders: of the text, searched for names in quotes, then those of `-I`.
+    Raises SimtbedError where the compiler ends without a message, UnavailableError without a compiler.
+    """
+    first, *rest = folders or ("",)
     arguments = [*ARGUMENTS, *(option for option in options if option.startswith(USED_OPTIONS))]
-    arguments += ["-iquote", folder] * bool(folder) + [f"-I{entry}" for entry in include_folders(options)]
-    module = cindex()
+    arguments += ["-iquote", first] * bool(first) + [f"-I{folder}" for folder in rest]
+    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
+        overlay, output = Path(folder, "files.json"), Path(folder, "output.ll")
+        source = str(Path(folder, os.path.basename(SOURCE)))  # the command line names a file that exists
+        present = {source if path == SOURCE else path: text for path, text in files.items()}
+        overlay.write_text(json.dumps(_overlay(present, Path(folder))), encoding="utf-8")
+        command = [*compiler().command, *arguments, "-ivfsoverlay", str(overlay), "-o", str(output), source]
+        status, messages = _run(command, folder)
+        messages = messages.replace(source, SOURCE)
+        if status == 0 and output.is_file():
+            return output.read_text(encoding="utf-8", errors="replace").replace(folder, os.path.dirname(SOURCE)), []
+    errors = [
+        Error(m[1], int(m[2]), int(m[3]), m[4], m[5] or "") for m in map(_MESSAGE.fullmatch, messages.splitlines()) if m
+    ]
+    if not errors:
+        last = messages.strip().splitlines()[-1:] or ["it has no message"]
+        raise SimtbedError(f"the compiler of CUDA C++ ended with status {status}: {printable(last[0][:200])}")
+    return "", errors
+
+
+def _overlay(files: Mapping[str, str], folder: Path) -> dict[str, object]:
+    """Write the contents of files to a folder; return the description of the file system that the compiler sees."""
+    contents: dict[str, list[dict[str, str]]] = {}
+    for number, (path, text) in enumerate(files.items()):
+        own = folder / (os.path.basename(SOURCE) if os.path.dirname(path) == str(folder) else str(number))
+        own.write_text(text, encoding="utf-8", errors="surrogatepass")
+        entry = {"type": "file", "name": os.path.basename(path), "external-contents": str(own)}
+        contents.setdefault(os.path.dirname(path), []).append(entry)
+    roots = [{"type": "directory", "name": name, "contents": entries} for name, entries in contents.items()]
+    return {"version": 0, "case-sensitive": "true", "use-external-names": False, "fallthrough": False, "roots": roots}
+
+
+def _run(command: Sequence[str], folder: str) -> tuple[int, str]:
+    """Run a command below the limits. Return its status and its messages."""
+    limits = f'ulimit -t {SECONDS} -v {KIBIBYTES} -f {BLOCKS} -c 0; exec "$@"'
+    environment = {"PATH": os.environ.get("PATH", ""), "HOME": folder, "LC_ALL": "C.UTF-8", "TMPDIR": folder}
+    environment |= {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
     try:
-        return module.Index.create().parse(SOURCE, arguments, list(files.items()), _KEEP_GOING)
-    except module.TranslationUnitLoadError:
-        raise LaunchError(f"libclang does not accept the options {shown(list(options))}") from None
-
-
-def presumed(location: Any) -> tuple[str, int]:
-    """Return file and line of a place, as `#line` has them."""
-    module = cindex()
-    name, line, column = module._CXString(), ctypes.c_uint(), ctypes.c_uint()
-    _library().clang_getPresumedLocation(location, name, line, column)
-    text = module.conf.lib.clang_getCString(name)
-    return str(getattr(text, "value", text)), line.value
-
-
-def binary_operator(cursor: Any) -> str:
-    """Return the sign of a binary operator or an assignment."""
-    return BINARY[_library().clang_getCursorBinaryOperatorKind(cursor)]
-
-
-def unary_operator(cursor: Any) -> str:
-    """Return the sign of a unary operator: one of UNARY; empty for others."""
-    kind = _library().clang_getCursorUnaryOperatorKind(cursor)
-    return UNARY[kind] if 0 < kind < len(UNARY) else ""
-
-
-def initialiser(variable: Any) -> Any | None:
-    """Return the expression that initialises a variable."""
-    lib, module = _library(), cindex()
-    results = lib.clang_Cursor_getVarDeclInitializer(variable)
-    if lib.clang_equalCursors(results, module.conf.lib.clang_getNullCursor()):
-        return None
-    results._tu = variable._tu
-    return results
-
-
-def constant(cursor: Any) -> int | float | None:
-    """Return the value of an expression that the compiler can compute."""
-    lib = _library()
-    result = lib.clang_Cursor_Evaluate(cursor)
-    if not result:
-        return None
-    try:
-        kind = lib.clang_EvalResult_getKind(result)
-        if kind == 1:
-            unsigned = lib.clang_EvalResult_isUnsignedInt(result)
-            read = lib.clang_EvalResult_getAsUnsigned if unsigned else lib.clang_EvalResult_getAsLongLong
-            return int(read(result))
-        return float(lib.clang_EvalResult_getAsDouble(result)) if kind == 2 else None
-    finally:
-        lib.clang_EvalResult_dispose(result)
-
-
-def template_of(function: Any) -> Any | None:
-    """Return the template of which a function is an instance."""
-    lib = _library()
-    template = lib.clang_getSpecializedCursorTemplate(function)
-    if lib.clang_equalCursors(template, lib.clang_getNullCursor()):
-        return None
-    template._tu = function._tu
-    return template.get_definition() or template
+        result = subprocess.run(
+            ["/bin/sh", "-c", limits, "sh", *command], capture_output=True, cwd=folder, env=environment, timeout=3 * SECONDS,
+            stdin=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return -1, f"it was ended after {3 * SECONDS} s"
+    except OSError as error:
+        raise UnavailableError(f"clang cannot be run: {error.strerror or error}") from None
+    return result.returncode, result.stderr.decode(errors="replace")

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from .. import disk_cache
 from ..frontend.signature import Signature, type_of, type_text
-from ..language.types import Scalar, Vector
-from .types import ArrayType, CType, PointerType, RecordType
+from ..language.types import Scalar
+from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,19 @@ class Alias:
 
 @dataclass(frozen=True)
 class HostParameter:
-    """A parameter of a kernel. type: of the object, also for a reference."""
+    """A parameter of a kernel."""
 
     name: str
-    type: CType
-    reference: bool
+    type: SourceType
 
     @property
     def is_address(self) -> bool:
-        return self.reference or isinstance(self.type, PointerType)
+        """Whether it is a pointer or a reference."""
+        return isinstance(self.type, PointerTo)
+
+    @property
+    def reference(self) -> bool:
+        return isinstance(self.type, PointerTo) and self.type.reference
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,12 @@ class Declaration:
     parameters: tuple[HostParameter, ...]
 
     def encode(self) -> bytes:
-        return json.dumps([self.symbol, [[p.name, _encoded(p.type), p.reference] for p in self.parameters]]).encode()
+        return json.dumps([self.symbol, [[p.name, _encoded(p.type)] for p in self.parameters]]).encode()
 
     @staticmethod
     def decode(data: bytes) -> Declaration:
         symbol, parameters = json.loads(data)
-        return Declaration(
-            symbol, tuple(HostParameter(name, _decoded(type), reference) for name, type, reference in parameters)
-        )
+        return Declaration(symbol, tuple(HostParameter(name, _decoded(type)) for name, type in parameters))
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class OutsideVariable:
     """A `__constant__` or `__device__` variable. element: of its array in the program. contents: its initial bytes."""
 
     symbol: str
-    element: Scalar | Vector
+    element: Scalar
     contents: bytes
 
 
@@ -98,34 +100,29 @@ def cached(digest: str, decode: Callable[[bytes], Content], make: Callable[[], C
     return result
 
 
-def _encoded(type: CType | None) -> Any:
+def _encoded(type: SourceType | None) -> Any:
     match type:
-        case PointerType(to=to):
-            return ["*", _encoded(to)]
-        case ArrayType(element=element, count=count):
+        case PointerTo(to, reference):
+            return ["*", _encoded(to), reference]
+        case ArrayOf(element, count):
             return ["[]", _encoded(element), count]
-        case RecordType(name=name, size=size, fields=fields):
-            return [
-                "struct",
-                name,
-                size,
-                [[field, _encoded(inner), offset] for field, (inner, offset) in fields.items()],
-            ]
+        case Record(name, size, fields):
+            return ["struct", name, size, [[own, _encoded(inner), offset] for own, inner, offset in fields]]
     return None if type is None else str(type)
 
 
 def _decoded(data: Any) -> Any:
     match data:
-        case "*", to:
-            return PointerType(_decoded(to))
+        case "*", to, reference:
+            return PointerTo(_decoded(to), reference)
         case "[]", element, count:
-            return ArrayType(_decoded(element), count)
+            return ArrayOf(_decoded(element), count)
         case "struct", name, size, fields:
-            return RecordType(name, size, {field: (_decoded(inner), offset) for field, inner, offset in fields})
+            return Record(name, size, tuple((own, _decoded(inner), offset) for own, inner, offset in fields))
     return None if data is None else type_of(data)
 
 
-def _value_type(text: str) -> Scalar | Vector:
+def _value_type(text: str) -> Scalar:
     type = type_of(text)
-    assert isinstance(type, Scalar | Vector)
+    assert isinstance(type, Scalar)
     return type

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 from ..ir.ops import CUDA_NAMES, TABLE
-from ..language.types import BOOL, Scalar
+from ..language.types import BOOL, F32, F64, I32, Scalar
 from .header_files import FOLDER
 
 _CALL = re.compile(r"(\w+)\(([^()]*)\)")
@@ -21,19 +22,9 @@ _ROUNDED = {
 
 
 @cache
-def operations() -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Return by CUDA name the row of the table, and for each argument of a call the operand of the row."""
-    rows = {name: (row, places) for name, _, _, row, places in _declared()}
-    rows |= {name: (row, tuple(range(TABLE[row].operands))) for name, row in _ROUNDED.items()}
-    return rows | {f"__simtbed_{row}": (row, (0,)) for row in ("frexp_fraction", "frexp_exponent")}
-
-
-@cache
-def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, ...]], ...]:
-    """Return name, types of the arguments, result, row and operands of each function that a row is spelled as."""
-    results: dict[
-        tuple[str, tuple[object, ...], Scalar], tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, ...]]
-    ] = {}
+def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str], ...]:
+    """Return name, types of the arguments, result and declaration of each function that a row is spelled as."""
+    results: dict[tuple[str, tuple[object, ...], Scalar], tuple[str, tuple[Scalar, ...], Scalar, str]] = {}
     for row in TABLE.values():
         for type in row.types:
             match = _CALL.fullmatch(row.spelling(type))
@@ -45,7 +36,8 @@ def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str, tuple[int, 
             types, result = tuple(operands[n] for n in places), row.result_type(type)
             # CUDA declares one of int and unsigned; both would make a call with a long ambiguous.
             sizes = tuple(t.size if t.is_integer else t for t in types)
-            results.setdefault((match[1], sizes, result), (match[1], types, result, row.name, places))
+            declared = _operation(match[1], row.name, type, types, result, places)
+            results.setdefault((match[1], sizes, result), (match[1], types, result, declared))
     return tuple(results.values())
 
 
@@ -54,14 +46,14 @@ def device_header() -> str:
     """Return the header that precedes every text."""
     lines = [(FOLDER / "device.h").read_text(encoding="utf-8")]
     names = {name for name, *_ in _declared()}
-    lines += [_declaration(name, types, result) for name, types, result, _, _ in _declared()]
+    lines += [declared for *_, declared in _declared()]
     for name, row in _ROUNDED.items():
-        type = "double" if name.startswith("__d") or name == "__fma_rn" else "float"
-        lines.append(f"SIMTBED_INTRINSIC {type} {name}({', '.join([type] * TABLE[row].operands)});")
-    for type in ("float", "double"):
-        lines.append(f"SIMTBED_INTRINSIC {type} __simtbed_frexp_fraction({type});")
-        lines.append(f"SIMTBED_INTRINSIC int __simtbed_frexp_exponent({type});")
-    for name, types, _, _, _ in _declared():
+        type = F64 if name.startswith("__d") or name == "__fma_rn" else F32
+        lines.append(_operation(name, row, type, [type] * TABLE[row].operands, type, range(TABLE[row].operands)))
+    for type in (F32, F64):
+        lines.append(_operation("__simtbed_frexp_fraction", "frexp_fraction", type, [type], type, (0,)))
+        lines.append(_operation("__simtbed_frexp_exponent", "frexp_exponent", type, [type], I32, (0,)))
+    for name, types, _, _ in _declared():
         if types and all(t.name == "f64" or not t.is_float for t in types) and f"{name}f" in names:
             lines.append(_single(name, types))
     lines.append((FOLDER / "derived.h").read_text(encoding="utf-8"))
@@ -70,8 +62,13 @@ def device_header() -> str:
     return "\n".join(lines)
 
 
-def _declaration(name: str, types: tuple[Scalar, ...], result: Scalar) -> str:
-    return f"SIMTBED_INTRINSIC {CUDA_NAMES[result]} {name}({', '.join(CUDA_NAMES[t] for t in types)});"
+def _operation(
+    name: str, row: str, type: Scalar, types: Sequence[Scalar], result: Scalar, places: Iterable[int]
+) -> str:
+    """Return the declaration of a function that is a row of the table. places: for each argument the operand of the row."""
+    arguments = ", ".join(CUDA_NAMES[t] for t in types)
+    label = f"simtbed.op.{row}.{type}.{''.join(map(str, places))}"
+    return f'SIMTBED_PURE {CUDA_NAMES[result]} {name}({arguments}) __asm__("{label}");'
 
 
 def _single(name: str, types: tuple[Scalar, ...]) -> str:

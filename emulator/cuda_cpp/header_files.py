@@ -1,4 +1,4 @@
-"""Included files: the user's, and those of `headers/`, declarations of CUDA C++ for the parser."""
+"""Included files: the user's, and those of `headers/`, declarations of CUDA C++ for the compiler."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ INCLUDED = {"cooperative_groups.h": "cooperative_groups.h", "cooperative_groups/
 INCLUDED |= dict.fromkeys(
     ("cuComplex.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"), "complex.h"
 )
+MAX_BYTES = 1 << 24
+"""Bytes of all the files that a text includes."""
 _INCLUDE = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*([<"])([^>"]+)[>"]""", re.MULTILINE)
 _TOOLKIT = "cuda_runtime.h"
 """A file of the folder with the toolkit's headers, which `headers/` replace."""
@@ -39,25 +41,41 @@ def include_folders(options: Sequence[str]) -> list[str]:
 def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict[str, str], set[str]]:
     """Return the user's files that a text includes, directly or not, by path, and the names of other included files.
 
-    A name in quotes is searched in the folder of the including file, then as others in the folders of `-I`. folder: of the text, empty
-    for none.
+    A name in quotes is searched in the folder of the including file, then as others in the folders of `-I`. Files are regular ones
+    below the folder of the text and those of `-I`. folder: of the text, empty for none. Raises SimtbedError.
     """
-    files, shipped, pending = dict[str, str](), set[str](), [(text, folder)]
+    files, shipped, pending, size = dict[str, str](), set[str](), [(text, folder)], 0
+    folders = include_folders(options)
+    allowed = [os.path.realpath(own) for own in (*[folder] * bool(folder), *folders)]
     while pending:
         content, own = pending.pop()
         for mark, name in _INCLUDE.findall(content):
-            folders = [own] * bool(mark == '"' and own) + include_folders(options)
-            path = next((p for p in (os.path.join(f, name) for f in folders) if os.path.isfile(p)), None)
-            path = None if path is None else os.path.normpath(path)
+            tried = (os.path.normpath(os.path.join(f, name)) for f in [own] * bool(mark == '"' and own) + folders)
+            path = next((path for path in tried if _is_readable(path, allowed)), None)
             if path is None:
                 shipped.add(name)
             elif path not in files:
-                try:
-                    files[path] = text_of(path)
-                except ValueError:
-                    raise SimtbedError(f"{printable(path)}: expected UTF-8") from None
+                files[path] = _content(path)
+                size += len(files[path])
+                if size > MAX_BYTES:
+                    raise SimtbedError(f"{printable(path)}: the included files have more than {MAX_BYTES} bytes")
                 pending.append((files[path], os.path.dirname(path)))
     return files, shipped
+
+
+def _is_readable(path: str, allowed: Sequence[str]) -> bool:
+    """Whether a file may be included: a regular one below these folders."""
+    real = os.path.realpath(path)
+    return os.path.isfile(real) and any(os.path.commonpath((real, folder)) == folder for folder in allowed)
+
+
+def _content(path: str) -> str:
+    if os.path.getsize(path) > MAX_BYTES:
+        raise SimtbedError(f"{printable(path)}: an included file has at most {MAX_BYTES} bytes")
+    try:
+        return text_of(path)
+    except ValueError:
+        raise SimtbedError(f"{printable(path)}: expected UTF-8") from None
 
 
 @cache

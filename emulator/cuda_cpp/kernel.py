@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,20 +17,19 @@ from ..checked import shown
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
-from ..language.types import Array, ArrayLayout, Scalar, Vector
+from ..language.types import Array, ArrayLayout, Scalar
+from ..llvmir.debug import ArrayOf, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
 from . import clang
 from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
 from .header_files import headers_digest, include_folders, included_files
 from .places import SourceText
-from .types import CType, RecordType, alignment_of, scalar_leaves, size_of
 
 if TYPE_CHECKING:
     from ..ir import nodes as ir
+    from .compiled_text import CompiledText
     from .lowering import LoweredKernel
-    from .parsed import ParsedText
-    from .tree import Function
 
 WORDS = {
     "st.sync()": "__syncthreads()",
@@ -51,26 +51,28 @@ WORDS = {
 class CudaSource(Mapping[str, "CudaKernel"]):
     """The kernels of a CUDA C++ text, by name. variables: contents of its `__constant__` and `__device__` variables.
 
-    Assign `variables[name] = array` between launches. A `__device__` variable keeps what kernels write. The text is parsed at the first
-    request that the cache on disk does not answer.
+    Assign `variables[name] = array` between launches. A `__device__` variable keeps what kernels write. The files that the text includes
+    are read now; it is compiled at the first request that the cache on disk does not answer.
     """
 
     def __init__(self, source: SourceText, options: Sequence[str] = (), instances: Sequence[str] = ()) -> None:
         self.source, self.options, self.instances = source, tuple(options), tuple(instances)
         self._kernels: dict[str, CudaKernel] = {}
         self.variables = Variables()
+        self.included = included_files(source.text, source.folder, self.options)[0]
+        """The user's files that the text includes, by path."""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.parsed.kernels)
+        return iter(self.compiled.names)
 
     def __len__(self) -> int:
-        return len(self.parsed.kernels)
+        return len(self.compiled.names)
 
     def __getitem__(self, name: str) -> CudaKernel:
         """Return a kernel. Raises CompileError if it is not supported, LaunchError for an unknown name."""
         if name not in self._kernels:
             key = sha256(repr((self.digest, name)).encode()).hexdigest()
-            declaration = cached(key, Declaration.decode, lambda: _declaration(self.parsed.function(name)))
+            declaration = cached(key, Declaration.decode, lambda: self._declaration(name))
             self._kernels[name] = CudaKernel(self, name, declaration)
         return self._kernels[name]
 
@@ -83,15 +85,25 @@ class CudaSource(Mapping[str, "CudaKernel"]):
             raise AttributeError(str(error)) from None
 
     @cached_property
-    def parsed(self) -> ParsedText:
-        """The text after libclang. Raises UnavailableError without libclang."""
-        from .parsed import ParsedText  # late: most processes find their kernels on the disk
+    def compiled(self) -> CompiledText:
+        """The text after clang. Raises UnavailableError without clang."""
+        from .compiled_text import CompiledText  # late: most processes find their kernels on the disk
 
-        return ParsedText(self.source, self.options, self.instances)
+        return CompiledText(self.source, self.included, self.options, self.instances, self.digest)
+
+    def _declaration(self, name: str) -> Declaration:
+        function = self.compiled.function(name)
+        return Declaration(function.symbol, tuple(HostParameter(*own) for own in function.parameters))
 
     def initial(self, name: str) -> np.ndarray[Any, Any]:
         """Return the initial contents of a `__constant__` or `__device__` variable, flat. Raises LaunchError for other names."""
-        return self.parsed.initial(name)
+        from .lowering import outside_variable  # late, as above
+
+        variable = self.compiled.variable(name)
+        if variable is None:
+            raise LaunchError(f"the text has no __constant__ or __device__ variable {name}")
+        row = outside_variable(self.compiled, variable)
+        return np.frombuffer(row.contents, row.element.dtype)
 
     def __repr__(self) -> str:
         return f"<CudaSource {self.source.file}>"
@@ -101,14 +113,9 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         """A digest of everything that the kernels of the text depend on."""
         inputs = (
             *(self.source, self.options, self.instances, self.included),
-            *(clang.identity(), headers_digest(), disk_cache.edition()),
+            *(clang.compiler().identity, headers_digest(), disk_cache.edition()),
         )
         return sha256(repr(inputs).encode()).hexdigest()
-
-    @cached_property
-    def included(self) -> dict[str, str]:
-        """The user's files that the text includes, by path."""
-        return included_files(self.source.text, self.source.folder, self.options)[0]
 
     @cached_property
     def translation_unit(self) -> str:
@@ -128,11 +135,6 @@ class CudaSource(Mapping[str, "CudaKernel"]):
 
 class Variables(dict[str, Any]):
     """Contents of variables outside of functions: NumPy arrays of constant memory, DeviceArrays of global memory."""
-
-
-def _declaration(function: Function) -> Declaration:
-    parameters = (HostParameter(p.name, p.type, p.reference) for p in function.parameters)
-    return Declaration(function.symbol, tuple(parameters))
 
 
 Aliases = tuple[tuple[str, Alias], ...]
@@ -179,7 +181,7 @@ class CudaKernel(LaunchableKernel):
         aliases, owners, bound = {}, list[str](), dict(args)
         for parameter in self.parameters:
             name = parameter.name
-            if name in bound and isinstance(parameter.type, RecordType | Vector) and not parameter.reference:
+            if name in bound and isinstance(parameter.type, Record | ArrayOf):
                 bound[name] = _struct(name, parameter.type, bound[name])
             if name not in bound or not parameter.is_address:
                 continue
@@ -238,7 +240,11 @@ class CudaKernel(LaunchableKernel):
             if not layout.contiguous:
                 raise LaunchError(f"{name} is a pointer: give a contiguous array, np.ascontiguousarray({name})")
         contents = {name: consts[name] for name in self._interface.constants}
-        return self._lowered.program if not contents else self._lower(contents).program
+        if not contents:
+            return self._lowered.program
+        from .lowering import with_contents  # late, as below
+
+        return with_contents(self._lowered, contents)
 
     def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
         """Return the text that contains the kernel; None for a kernel with `__device__` variables."""
@@ -267,8 +273,10 @@ class CudaKernel(LaunchableKernel):
             has_memory = parameter_type is not None and isinstance(parameter_type.type, Array)
             pointer = ((0, str(alias.parameter)),) if has_memory else ()
             return OwnArgument(8, 8, pointer, alias.offset, alias.parameter is None)
-        contents = tuple((offset, "@:".join((name, *path))) for path, _, offset in scalar_leaves(type))
-        return OwnArgument(size_of(type), alignment_of(type), contents)
+        leaves = list(source_leaves(type))
+        contents = tuple((offset, "@:".join((name, *path))) for path, _, offset in leaves)
+        alignment = max((source_size(leaf) for _, leaf, _ in leaves), default=1)
+        return OwnArgument(source_size(type), alignment, contents)
 
     def digest(self) -> str:
         return sha256(repr((self.owner.digest, self.__name__, self.aliases)).encode()).hexdigest()
@@ -276,32 +284,26 @@ class CudaKernel(LaunchableKernel):
     # -------------------------------------------------------------- the kernel's program
     @cached_property
     def _interface(self) -> HostInterface:
-        def make() -> HostInterface:
-            from .host_interface import host_interface  # late: most processes find it on the disk
-
-            return host_interface(self._lowered, self.parameters, dict(self.aliases))
-
         key = sha256(f"interface {self.digest()}".encode()).hexdigest()
-        return cached(key, HostInterface.decode, make)
+        return cached(key, HostInterface.decode, lambda: self._lowered.interface)
 
     @cached_property
     def _lowered(self) -> LoweredKernel:
-        return self._lower({})
+        from .lowering import lower  # late: most processes find a compiled program on the disk
 
-    def _lower(self, contents: Mapping[str, tuple[Any, ...]]) -> LoweredKernel:
-        from .lowering import lower  # late, as above
-
-        return lower(self.__name__, self.owner.parsed.function(self.__name__), dict(self.aliases), contents)
+        text = self.owner.compiled
+        return lower(self.__name__, text, text.function(self.__name__), dict(self.aliases))
 
 
-def _struct(name: str, type: RecordType | Vector, value: Any) -> Any:
-    """Return an argument for a struct or a vector that is passed by value: a tuple with names. value: with items, in order or by name,
-    or with attributes."""
-    kinds: dict[str, CType] = (
-        dict.fromkeys("xyzw"[: type.lanes], type.element)
-        if isinstance(type, Vector)
-        else {field: kind for field, (kind, _) in type.fields.items()}
-    )
+def _struct(name: str, type: Record | ArrayOf, value: Any) -> Any:
+    """Return an argument for a struct that is passed by value: a tuple with names. value: with items, in order or by name, or with
+    attributes."""
+    if isinstance(type, ArrayOf):
+        items, kinds = list(value), dict.fromkeys(map(str, range(type.count or 0)), type.element)
+        if len(items) != len(kinds):
+            raise LaunchError(f"{name} is {type}: give {len(kinds)} items, not {shown(value)}")
+        return tuple(_item(name, kind, item) for kind, item in zip(kinds.values(), items, strict=True))
+    kinds = dict(_members(type))
     if isinstance(value, np.ndarray) and value.dtype.names is not None and value.size == 1:
         value = value.reshape(())[()]
     if isinstance(value, np.void | Mapping):
@@ -312,12 +314,22 @@ def _struct(name: str, type: RecordType | Vector, value: Any) -> Any:
         items = [getattr(value, field) for field in kinds]
     else:
         raise LaunchError(f"{name} is {type}: give ({', '.join(kinds)}), not {shown(value)}")
-    named = namedtuple(type.name.rpartition("::")[2], list(kinds), rename=True)  # type: ignore[misc]
-    nested = (
-        _struct(name, kind, item) if isinstance(kind, RecordType | Vector) else item
-        for kind, item in zip(kinds.values(), items, strict=True)
-    )
-    return named(*nested)
+    own = re.sub(r"\W", "_", type.name.rpartition("::")[2]) or "struct"
+    named = namedtuple(own, list(kinds), rename=True)  # type: ignore[misc]
+    return named(*(_item(name, kind, item) for kind, item in zip(kinds.values(), items, strict=True)))
+
+
+def _members(type: Record) -> Iterator[tuple[str, SourceType]]:
+    """Yield the fields of a struct, those of its base classes and of members without a name as its own."""
+    for name, kind, _ in type.fields:
+        if name or not isinstance(kind, Record):
+            yield name, kind
+        else:
+            yield from _members(kind)
+
+
+def _item(name: str, type: SourceType, value: Any) -> Any:
+    return _struct(name, type, value) if isinstance(type, Record | ArrayOf) else value
 
 
 def _is_same(a: Any, b: Any) -> bool:
@@ -336,7 +348,7 @@ def cuda_source(text: str, options: Sequence[str] = (), instances: Sequence[str]
     options: of nvcc; `-D`, `-U` and `-std` have an effect. instances: instances of templates, such as "scale<float>".
     Findings and counters refer to the lines of the text, inside the Python file that contains it.
 
-    Raises UnavailableError without libclang. Errors of a kernel are raised when it is taken from the result.
+    Raises UnavailableError without clang. Errors of a kernel are raised when it is taken from the result.
     """
     if not isinstance(text, str):
         raise LaunchError(f"text is CUDA C++ as a str, not {shown(text)}")

@@ -1,227 +1,245 @@
-"""Lowering of a kernel's syntax tree to a program of the IR."""
+"""Lowering of a kernel of a module: a function of numbers and pointers that calls it, then `llvmir`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..errors import CompileError, Diagnostic
+from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..ir import nodes as ir
-from ..ir.spec import verify
-from ..language.types import BOOL, U8, Array, Scalar, Vector
-from .counted import loop_counters
-from .declaration import Alias
-from .intrinsics import INTRINSICS
-from .planning import Plan, plan_memory
-from .statements import Statements
-from .tree import Function, Node, Variable
-from .types import ArrayType, CType, PointerType, RecordType, components, size_of
-from .values import Memory, MemoryPlace, Place, Pointer, RegisterPlace, StructPlace, ValuePlace
+from ..language.types import BF16, BOOL, F16, F32, F64, U8, Array, Scalar
+from ..llvmir.debug import (
+    ArrayOf,
+    DescribedFunction,
+    PointerTo,
+    Record,
+    SourceType,
+    source_leaves,
+    source_scalars,
+    source_size,
+)
+from ..llvmir.module import Position, Variable, Zero
+from ..llvmir.optimising import STATEMENT_PASSES, optimised, with_separate_copies
+from ..llvmir.parameters import ArrayParameter, ScalarParameter, Translation
+from ..llvmir.pointers import initial_bytes
+from ..llvmir.text import parse_declarations
+from ..llvmir.translate import translate
+from ..span import Span
+from .compiled_text import CompiledText
+from .declaration import Alias, HostInterface, OutsideVariable
+
+ENTRY = "simtbed_entry"
+_FIRST_ADDRESS, _ADDRESSES = 0x7F00_0000_0000, 1 << 36
+"""The address of the first parameter's array as a number, and the distance to the next."""
+_FLOATS = {F16: "half", BF16: "bfloat", F32: "float", F64: "double"}
 
 
 @dataclass(frozen=True)
 class LoweredKernel:
-    """program: of the IR. arrays: its global arrays by parameter or variable. constants: variables in constant memory that it reads."""
+    """program: of the IR. interface: its arguments. constants: symbols of variables in constant memory by their arrays."""
 
     program: ir.Program
-    arrays: Mapping[str, Memory]
-    constants: Mapping[str, Variable]
+    interface: HostInterface
+    constants: Mapping[str, str]
 
 
-def lower(
-    name: str, kernel: Function, aliases: Mapping[str, Alias], contents: Mapping[str, tuple[Any, ...]]
-) -> LoweredKernel:
-    """Return the program of a kernel.
+def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: Mapping[str, Alias]) -> LoweredKernel:
+    """Return the program of a kernel. aliases: of pointer parameters without memory of their own.
 
-    name: of the kernel, with the arguments of a template. aliases: of pointer parameters without memory of their own.
-    contents: elements of variables in constant memory.
-    Raises CompileError with the position of what is not supported.
+    Raises CompileError with the position of a construct that is not supported.
     """
+    span = text.source.span(function.file, function.line, 1)
+    wrapper = _Wrapper(function, aliases, span)
     try:
-        lowering = _Lowering(plan_memory(kernel, aliases), aliases, contents)
-        lowering.kernel_name = name
-        return lowering.kernel(kernel)
-    except RecursionError:
-        raise CompileError([Diagnostic("compile", "expressions or calls nest too deep", kernel.span)]) from None
-
-
-class _Lowering(Statements):
-    intrinsics = INTRINSICS
-    kernel_name = ""
-
-    def __init__(self, plan: Plan, aliases: Mapping[str, Alias], contents: Mapping[str, tuple[Any, ...]]) -> None:
-        super().__init__(plan)
-        self.aliases, self.contents = aliases, contents
-        self.returns = self._leave
-        self.allocated: list[ir.Stmt] = []
-        self.params: list[ir.Param] = []
-        self.constants: dict[str, Variable] = {}
-        self._globals: set[Any] = set()
-
-    def _leave(self, value: Node | None) -> None:
-        self.emit(ir.Return(None, self.position))
-
-    def kernel(self, kernel: Function) -> LoweredKernel:
-        assert kernel.body is not None
-        self.loop_counters |= loop_counters(kernel.body)
-        self.position = kernel.span
-        memories = [memory for memory in self.plan.memories.values() if memory.space == "global"]
-        self.reserved_names |= {memory.name for memory in memories}
-        for parameter in kernel.parameters:
-            self.position = parameter.span
-            self.homes[parameter] = ()
-            self.places[parameter] = self._parameter(parameter)
-        self.statement(kernel.body)
-        for memory in memories:
-            self.params.append(ir.Param(memory.name, Array(memory.element, None, "global"), memory.span))
-        function = ir.Function(self.kernel_name, tuple(self.params), (*self.allocated, *self.body), None, kernel.span)
-        program = ir.Program(function, ())
-        verify(program)
-        return LoweredKernel(program, {memory.name: memory for memory in memories}, self.constants)
-
-    def _parameter(self, parameter: Variable) -> Place:
-        type = parameter.type
-        if isinstance(type, PointerType) or parameter.reference:
-            alias = self.aliases.get(parameter.name, Alias(parameter.name))
-            memory = None if alias.parameter is None else self.plan.memories[alias.parameter]
-            to = type if parameter.reference else cast(PointerType, type).to
-            pointer = Pointer(memory, (), alias.offset, to)
-            if parameter.reference:
-                return MemoryPlace(pointer, type, parameter.volatile)
-            return self.place_of_variable(parameter, pointer)
-        stable = parameter not in self.plan.changed
-        if isinstance(type, Scalar):
-            register = self.register(parameter.name, type, stable)
-            self.params.append(ir.Param(register.name, type, self.position))
-            return RegisterPlace(register)
-        if isinstance(type, Vector):
-            return self._vector(self.name(parameter.name), type, stable)
-        if isinstance(type, RecordType):
-            return self._struct(parameter.name, type, stable)
-        raise CompileError([Diagnostic("compile", f"a parameter of type {type} is not supported", parameter.span)])
-
-    def _vector(self, name: str, type: Vector, stable: bool) -> RegisterPlace:
-        """Return a vector that is passed by value: a parameter for each component."""
-        names = [f"{name}@:{axis}" for axis in "xyzw"[: type.lanes]]
-        self.params += [ir.Param(own, type.element, self.position) for own in names]
-        self.reserved_names |= {name, *names}
-        self.stable |= {*names, *[name] * stable}
-        register = ir.Reg(name, type, self.position)
-        values = tuple(ir.Reg(own, type.element, self.position) for own in names)
-        self.emit(ir.Let(register, ir.Pack(values, type, self.position), self.position))
-        return RegisterPlace(register)
-
-    def _struct(self, name: str, record: RecordType, stable: bool) -> StructPlace:
-        """Return a struct that is passed by value: a parameter for each field."""
-        fields: dict[str, Any] = {}
-        for field, (type, _) in record.fields.items():
-            own = f"{name}@:{field}"
-            if isinstance(type, RecordType):
-                fields[field] = self._struct(own, type, stable)
-            elif isinstance(type, Vector):
-                fields[field] = self._vector(own, type, stable)
-            elif isinstance(type, Scalar):
-                self.reserved_names.add(own)
-                self.stable |= {own} if stable else set()
-                self.params.append(ir.Param(own, type, self.position))
-                fields[field] = RegisterPlace(ir.Reg(own, type, self.position))
-            else:
-                message = f"{own.replace('@:', '.')} is {type}: not supported in a struct that is passed by value"
-                raise CompileError([Diagnostic("compile", message, self.position)])
-        return StructPlace(record, fields)
-
-    # -------------------------------------------------------------- variables in memory
-    def global_place(self, variable: Variable) -> Place:
-        key: Any = "dynamic shared memory" if variable.dynamic else variable
-        memory = self.plan.memories.get(key)
-        if memory is None:  # it is never accessed
-            return ValuePlace(None)
-        if key not in self._globals:
-            self._globals.add(key)
-            if memory.space != "global":
-                self._allocate(memory, variable)
-        type = variable.type
-        to = type.element if isinstance(type, ArrayType) else type
-        return MemoryPlace(Pointer(memory, (), 0, to), type, variable.volatile)
-
-    def _allocate(self, memory: Memory, variable: Variable) -> None:
-        outer = self.position, self.calls
-        self.position, self.calls = variable.span, []
-        memory.name = self.name(variable.name)
-        self.calls = outer[1]
-        if memory.space == "constant":
-            memory.values = self._contents(memory, variable)
-        self.allocated.append(self.allocation(memory))
-        self.position = outer[0]
-
-    def _contents(self, memory: Memory, variable: Variable) -> tuple[Any, ...]:
-        """Return the elements of constant memory: set by the program, or those of the initialiser."""
-        self.constants[variable.name] = variable
-        inputs = self.contents.get(variable.name)
-        contents = initial_bytes(variable)
-        if inputs is not None:
-            contents = np.array(inputs, constant_element(variable.type).dtype).tobytes()
-        if isinstance(memory.element, Vector):
-            memory.element = memory.element.element
-        return tuple(np.frombuffer(contents, memory.element.dtype).tolist())
-
-
-def constant_element(type: CType) -> Scalar:
-    """Return the type of a variable's components; u8 for several types."""
-    kinds = set(components(type))
-    return kinds.pop() if len(kinds) == 1 else U8
-
-
-def initial_bytes(variable: Variable) -> bytes:
-    """Return the contents that the initialiser of a variable determines; zeros without one. Raises CompileError."""
-    data = bytearray(size_of(variable.type))
-    if variable.initial is not None and variable.initial.kind != "zero":
-        _write(data, 0, variable.initial, variable.type)
-    return bytes(data)
-
-
-_BITS = ("__half_raw", "__nv_bfloat16_raw")
-"""Structs with the bits of a number."""
-
-
-def _write(data: bytearray, offset: int, node: Node, type: CType) -> None:
-    """Write the value of an initialiser at an offset."""
-    if node.kind == "zero":
-        return
-    if isinstance(type, Scalar) and isinstance(node.type, RecordType) and node.type.name in _BITS:
-        type = node.type
-    if node.kind == "cast" and isinstance(type, ArrayType | RecordType):
-        node = node[0]
-    if not isinstance(type, ArrayType | RecordType | Vector):
-        assert isinstance(type, Scalar)
-        value = _number(node, type).tobytes()
-        data[offset : offset + len(value)] = value
-        return
-    if isinstance(type, RecordType):
-        places = list(type.fields.values())
-    else:
-        element = type.element
-        count = type.lanes if isinstance(type, Vector) else type.count or 0
-        places = [(element, number * size_of(element)) for number in range(count)]
-    if node.kind != "list":
-        raise _unknown(node)
-    for (kind, start), item in zip(places, node.present, strict=False):
-        _write(data, offset + start, item, kind)
-
-
-def _number(node: Node, element: Scalar) -> Any:
-    if node.kind != "constant":
-        raise _unknown(node)
-    assert isinstance(node.value, int | float)
-    if element.is_float or element is BOOL:
-        return element.dtype.type(node.value)
-    return np.array([int(node.value) & ((1 << 8 * element.size) - 1)], f"u{element.size}").view(element.dtype)[0]
-
-
-def _unknown(node: Node) -> CompileError:
-    return CompileError(
-        [Diagnostic("compile", "the value of this initialiser is not known at compile time", node.span)]
+        module = optimised([with_separate_copies(wrapper.text(text.text))], ENTRY, STATEMENT_PASSES)
+    except RuntimeError as error:  # of llvmlite: a text may declare a function with any symbol
+        reason = re.search(r"error: .*", str(error))
+        message = f"LLVM does not read the code of the text: {reason[0] if reason else 'unknown error'}"
+        raise CompileError([Diagnostic("compile", message, span)]) from None
+    translation = translate(
+        module, ENTRY, wrapper.parameters, name=name, span=span, span_of=_span_of(text, module), single=True
     )
+    program = translation.program
+    present = {param.name: param for param in program.kernel.params}
+    # Parameters that the program does not read are arguments of the launch all the same.
+    params = [present.pop(own.name, ir.Param(own.name, _param_type(own), span)) for own in wrapper.parameters]
+    program = replace(program, kernel=replace(program.kernel, params=(*params, *present.values())))
+    interface = _interface(text, function, aliases, replace(translation, program=program))
+    return LoweredKernel(program, interface, translation.constants)
+
+
+def _param_type(parameter: ArrayParameter | ScalarParameter) -> Scalar | Array:
+    """Return the type of a parameter that the program does not read."""
+    return parameter.type if isinstance(parameter, ScalarParameter) else Array(parameter.element or U8, None, "global")
+
+
+@dataclass(frozen=True)
+class _Wrapper:
+    """The entry function: its parameters are the numbers and pointers that the parameters of a kernel contain."""
+
+    function: DescribedFunction
+    aliases: Mapping[str, Alias]
+    span: Span
+
+    @property
+    def parameters(self) -> list[ArrayParameter | ScalarParameter]:
+        """The parameters of the entry function, for `translate`."""
+        results: list[ArrayParameter | ScalarParameter] = []
+        for name, type in self.function.parameters:
+            if isinstance(type, PointerTo):
+                if _has_memory(name, self.aliases):
+                    scalars = source_scalars(type.to)
+                    element = scalars.pop() if len(scalars) == 1 else None
+                    address = _FIRST_ADDRESS + _ADDRESSES * len(results)
+                    declared = None if element is BOOL else element
+                    results.append(ArrayParameter(name, declared, max(source_size(type.to), 1), address=address))
+            else:
+                results += (ScalarParameter(own, leaf) for own, leaf, _ in self._leaves(name, type))
+        return results
+
+    def _leaves(self, name: str, type: SourceType) -> Iterator[tuple[str, Scalar, int]]:
+        """Yield the name, the type and the offset of each number of a parameter that is passed by value."""
+        for path, leaf, offset in source_leaves(type):
+            if isinstance(leaf, PointerTo):
+                message = f"{'.'.join((name, *path))} is {leaf}: not supported in a struct that is passed by value"
+                raise CompileError([Diagnostic("compile", message, self.span)])
+            yield "@:".join((name, *path)), leaf, offset
+
+    def text(self, module: str) -> str:
+        """Return the module with the entry function."""
+        head, body, arguments = list[str](), list[str](), list[str]()
+        for (name, type), (llvm, passed) in zip(
+            self.function.parameters, _passed(module, self.function.symbol), strict=True
+        ):
+            local = f'%"{name}"'
+            if isinstance(type, PointerTo):
+                arguments.append(f"ptr {self._pointer(name, local, head, body)}")
+            elif not passed:
+                head.append(f"{llvm} {local}")
+                arguments.append(f"{llvm} {local}")
+            else:
+                body.append(f"{local} = alloca {passed}, align 16")
+                for own, leaf, offset in self._leaves(name, type):
+                    bits = "i8" if leaf is BOOL else _FLOATS.get(leaf, f"i{8 * leaf.size}")
+                    head.append(f'{bits} %"{own}"')
+                    body.append(f'%"{own} place" = getelementptr i8, ptr {local}, i64 {offset}')
+                    body.append(f'store {bits} %"{own}", ptr %"{own} place", align 1')
+                arguments.append(f"ptr byval({passed}) {local}")
+        symbol = f'@"{self.function.symbol}"'
+        lines = [*body, f"call void {symbol}({', '.join(arguments)})", "ret void"]
+        entry = "\n  ".join([f"define void @{ENTRY}({', '.join(head)}) {{", *lines])
+        return f"{module.replace(' ptx_kernel ', ' ')}\n{entry}\n}}\n"
+
+    def _pointer(self, name: str, local: str, head: list[str], body: list[str]) -> str:
+        """Return the value of a pointer parameter."""
+        alias = self.aliases.get(name)
+        if _has_memory(name, self.aliases):
+            head.append(f"ptr {local}")
+        if alias is None:
+            return local
+        if alias.parameter is None:
+            return "null"
+        body.append(f'%"{name} alias" = getelementptr i8, ptr %"{alias.parameter}", i64 {alias.offset}')
+        return f'%"{name} alias"'
+
+
+def _has_memory(name: str, aliases: Mapping[str, Alias]) -> bool:
+    """Whether a pointer parameter is an array of the launch: it has no alias, or is one's memory."""
+    return name not in aliases or any(alias.parameter == name for alias in aliases.values())
+
+
+def _passed(module: str, symbol: str) -> Iterator[tuple[str, str]]:
+    """Yield the LLVM type of each parameter of a function, and that of the value that it points to if it is passed by value."""
+    start = next(
+        module.index(f"{mark}(") + len(mark) for mark in (f"@{symbol}", f'@"{symbol}"') if f"{mark}(" in module
+    )
+    depth, first = 0, start + 1
+    for at in range(start, len(module)):
+        character = module[at]
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if (character == "," and depth == 1) or not depth:
+            parameter = module[first:at].strip()
+            value = re.search(r"byval\((.*?)\) align", parameter)
+            if parameter:
+                yield parameter.split()[0], value[1] if value else ""
+            first = at + 1
+        if not depth:
+            return
+
+
+def _span_of(text: CompiledText, module: str) -> Callable[[Position], Span | None]:
+    """Return a function from the positions of a module of LLVM to those of the text."""
+    debug = parse_declarations(module).debug
+
+    def span_of(position: Position) -> Span | None:
+        file = debug.file(position.scope)
+        return text.source.span(file, position.line, position.column) if file and position.line else None
+
+    return span_of
+
+
+def _interface(
+    text: CompiledText, function: DescribedFunction, aliases: Mapping[str, Alias], translation: Translation
+) -> HostInterface:
+    """Return the arguments of a kernel whose program this is."""
+    arrays = {param.name: param.type for param in translation.program.kernel.params if isinstance(param.type, Array)}
+    signature: dict[str, KernelParameter] = {}
+    for name, type in function.parameters:
+        if isinstance(type, PointerTo):
+            if name in arrays:
+                signature[name] = KernelParameter(arrays[name], accepts=_accepted(type.to))
+        elif isinstance(type, Record | ArrayOf):
+            leaves = ((path, leaf) for path, leaf, _ in source_leaves(type) if isinstance(leaf, Scalar))
+            pieces = tuple(("@:".join((name, *path)), path, leaf) for path, leaf in leaves)
+            signature[name] = KernelParameter(RecordParameter(str(type), pieces))
+        else:
+            signature[name] = KernelParameter(type)
+    constants, variables = {}, {}
+    for symbol in translation.constants.values():
+        own = outside_variable(text, text.module.variables[symbol])
+        name = text.name_of(text.module.variables[symbol])
+        signature[name] = KernelParameter(Array(own.element, None, "constant"))
+        constants[name] = own
+    for name, view in translation.arrays.items():
+        if view.symbol:
+            signature[name] = KernelParameter(arrays[name])
+            own = outside_variable(text, text.module.variables[view.symbol])
+            variables[name] = replace(own, element=view.element)
+    return HostInterface(Signature(signature), constants, variables)
+
+
+def outside_variable(text: CompiledText, variable: Variable) -> OutsideVariable:
+    """Return a `__constant__` or `__device__` variable with its initial contents."""
+    initial = variable.initial or Zero(variable.type)
+    scalars = source_scalars(text.module.debug.type_of_variable(variable.described))
+    element = scalars.pop() if len(scalars) == 1 else U8
+    return OutsideVariable(variable.name, U8 if element is BOOL else element, initial_bytes(initial, variable.type))
+
+
+def _accepted(type: SourceType | None) -> tuple[str, ...]:
+    """Return the element types of arrays that a pointer to a type accepts, in NumPy's words; structs are accepted by their size."""
+    kinds = sorted({kind.name for kind in source_scalars(type)})
+    return (f"V{source_size(type)}", *kinds) if isinstance(type, Record) else tuple(kinds)
+
+
+def with_contents(lowered: LoweredKernel, contents: Mapping[str, Any]) -> ir.Program:
+    """Return a kernel's program whose constant memory has these elements, by the names of its variables."""
+    rows = lowered.interface.constants
+    by_symbol = {rows[name].symbol: np.array(own, rows[name].element.dtype).tobytes() for name, own in contents.items()}
+
+    def changed(stmt: ir.Stmt) -> ir.Stmt:
+        symbol = lowered.constants.get(stmt.array) if isinstance(stmt, ir.Alloc) else None
+        if symbol not in by_symbol or not isinstance(stmt, ir.Alloc):
+            return stmt
+        element = stmt.type.element
+        assert isinstance(element, Scalar)
+        values = np.frombuffer(by_symbol[symbol], element.dtype)
+        return replace(stmt, values=tuple(values.tolist()))
+
+    kernel = replace(lowered.program.kernel, body=tuple(map(changed, lowered.program.kernel.body)))
+    return replace(lowered.program, kernel=kernel)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
-from typing import Any
 
+from .. import source_text
 from ..documents import text_of
 from ..errors import SimtbedError
 from ..escaping import printable
 from ..span import Span
-from . import clang
-from .header_files import included
+from .clang import ROOT, SOURCE
+
+_NAME = re.compile(r"[A-Za-z_]\w*|\d[\w.]*")
+_OPERATOR = re.compile(r"[-+*/%&|^<>=!]+=?")
+_PAIRS = {"(": ")", "[": "]"}
 
 
 @dataclass(frozen=True)
@@ -43,42 +46,84 @@ class SourceText:
         if text.strip() and whole.count(text) == 1:
             before = whole[: whole.index(text)]
             return SourceText(text, caller, before.count("\n"), len(before) - before.rfind("\n") - 1)
-        name = f"<cuda {sha256(text.encode()).hexdigest()[:8]}>"
+        name = f"<cuda {sha256(text.encode(errors='surrogatepass')).hexdigest()[:8]}>"
         linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
         return SourceText(text, name)
 
-    @cached_property
-    def _encoded(self) -> bytes:
-        return self.text.encode()
+    def span(self, file: str, line: int, column: int) -> Span:
+        """Return the position of the expression at a line and a column of a file of the compiler."""
+        if file == SOURCE:
+            column += self.indent * (line == 1)
+            file, line = self.file, line + self.offset
+        elif file.startswith(ROOT):
+            file = f"<{file.removeprefix(f'{ROOT}/include/')}>"
+        start, end = _range(source_text.line(file, line), max(column, 1) - 1)
+        return Span(file, line, start + 1, line, end + 1)
 
-    def content(self, name: str) -> str:
-        """Return the text of a file of the translation unit."""
-        if name == clang.SOURCE:
-            return self.text
-        from .header import device_header  # late: it reads the table of operations
 
-        if name == clang.HEADER:
-            return device_header()
-        inside = f"{clang.ROOT}/include/"
-        return included(name.removeprefix(inside)) if name.startswith(inside) else text_of(name)
+def _range(text: str, at: int) -> tuple[int, int]:
+    """Return the range of the expression at a place of a line: with its operands, if the place is that of an operator."""
+    operator = _OPERATOR.match(text, at)
+    if operator is None:
+        return at, max(_end(text, at), at + 1)
+    start = _start(text, at)
+    if operator[0].endswith("=") and operator[0] not in ("==", "!=", "<=", ">="):
+        rest = re.compile(r"[^;]*").match(text, operator.end())
+        return start, operator.end() if rest is None else rest.end()
+    operand = operator.end() + len(text[operator.end() :]) - len(text[operator.end() :].lstrip())
+    return start, max(_end(text, operand), operator.end())
 
-    def text_of(self, cursor: Any) -> str:
-        """Return the text of an expression."""
-        if cursor.location.file is None:
-            return ""
-        name = cursor.location.file.name
-        encoded = self._encoded if name == clang.SOURCE else self.content(name).encode()
-        return encoded[cursor.extent.start.offset : cursor.extent.end.offset].decode(errors="replace")
 
-    def span(self, extent: Any) -> Span:
-        """Return the position of a range of libclang."""
-        start, end = extent.start, extent.end
-        file, line = clang.presumed(start)
-        last = line + max(end.line - start.line, 0)
-        column, end_column = start.column, end.column if end.line > start.line else max(end.column, start.column + 1)
-        if file == clang.SOURCE:
-            column, end_column = column + self.indent * (line == 1), end_column + self.indent * (last == 1)
-            return Span(self.file, line + self.offset, column, last + self.offset, end_column)
-        if file.startswith(clang.ROOT):
-            file = f"<{file.removeprefix(f'{clang.ROOT}/include/')}>"
-        return Span(file, line, column, last, end_column)
+def _start(text: str, at: int) -> int:
+    """Return the begin of the operand before a place: a name, members, indices and calls."""
+    at = len(text[:at].rstrip())
+    while at > 0:
+        if text[at - 1] in ")]":
+            opening = _opening(text, at - 1)
+            if opening < 0:
+                break
+            at = opening
+        elif text[at - 1].isalnum() or text[at - 1] in "_.":
+            at -= 1
+        elif text[:at].endswith("->"):
+            at -= 2
+        else:
+            break
+    return at
+
+
+def _opening(text: str, at: int) -> int:
+    """Return the place of the bracket that the one at `at` closes; -1 for none in this line."""
+    depth = 0
+    for place in range(at, -1, -1):
+        depth += {")": 1, "]": 1, "(": -1, "[": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    return -1
+
+
+def _end(text: str, at: int) -> int:
+    """Return the place after the expression that begins at a place: a name, then calls, indices and members."""
+    name = _NAME.match(text, at)
+    at = name.end() if name else at + 1
+    while at < len(text):
+        if text[at] in _PAIRS:
+            close = _closing(text, at)
+            if close < 0:
+                break
+            at = close + 1
+        elif (member := re.compile(r"(\.|->)\w+").match(text, at)) is not None:
+            at = member.end()
+        else:
+            break
+    return at
+
+
+def _closing(text: str, at: int) -> int:
+    """Return the place of the bracket that closes the one at `at`; -1 for none in this line."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    return -1

@@ -7,7 +7,7 @@ smallest size, and accesses of another type than its element (`ir.wide`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,11 +15,12 @@ import numpy as np
 
 from ..ir import nodes as ir
 from ..ir.names import address, component, offset
-from ..language.forms import AccessOrder, AtomicOp
-from ..language.types import I32, I64, U8, Array, Scalar
+from ..language.forms import AccessOrder, AtomicOp, MemoryOrder, MemoryScope
+from ..language.types import BOOL, I32, I64, U8, Array, Scalar, Vector
 from ..span import Span
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation
 from .emitting import Emitter
+from .module import Position
 from .parameters import ArrayView, ScalarSource
 from .pointers import Memory, Pointer
 from .types import UnsupportedError
@@ -27,6 +28,8 @@ from .types import UnsupportedError
 Need = Literal["any", "integer", "exact"]
 """The element types that an access accepts: all of its size, all integers of its size, or its own."""
 _NEEDS: tuple[Need, ...] = ("any", "integer", "exact")
+Ordering = tuple[MemoryOrder, MemoryScope]
+RELAXED: Ordering = ("relaxed", "device")
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,16 @@ class Place:
 
 
 class Arrays:
-    """spans: positions of declarations by line. views: array parameters of the program by name. sources: of parameters with first
-    elements of views and addresses. allocations: of other memory."""
+    """span_of: returns the span of a position of a declaration. views: array parameters of the program by name. sources: of parameters
+    with first elements of views and addresses. allocations: of other memory. constants: symbols of variables of the launch in constant
+    memory, by array."""
 
-    def __init__(self, emitter: Emitter, spans: Mapping[int, Span]) -> None:
-        self.emitter, self.spans = emitter, spans
+    def __init__(self, emitter: Emitter, span_of: Callable[[Position], Span | None]) -> None:
+        self.emitter, self.span_of = emitter, span_of
         self.views: dict[str, ArrayView] = {}
         self.sources: dict[str, ScalarSource] = {}
         self.allocations: list[ir.Stmt] = []
+        self.constants: dict[str, str] = {}
         self._accessed: dict[Memory, dict[Scalar, Need]] = {}
         self._names: dict[tuple[Memory, int, int], str] = {}
 
@@ -60,7 +65,7 @@ class Arrays:
         """Return the element type for accesses of a size in bytes. Raises UnsupportedError."""
         accessed = {type: need for type, need in self._accessed.get(memory, {}).items() if type.size == size}
         exact = [type for type, need in accessed.items() if need == "exact"]
-        if len(exact) > 1:
+        if len(exact) > 1 and not memory.single:
             both = " and ".join(map(str, exact))
             raise UnsupportedError(f"atomic operations on {both} in {memory.name} are not supported")
         if exact:
@@ -74,7 +79,7 @@ class Arrays:
 
     def element_size(self, memory: Memory, size: int) -> int:
         """Return the size of the elements of the array for an access of `size` bytes."""
-        if memory.space in ("global", "constant"):
+        if memory.space in ("global", "constant") and not memory.single:
             return size
         return min(type.size for type in self._accessed[memory])
 
@@ -93,15 +98,22 @@ class Arrays:
         return ir.Reg(name, I64, self.emitter.span)
 
     # -------------------------------------------------------------- places
-    def place(self, pointer: Pointer, size: int) -> Place:
-        """Return the element for an access of `size` bytes to a pointer into one memory. Raises UnsupportedError."""
+    def place(self, pointer: Pointer, size: int, lane: Scalar | None = None, reads: bool = False) -> Place:
+        """Return the element for an access of `size` bytes to a pointer into one memory.
+
+        lane: the component of a vector. reads: whether it is a load.
+
+        Raises UnsupportedError.
+        """
         (memory,) = pointer.memories
         if memory.space == "none":
             raise UnsupportedError("an access to a null pointer is not supported")
+        if memory.space == "constant" and not reads:
+            raise UnsupportedError(f"{memory.name} is in constant memory: kernels only read it")
         own = self.element_size(memory, size)
         divisible = [term for term in pointer.terms if term[1] % size == 0]
         phase = pointer.constant % size
-        if len(divisible) < len(pointer.terms):
+        if len(divisible) < len(pointer.terms) or (phase and memory.single):
             index, phase = self._shifted(pointer, size), 0
         else:
             index = self._sum(divisible, (pointer.constant - phase) // size, size)
@@ -114,7 +126,7 @@ class Arrays:
             indices, extents = pointer.within
             assert isinstance(index.type, Scalar)
             index = ir.Within(index, memory.name, indices, extents, index.type, self.emitter.span)
-        return Place(name, index, self.element(memory, size))
+        return Place(name, index, lane or self.element(memory, size))
 
     def _sum(self, terms: list[tuple[ir.Expr, int]], constant_index: int, size: int) -> ir.Expr:
         span = self.emitter.span
@@ -146,7 +158,7 @@ class Arrays:
             suffix = f"{element}_{phase}" if phase else str(element)
             name = self._names[key] = memory.name if first else component(memory.name, suffix)
             if memory.space == "global":
-                self.views[name] = ArrayView(memory.parameter, memory.address, element, phase)
+                self.views[name] = ArrayView(memory.parameter, memory.address, element, phase, memory.symbol)
                 if memory.offset:
                     assert memory.parameter is not None
                     self.sources[offset(name)] = ScalarSource(memory.parameter, element.size, "offset")
@@ -161,8 +173,11 @@ class Arrays:
         if memory.space == "constant":
             assert length is not None
             values = tuple(np.frombuffer(memory.content, element.dtype, length, phase).tolist())
+            if memory.symbol:
+                self.constants[name] = memory.symbol
         type = Array(element, None if length is None else (length,), memory.space)
-        self.allocations.append(ir.Alloc(name, type, values, self.spans.get(memory.line, self.emitter.span)))
+        span = None if memory.position is None else self.span_of(memory.position)
+        self.allocations.append(ir.Alloc(name, type, values, span or self.emitter.span))
 
     # -------------------------------------------------------------- accesses
     def into_each_memory(self, pointer: Pointer) -> Iterator[Pointer]:
@@ -173,9 +188,13 @@ class Arrays:
         emitter = self.emitter
         which = emitter.let(pointer.which, "which")
         arms: list[tuple[ir.Stmt, ...]] = []
-        for number in range(len(pointer.memories)):
+        for number, memory in enumerate(pointer.memories):
             with emitter.block() as body:
-                yield pointer.only(number)
+                if memory.space == "none":
+                    never = constant(False, BOOL, emitter.span)
+                    emitter.emit(ir.Assert(never, "an access to a null pointer", emitter.span))
+                else:
+                    yield pointer.only(number)
             arms.append(tuple(body))
         chain = arms[-1]
         for number in range(len(arms) - 2, -1, -1):
@@ -184,20 +203,47 @@ class Arrays:
         for stmt in chain:
             emitter.emit(stmt)
 
-    def load(self, pointer: Pointer, type: Scalar, order: AccessOrder, stem: str) -> ir.Expr:
+    def load(
+        self, pointer: Pointer, type: Scalar, order: AccessOrder, stem: str, scope: MemoryScope = "device"
+    ) -> ir.Expr:
         """Load a value of a scalar type that memory can have."""
         emitter = self.emitter
         result = emitter.register(stem, type)
         value: ir.Expr = result
         for own in self.into_each_memory(pointer):
-            place = self.place(own, type.size)
-            load = ir.Load(place.array, place.index, place.type, emitter.span, order)
+            place = self.place(own, type.size, reads=True)
+            load = ir.Load(place.array, place.index, place.type, emitter.span, order, scope)
             value = bitcast(emitter.effect(load, stem), type)
             if pointer.which is not None:
                 emitter.assign(result, value)
         return result if pointer.which is not None else value
 
-    def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder) -> None:
+    def load_vector(self, pointer: Pointer, type: Vector, order: AccessOrder, stem: str) -> list[ir.Expr]:
+        """Load a vector by one access; return its components."""
+        emitter = self.emitter
+        results = [emitter.register(stem, type.element) for _ in range(type.lanes)]
+        for own in self.into_each_memory(pointer):
+            place, whole = self.vector_place(own, type, reads=True), emitter.vector(stem, type)
+            emitter.emit(ir.Let(whole, ir.Load(place.array, place.index, type, emitter.span, order), emitter.span))
+            for lane, register in enumerate(results):
+                number = constant(lane, I32, emitter.span)
+                emitter.assign(register, ir.Component(whole, number, type.element, emitter.span))
+        return list(results)
+
+    def vector_place(self, pointer: Pointer, type: Vector, reads: bool = False) -> Place:
+        """Return the element for an access of a vector. Raises UnsupportedError."""
+        return self.place(pointer, type.size, type.element, reads)
+
+    def store_vector(self, pointer: Pointer, values: Sequence[ir.Expr], type: Vector, order: AccessOrder) -> None:
+        """Store the components of a vector by one access."""
+        emitter = self.emitter
+        values = [emitter.let(value, "value") for value in values] if pointer.which is not None else values
+        packed = ir.Pack(tuple(values), type, emitter.span)
+        for own in self.into_each_memory(pointer):
+            place = self.vector_place(own, type)
+            emitter.emit(ir.Store(place.array, place.index, packed, emitter.span, order=order))
+
+    def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder, scope: MemoryScope = "device") -> None:
         """Store a value of a scalar type that memory can have."""
         emitter = self.emitter
         assert isinstance(value.type, Scalar)
@@ -206,9 +252,11 @@ class Arrays:
         for own in self.into_each_memory(pointer):
             place = self.place(own, value.type.size)
             stored = bitcast(value, place.type)
-            emitter.emit(ir.Store(place.array, place.index, stored, emitter.span, order=order))
+            emitter.emit(ir.Store(place.array, place.index, stored, emitter.span, order=order, scope=scope))
 
-    def atomic(self, op: AtomicOp, pointer: Pointer, value: ir.Expr, used: bool, stem: str) -> ir.Expr:
+    def atomic(
+        self, op: AtomicOp, pointer: Pointer, value: ir.Expr, used: bool, stem: str, ordering: Ordering = RELAXED
+    ) -> ir.Expr:
         """Perform an atomic operation; return the old value, of the type of `value`."""
         emitter = self.emitter
         assert isinstance(value.type, Scalar)
@@ -217,17 +265,35 @@ class Arrays:
         result = emitter.register(stem, type)
         old: ir.Expr = result
         for own in self.into_each_memory(pointer):
-            place = self.place(own, type.size)
+            (memory,) = own.memories
+            place = self.place(own, type.size, type if memory.single and type.is_float else None)
             operand = bitcast(value, place.type)
             if op in ("add", "sub", "min", "max", "inc", "dec") and not _same_kind(op, type, place.type):
                 raise UnsupportedError(f"an atomic {op} on {place.type} as {type} is not supported")
-            atomic = ir.Atomic(op, place.array, place.index, operand, place.type, emitter.span)
+            atomic = ir.Atomic(op, place.array, place.index, operand, place.type, emitter.span, *ordering)
             old = bitcast(emitter.effect(atomic, stem, used), type)
             if pointer.which is not None and used:
                 emitter.assign(result, old)
         return result if pointer.which is not None else old
 
-    def compare_swap(self, pointer: Pointer, expected: ir.Expr, value: ir.Expr, stem: str) -> ir.Expr:
+    def atomic_vector(
+        self, pointer: Pointer, values: Sequence[ir.Expr], type: Vector, used: bool, ordering: Ordering
+    ) -> list[ir.Expr]:
+        """Add to each component of a vector; return the old components."""
+        emitter = self.emitter
+        values = [emitter.let(value, "operand") for value in values]
+        old = emitter.vector("old", type)
+        for own in self.into_each_memory(pointer):
+            place = self.vector_place(own, type)
+            packed = ir.Pack(tuple(values), type, emitter.span)
+            atomic = ir.Atomic("add", place.array, place.index, packed, type, emitter.span, *ordering)
+            emitter.emit(ir.Let(old if used else None, atomic, emitter.span))
+        span = emitter.span
+        return [ir.Component(old, constant(n, I32, span), type.element, span) for n in range(type.lanes * used)]
+
+    def compare_swap(
+        self, pointer: Pointer, expected: ir.Expr, value: ir.Expr, stem: str, ordering: Ordering = RELAXED
+    ) -> ir.Expr:
         """Perform a compare-and-swap of integers; return the old value."""
         emitter = self.emitter
         assert isinstance(value.type, Scalar)
@@ -239,7 +305,7 @@ class Arrays:
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size)
             operands = bitcast(expected, place.type), bitcast(value, place.type)
-            swap = ir.CompareSwap(place.array, place.index, *operands, place.type, emitter.span)
+            swap = ir.CompareSwap(place.array, place.index, *operands, place.type, emitter.span, *ordering)
             old = bitcast(emitter.effect(swap, stem), type)
             if pointer.which is not None:
                 emitter.assign(result, old)

@@ -1,115 +1,129 @@
-"""Inline assembly that kernels contain: PTX instructions by pattern."""
+"""Statements, registers and addresses of inline PTX. `ptx_table` has one row for each instruction."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from ..ir import nodes as ir
-from ..language.forms import AccessOrder
-from ..language.types import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
-from .arithmetic import SIGNED, bitcast, cast, operation, signed, unsigned
-from .instructions import Scope
-from .module import Assembly, Instruction
-from .thread_calls import active_mask, lane_mask
-from .types import OtherType, Type, UnsupportedError, memory_scalar, scalar_of
+from ..language.types import BOOL, I8, I16, I32, I64, Scalar
+from .accesses import Scope
+from .arithmetic import bitcast, cast, constant, operation, signed, unsigned
+from .instructions import address_of
+from .module import Instruction, Operand
+from .pointers import Pointer
+from .types import UnsupportedError
 from .values import Item, truth
 
-_TYPES: Mapping[str, Scalar] = MappingProxyType({
-    "s8": I8, "s16": I16, "s32": I32, "s64": I64, "u8": U8, "u16": U16, "u32": U32, "u64": U64, "f16": F16, "f32": F32,
-    "f64": F64, "b16": I16,
-})  # fmt: skip
-_CACHED = re.compile(r"(ld|st)\.global\.(?:ca|cg|cs|lu|cv|wb|wt)\.[bsuf](?:8|16|32|64) ")
-_STEPS = {"rni": "rint", "rmi": "floor", "rpi": "ceil"}
-_HALF_ROWS = {"add": "add", "sub": "sub", "mul": "mul", "fma.rn": "fma", "neg": "neg", "abs": "abs"}
+_STATEMENT = re.compile(r"(?:@(!?)([%$\w]+)\s+)?([a-z][\w.:]*(?:\s*\.\s*\w+)*)\s*(.*)", re.DOTALL)
+_OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|[^,\[\]{}]+")
+_WORDS = {1: I8, 2: I16, 4: I32, 8: I64}
+_FLOAT = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
 
 
-def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
-    """Return the result of inline assembly. Raises UnsupportedError for a text without a pattern."""
-    assembly = call.callee
-    assert isinstance(assembly, Assembly)
-    text = " ".join(assembly.text.strip("{}; \t\n").split())
-    if (type := cached_type(call)) is not None:
-        return _cached(scope, call, type)
-    for pattern, handler in _PATTERNS.items():
-        if match := re.match(pattern, text):
-            values = [scope.values.expr(operand) for operand in call.operands]
-            return handler(scope, call, match, values)
-    raise UnsupportedError(f"the inline assembly {text!r} is not supported")
+@dataclass(frozen=True)
+class Statement:
+    """An instruction. predicate: the register of its condition, "" without one. holds: the value for which it is executed."""
+
+    name: str
+    operands: tuple[str, ...]
+    predicate: str = ""
+    holds: bool = True
 
 
-def cached_type(call: Instruction) -> Type | None:
-    """Return the type of the value of a load or store with a cache hint, whose first operand is the address; None for other calls."""
-    if not isinstance(call.callee, Assembly) or not (match := _CACHED.match(call.callee.text.strip())):
-        return None
-    return call.type if match[1] == "ld" else call.operands[1].type
+@dataclass
+class Registers:
+    """The values of an assembly text. carry: of the last instruction that sets it."""
+
+    scope: Scope
+    call: Instruction
+    values: dict[str, Item] = field(default_factory=dict)
+    sources: dict[str, Operand] = field(default_factory=dict)
+    carry: ir.Expr | None = None
+
+    @property
+    def span(self) -> Any:
+        return self.scope.emitter.span
+
+    def number(self, value: int, type: Scalar = I32) -> ir.Const:
+        return constant(value, type, self.span)
+
+    def let(self, value: ir.Expr) -> ir.Expr:
+        return self.scope.emitter.let(value, "ptx")
+
+    def read(self, operand: str, type: Scalar) -> ir.Expr:
+        """Return an operand as a number of a type."""
+        operand = operand.strip()
+        if match := _FLOAT.fullmatch(operand):
+            bits = self.number(int(match[1] or match[2], 16), I32 if match[1] else I64)
+            return as_type(bits, type)
+        if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?", operand):
+            return constant(int(operand.rstrip("U"), 0), type, self.span)
+        if operand[:1] == "!":
+            return operation("not", self.read(operand[1:], BOOL))
+        value = self.values.get(operand)
+        if isinstance(value, Pointer):
+            value = address_of(self.scope, value)
+        if value is None or isinstance(value, list):
+            raise UnsupportedError(f"the operand {operand!r} of inline assembly is not supported")
+        return as_type(value, type)
+
+    def write(self, operand: str, value: Item) -> None:
+        """Assign a register; `_` is none."""
+        if operand != "_":
+            self.values[operand] = self.let(value) if not isinstance(value, Pointer | list) else value
+
+    def address(self, operand: str) -> Pointer:
+        """Return the pointer of an operand such as [%r+4]."""
+        name, _, offset = operand.strip("[] ").partition("+")
+        name, value = name.strip(), self.values.get(name.strip())
+        if not isinstance(value, Pointer):
+            source = self.sources.get(name)
+            if source is None or value is None or isinstance(value, list):
+                raise UnsupportedError(f"the address {operand} of inline assembly is not supported")
+            value = self.scope.values.pointer_of_number(source, value)
+        return value.moved(int(offset, 0) if offset.strip() else 0)
 
 
-def _cached(scope: Scope, call: Instruction, type: Type) -> Item | None:
-    """An access with a cache hint, which has no other meaning; `cv` and `wt` are volatile."""
-    assert isinstance(call.callee, Assembly)
-    pointer = scope.values.pointer(call.operands[0])
-    order: AccessOrder = "volatile" if re.search(r"\.(cv|wt)\.", call.callee.text) else "weak"
-    if len(call.operands) > 1:
-        scope.arrays.store(pointer, cast(scope.values.expr(call.operands[1]), memory_scalar(type)), order)
-        return None
-    loaded = scope.arrays.load(pointer, memory_scalar(type), order, call.name)
-    return truth(loaded) if scalar_of(type) is BOOL else loaded
+def as_type(value: ir.Expr, type: Scalar) -> ir.Expr:
+    """Return the low bits of a number as another type."""
+    if type is BOOL or value.type is BOOL:
+        return truth(value) if type is BOOL else cast(value, type)
+    assert isinstance(value.type, Scalar)
+    if value.type.size == type.size:
+        return bitcast(value, type)
+    bits = bitcast(value, _WORDS[value.type.size])
+    return bitcast(cast(unsigned(bits), _WORDS[type.size]), type)
 
 
-def _active(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
-    return active_mask(scope)
+@lru_cache(maxsize=512)
+def statements(text: str) -> tuple[Statement, ...]:
+    """Return the instructions of a text. Raises UnsupportedError for labels and jumps."""
+    results = []
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).replace("$$", "%%")
+    for part in re.sub(r"(^|;)\s*[{}]+(?=\s|$)|[{}]\s*$|^\s*\{", r"\1 ", text.strip()).split(";"):
+        part = part.strip().strip("{}").strip() if not re.search(r"\{[^}]*\}", part) else part.strip()
+        if not part or part.startswith(".reg"):
+            continue
+        match = _STATEMENT.fullmatch(part)
+        if match is None or match[3] in ("bra", "call", "ret"):
+            raise UnsupportedError(f"the inline assembly {part!r} is not supported")
+        operands = tuple(own for item in _OPERAND.findall(match[4]) if (own := item.strip()))
+        results.append(Statement(re.sub(r"\s", "", match[3]), operands, match[2] or "", not match[1]))
+    return tuple(results)
 
 
-def _lane_mask(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
-    return lane_mask(scope, match[1])
+def pairs(value: ir.Expr, lane: Scalar, registers: Registers) -> list[ir.Expr]:
+    """Return the halves of a register of 32 bits."""
+    bits = registers.let(unsigned(as_type(value, I32)))
+    high = operation("shr", bits, registers.number(16))
+    return [as_type(cast(own, I32), lane) for own in (bits, high)]
 
 
-def _sleep(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> None:
-    scope.emitter.emit(ir.Sleep(unsigned(values[0]), scope.emitter.span))
-
-
-def _dynamic_size(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
-    return scope.arrays.dynamic_bytes()
-
-
-def _halves(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
-    """Arithmetic of halves, which assembly passes as halves or their bits."""
-    result = operation(_HALF_ROWS[match[1]], *(bitcast(value, F16) for value in values))
-    return bitcast(result, scalar_of(call.type))
-
-
-def _conversion(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
-    rounding, target, source = match[1], _TYPES[match[2]], _TYPES[match[3]]
-    value, result_type = values[0], scalar_of(call.type)
-    value = bitcast(value, source) if source.is_float else cast(cast(value, SIGNED.get(source, source)), source)
-    if target.is_float:
-        if rounding not in (None, "rn"):
-            raise UnsupportedError(f"the conversion {match[0]} is not supported: it does not round to the nearest")
-        return bitcast(cast(value, target), result_type)
-    if rounding in _STEPS and source.is_float:
-        value = operation(_STEPS[rounding], cast(value, F32) if source is F16 else value)
-    return cast(signed(cast(value, target)), result_type)
-
-
-def _tanh(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item:
-    """The approximation of the hardware has a relative error of 2**-11; this one is that of `tanh`."""
-    return operation("tanh", values[0])
-
-
-def _breakpoint(scope: Scope, call: Instruction, match: re.Match[str], values: list[ir.Expr]) -> Item | None:
-    return None if call.type == OtherType("void") else scope.values.zero(call.type)
-
-
-Pattern = Callable[[Scope, Instruction, "re.Match[str]", "list[ir.Expr]"], "Item | None"]
-_PATTERNS: Mapping[str, Pattern] = MappingProxyType({
-    r"activemask\.b32": _active,
-    r"mov\.u32 \$0, %lanemask_(lt|le|eq|ge|gt)": _lane_mask,
-    r"mov\.u32 \$0, %dynamic_smem_size": _dynamic_size,
-    r"nanosleep\.u32": _sleep,
-    r"(add|sub|mul|fma\.rn|neg|abs)\.f16 ": _halves,
-    r"cvt\.(?:(r[nz]|rni|rzi|rmi|rpi)\.)?([suf]\d+)\.([suf]\d+)": _conversion,
-    r"tanh\.approx\.f32 ": _tanh,
-    r"brkpt": _breakpoint,
-})  # fmt: skip
+def packed(values: Sequence[ir.Expr], registers: Registers) -> ir.Expr:
+    """Return a register of 32 bits with two halves."""
+    low, high = (cast(unsigned(bitcast(value, I16)), I32) for value in values)
+    return signed(operation("or", low, operation("shl", high, registers.number(16))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir import nodes as ir
-from .instructions import Scope
+from .accesses import Scope
 from .module import Instruction
 from .types import UnsupportedError
 from .values import Item

@@ -7,7 +7,7 @@ import re
 from ..ir import nodes as ir
 from ..ir.building import BodyBuilder
 from ..ir.names import temporary, value
-from ..language.types import Scalar
+from ..language.types import Scalar, Vector
 from ..span import Span
 
 VARIABLE = "variable."
@@ -29,6 +29,11 @@ class Emitter(BodyBuilder):
         words = re.sub(r"\W", "_", stem.removeprefix(VARIABLE).split(".")[0])
         name = value if named and words else temporary
         return ir.Reg(name(words if words[:1].isalpha() or named else f"v{words}", self._registers), type, self.span)
+
+    def vector(self, stem: str, type: Vector) -> ir.Reg:
+        """Return a new register with the components of a vector."""
+        self._registers += 1
+        return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "vector", self._registers), type, self.span)
 
     def let(self, value: ir.Expr, stem: str = "") -> ir.Expr:
         """Assign an expression to a register, unless it is one or a constant."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from ..ir import nodes as ir
-from ..language.forms import AccessOrder, AtomicOp
+from ..language.forms import AtomicOp, MemoryOrder, MemoryScope
 from ..language.types import BOOL, I32, I64, Scalar
+from .accesses import Scope, lane_type, loaded, order_of, regrouped, stored
 from .arithmetic import (
     UNSIGNED,
     bitcast,
@@ -24,21 +25,17 @@ from .arithmetic import (
     signed,
     unsigned,
 )
-from .arrays import Arrays
-from .emitting import Emitter
+from .arrays import Ordering
 from .module import Instruction, Number
-from .pointers import NULL, Memories, Pointer, indexed
+from .pointers import NULL, Pointer, indexed
 from .types import (
-    PointerType,
     SequenceType,
-    StructType,
     Type,
     UnsupportedError,
-    component,
     memory_scalar,
     scalar_of,
 )
-from .values import Item, Values, truth
+from .values import Item, truth
 
 ATOMICS: Mapping[str, AtomicOp] = MappingProxyType({
     "add": "add", "fadd": "add", "sub": "sub", "and": "and", "or": "or", "xor": "xor", "xchg": "exchange", "max": "max",
@@ -49,26 +46,15 @@ EXACT_ATOMICS = ("fadd", "fsub", "max", "min", "umax", "umin", "fmax", "fmin", "
 """Operations that depend on the type of the element."""
 
 
-@dataclass
-class Scope:
-    """What the translation of an instruction reads and writes."""
-
-    emitter: Emitter
-    values: Values
-    arrays: Arrays
-    memories: Memories
+_SCOPES: Mapping[str, MemoryScope] = MappingProxyType({"block": "block", "device": "device"})
 
 
-def order_of(instruction: Instruction) -> AccessOrder:
-    """Return the memory order of a load or a store."""
-    match instruction.word:
-        case "":
-            return "weak"
-        case "acquire" | "seq_cst" if instruction.op == "load":
-            return "acquire"
-        case "release" | "seq_cst" if instruction.op == "store":
-            return "release"
-    return "volatile"
+def ordering_of(instruction: Instruction) -> Ordering:
+    """Return order and scope of an atomic operation. One without a scope has the system's, with LLVM's strongest order: it is relaxed
+    and of the device, as CUDA's functions without an order are."""
+    (word,) = instruction.flags or {""}
+    orders: dict[str, MemoryOrder] = {"acquire": "acquire", "release": "release", "acq_rel": "acq_rel"}
+    return orders.get(word, "relaxed"), _SCOPES.get(instruction.scope, "device")
 
 
 def atomic_type(word: str, type: Type) -> Scalar:
@@ -88,11 +74,30 @@ _TRUTH = {"and": "both", "mul": "both", "or": "either", "xor": "ne", "add": "ne"
 
 def _binary(scope: Scope, instruction: Instruction) -> Item:
     a, b = (scope.values.resolve(operand) for operand in instruction.operands)
+    combined = _combined
+    if scope.memories.single and instruction.op in _WRAPPING and "nsw" not in instruction.flags:
+        combined = _wrapped
     if isinstance(a, list) and isinstance(b, list):
-        return [_combined(instruction.op, x, y) for x, y in zip(a, b, strict=True)]
-    return _combined(
+        return [combined(instruction.op, x, y) for x, y in zip(a, b, strict=True)]
+    return combined(
         instruction.op, scope.values.expr(instruction.operands[0]), scope.values.expr(instruction.operands[1])
     )
+
+
+_WRAPPING = ("add", "sub", "mul")
+
+
+def _wrapped(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """Return the result of an operation on unsigned integers. That of indices of threads has no overflow and is signed, as they are."""
+    if a.type is BOOL or (_is_index(a) and _is_index(b)):
+        return _combined(op, a, b)
+    return signed(_combined(op, unsigned(a), unsigned(b)))
+
+
+def _is_index(value: ir.Expr) -> bool:
+    if isinstance(value, ir.Op):
+        return value.name in _WRAPPING and value.type is I32 and all(map(_is_index, value.args))
+    return isinstance(value, ir.Special) or (isinstance(value, ir.Const) and int(value.value) >= 0)
 
 
 def _combined(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
@@ -133,11 +138,15 @@ def _converted(scope: Scope, instruction: Instruction) -> Item:
             return value
         return cast(address_of(scope, value), scalar_of(instruction.type))
     if isinstance(value, list):
-        return _converted_vector(instruction, value)
+        return _converted_vector(instruction, [scope.emitter.let(x, "lane") for x in value])
     if instruction.op == "inttoptr":
-        if isinstance(value, ir.Const):
-            return Pointer((scope.memories.at_address(int(value.value)),)) if value.value else NULL
-        raise UnsupportedError("a computed number as an address is not supported")
+        if isinstance(value, ir.Const) and not value.value:
+            return NULL
+        if isinstance(instruction.operands[0], Number):
+            return Pointer((scope.memories.at_address(int(instruction.operands[0].value)),))
+        return scope.values.pointer_of_number(instruction.operands[0], value)
+    if isinstance(instruction.type, SequenceType):
+        return regrouped([scope.emitter.let(value, "bits")], scalar_of(instruction.type.item))
     return converted(instruction.op, value, scalar_of(instruction.type), "nneg" in instruction.flags)
 
 
@@ -157,14 +166,10 @@ def address_of(scope: Scope, pointer: Pointer) -> ir.Expr:
 
 
 def _converted_vector(instruction: Instruction, value: list[Any]) -> Item:
-    if (
-        instruction.op == "bitcast"
-        and isinstance(instruction.type, SequenceType)
-        and instruction.type.count == len(value)
-    ):
-        return [bitcast(x, scalar_of(instruction.type.item)) for x in value]
-    if instruction.op == "bitcast" or not isinstance(instruction.type, SequenceType):
-        raise UnsupportedError(f"the bits of a vector as {instruction.type} are not supported")
+    if instruction.op == "bitcast":
+        parts = regrouped(value, scalar_of(lane_type(instruction.type)))
+        return parts if isinstance(instruction.type, SequenceType) else parts[0]
+    assert isinstance(instruction.type, SequenceType)
     type = scalar_of(instruction.type.item)
     return [converted(instruction.op, x, type, "nneg" in instruction.flags) for x in value]
 
@@ -225,7 +230,26 @@ def _address(scope: Scope, instruction: Instruction) -> Item:
     once = scope.values.uses[instruction.name] == 1
     exprs = [scope.values.expr(index) for index in indices]
     stable = exprs if once else [scope.emitter.let(index, "index") for index in exprs]
-    return indexed(scope.values.pointer(base), instruction.source, stable)
+    pointer = scope.values.pointer(base)
+    moved = indexed(pointer, instruction.source, stable)
+    if (
+        scope.memories.single
+        and len(stable) == 2
+        and is_constant(stable[0], 0)
+        and isinstance(instruction.source, SequenceType)
+    ):
+        return _within(scope, pointer, moved, stable[1], instruction.source.count)
+    return moved
+
+
+def _within(scope: Scope, pointer: Pointer, moved: Pointer, index: ir.Expr, count: int) -> Pointer:
+    """Return an element of an array of arrays, with its index and extent in each dimension."""
+    inner = pointer.within if pointer.within is not None else ((), ())
+    if not count:
+        return moved
+    extent = constant(count, I64, scope.emitter.span)
+    indices = (*inner[0], cast(scope.emitter.let(index, "index"), I64))
+    return replace(moved, within=(indices, (*inner[1], extent)))
 
 
 def _alloca(scope: Scope, instruction: Instruction) -> Item:
@@ -234,36 +258,13 @@ def _alloca(scope: Scope, instruction: Instruction) -> Item:
 
 def _load(scope: Scope, instruction: Instruction) -> Item:
     pointer = scope.values.pointer(instruction.operands[0])
-    return _loaded(scope, pointer, instruction.type, order_of(instruction), instruction.name)
-
-
-def _loaded(scope: Scope, pointer: Pointer, type: Type, order: AccessOrder, stem: str) -> Item:
-    if isinstance(type, PointerType):
-        raise UnsupportedError("a pointer stored in memory is not supported")
-    if isinstance(type, StructType | SequenceType):
-        count = len(type.items) if isinstance(type, StructType) else type.count
-        components = [component(type, number) for number in range(count)]
-        return [_loaded(scope, pointer.moved(offset), own, order, stem) for own, offset in components]
-    loaded = scope.arrays.load(pointer, memory_scalar(type), order, stem)
-    return truth(loaded) if scalar_of(type) is BOOL else loaded
+    return loaded(scope, pointer, instruction.type, order_of(instruction), instruction.name, instruction.alignment)
 
 
 def _store(scope: Scope, instruction: Instruction) -> None:
     value = scope.values.resolve(instruction.operands[0])
-    _stored(
-        scope, scope.values.pointer(instruction.operands[1]), value, instruction.operands[0].type, order_of(instruction)
-    )
-
-
-def _stored(scope: Scope, pointer: Pointer, value: Item, type: Type, order: AccessOrder) -> None:
-    if isinstance(value, Pointer):
-        raise UnsupportedError("a pointer stored in memory is not supported")
-    if isinstance(value, list):
-        for number, item in enumerate(value):
-            own, offset = component(type, number)
-            _stored(scope, pointer.moved(offset), item, own, order)
-        return
-    scope.arrays.store(pointer, cast(value, memory_scalar(type)), order)
+    pointer, type = scope.values.pointer(instruction.operands[1]), instruction.operands[0].type
+    stored(scope, pointer, value, type, order_of(instruction), instruction.alignment)
 
 
 def _atomic(scope: Scope, instruction: Instruction) -> Item:
@@ -284,7 +285,8 @@ def atomic(
     if word not in ATOMICS:
         raise UnsupportedError(f"the atomic operation {word} is not supported")
     type = atomic_type(word, instruction.operands[1].type)
-    old = scope.arrays.atomic(ATOMICS[word], pointer, bitcast(value, type), used, instruction.name or "old")
+    order = ordering_of(instruction)
+    old = scope.arrays.atomic(ATOMICS[word], pointer, bitcast(value, type), used, instruction.name or "old", order)
     return bitcast(old, memory_scalar(instruction.operands[1].type))
 
 
@@ -292,7 +294,9 @@ def _compare_exchange(scope: Scope, instruction: Instruction) -> Item:
     pointer = scope.values.pointer(instruction.operands[0])
     expected, value = (scope.values.expr(operand) for operand in instruction.operands[1:])
     expected = scope.emitter.let(expected, "expected")
-    old = scope.emitter.let(scope.arrays.compare_swap(pointer, expected, value, instruction.name), instruction.name)
+    order = ordering_of(instruction)
+    old = scope.arrays.compare_swap(pointer, expected, value, instruction.name, order)
+    old = scope.emitter.let(old, instruction.name)
     return [old, operation("eq", old, expected)]
 
 

@@ -9,10 +9,12 @@ from types import MappingProxyType
 from ..ir import nodes as ir
 from ..language.forms import BarrierMode, ShuffleMode
 from ..language.types import BOOL, I8, I16, I32, I64, Scalar
+from .accesses import Scope
 from .arithmetic import bitcast, cast, constant, is_constant, operation
 from .calls import Handler, fixed, operand_values
+from .effect_calls import header_call
 from .halves import HalfFunction, half_function
-from .instructions import Scope, atomic
+from .instructions import atomic
 from .libdevice import FUNCTIONS, POINTED, convert
 from .module import Instruction, Number
 from .numeric_calls import (
@@ -263,6 +265,8 @@ def handler_of(name: str) -> Handler:
     """Return the translation of calls of a function; suffixes of overloaded intrinsics are ignored. Raises UnsupportedError."""
     if ELEMENT_CALL.match(name):
         return element_address
+    if (own := header_call(name)) is not None:
+        return own
     if name.startswith("__nv_"):
         return _device_function
     if (function := half_function(name)) is not None:
@@ -274,4 +278,20 @@ def handler_of(name: str) -> Handler:
         if stem in CALLS:
             return CALLS[stem]
         stem = stem.rpartition(".")[0]
-    raise UnsupportedError(f"the function {name} is not supported")
+    if name in _ALLOCATORS:
+        raise UnsupportedError("an allocation of memory in a kernel is not supported")
+    raise UnsupportedError(f"the function {source_name(name)} is not supported")
+
+
+_ALLOCATORS = ("_Znwm", "_Znam", "malloc")
+
+
+def source_name(symbol: str) -> str:
+    """Return the name of a function of C++ in its symbol, with its namespaces; other symbols as they are."""
+    match = re.match(r"_ZL?N?K?(\d.*)", symbol)
+    rest, names = match[1] if match else "", list[str]()
+    while length := re.match(r"\d+", rest):
+        end = length.end() + int(length[0])
+        names.append(rest[length.end() : end])
+        rest = rest[end:]
+    return "::".join(names) or symbol

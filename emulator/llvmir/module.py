@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from .debug import DebugInformation
 from .types import Type
 
 
@@ -89,7 +90,8 @@ class Instruction:
     name: of its result, "" without one. type: of the result. word: the predicate of a comparison, the operation of an atomicrmw,
     the ordering of a load, store or fence. source: the element type of a getelementptr, the type of an alloca. indices: of
     extractvalue and insertvalue. incoming: of a phi, by block. targets: of a branch or switch, the default first. cases: of a
-    switch. callee: of a call. alignment: the smallest of the operands of a call, 1 if it states none. position: number of its
+    switch. callee: of a call. alignment: of an access, or the smallest of the operands of a call, 1 if it states none. scope: of an atomic
+    access, "" for the system. position: number of its
     DILocation, -1 without one.
     """
 
@@ -107,6 +109,7 @@ class Instruction:
     cases: tuple[int, ...] = ()
     callee: Operand | None = None
     alignment: int = 1
+    scope: str = ""
 
     @property
     def function(self) -> str:
@@ -122,31 +125,36 @@ class Block:
 
 @dataclass
 class Function:
-    """A function with a body. blocks: the entry first."""
+    """A function with a body. blocks: the entry first. variables: by the name of a value, the number of the variable's node of debug
+    information that has this value or, for an alloca, this memory."""
 
     name: str
     parameters: tuple[Local, ...]
     result: Type
     blocks: list[Block]
+    variables: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A global variable. initial: None for an external one."""
+    """A global variable. initial: None for an external one. described: the number of its node of debug information, -1 without one."""
 
     name: str
     type: Type
     initial: Operand | None
     space: int
     constant: bool
+    described: int = -1
 
 
 @dataclass(frozen=True)
 class Position:
-    """A DILocation. inlined: the number of the call's, -1 outside inlined code."""
+    """A DILocation. inlined: the number of the call's, -1 outside inlined code. scope: the number of the function or block."""
 
     line: int
     inlined: int
+    column: int = 0
+    scope: int = -1
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,7 @@ class Module:
     functions: Mapping[str, Function]
     variables: Mapping[str, Variable]
     positions: Mapping[int, Position]
+    debug: DebugInformation
 
 
 def locals_in(operand: Operand) -> Iterator[Local]:

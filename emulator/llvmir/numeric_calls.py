@@ -7,9 +7,9 @@ from typing import Any
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.types import BOOL, I32, Scalar
+from .accesses import Scope
 from .arithmetic import cast, compared, constant, negated, operation, selected, signed, unsigned
 from .calls import Handler, fixed, operand_values
-from .instructions import Scope
 from .libdevice import FUNCTIONS
 from .module import Instruction
 from .types import UnsupportedError, scalar_of

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
+
+from .reader import Reader, unquoted
+from .text import NAMED_TYPE
+from .types import leaves, size_of
 
 PASSES = (
     "always_inliner", "sroa", "simplify_cfg", "instruction_combine", "sroa", "simplify_cfg", "sccp",
     "instruction_combine", "dead_store_elimination", "simplify_cfg", "aggressive_dce", "simplify_cfg", "global_dead_code_eliminate",
 )  # fmt: skip
 """Passes of llvmlite that remove structures in local memory and calls. They preserve loops: none is unrolled or vectorised."""
+
+STATEMENT_PASSES = (
+    "always_inliner", "sroa", "sccp", "always_inliner", "sroa", "simplify_cfg", "sccp", "simplify_cfg",
+    "dead_store_elimination", "aggressive_dce", "simplify_cfg", "global_dead_code_eliminate",
+)  # fmt: skip
+"""Passes that keep the accesses of each statement and the dimensions of arrays in addresses."""
 
 _FUNCTION = re.compile(r"^define [^\n]*\{\n(?:[^ \n][^\n]*\n)?", re.MULTILINE)
 """The head of a function and the label of its first block."""
@@ -61,3 +71,72 @@ def _target_machine() -> Any:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple("nvptx64-nvidia-cuda").create_target_machine(cpu="sm_90")
+
+
+# ------------------------------------------------------------------ copies of structures
+_COPY = re.compile(
+    r'  call void @llvm\.mem(?:cpy|move)\.p0\.p0\.i64\(ptr(?: align (\d+))? (%[\w.$-]+|%"[^"]*"), '
+    r'ptr(?: align (\d+))? (%[\w.$-]+|%"[^"]*"|@[\w.$-]+|@"[^"]*"), i64 (\d+), i1 false\)(?: #\d+)?(.*)'
+)
+_TYPED = re.compile(r'  (%[\w.$-]+|%"[^"]*") = (?:alloca |getelementptr (?:\w+ )*)(%[\w.$:]+|%"[^"]*"|\[.*?\]), (.*)')
+_MAX_PIECES = 64
+"""Accesses of a copy that is written as loads and stores."""
+
+
+def with_separate_copies(text: str) -> str:
+    """Return a module in which copies of structures in unoptimised code are loads and stores of their fields.
+
+    A structure whose alignment is above that of its fields, such as `float4`, is copied by vectors: one access each.
+    """
+    lines = text.splitlines()
+    named = {unquoted(match[1]): match[2] for line in lines if (match := NAMED_TYPE.match(line))}
+    types: dict[str, str] = {}  # of the memory at an address, in a function
+    out = list[str]()
+    for number, line in enumerate(lines):
+        if line.startswith("define "):
+            types.clear()
+        elif typed := _TYPED.fullmatch(line):
+            is_field = typed[3].count(", i") != (2 if typed[2][0] == "[" else 1) and not typed[3].startswith("align")
+            if not is_field:
+                types[typed[1]] = re.sub(r"^\[\d+ x (.*)\]$", r"\1", typed[2]) if ", i" in typed[3] else typed[2]
+        if (copy := _COPY.fullmatch(line)) is None:
+            out.append(line)
+            continue
+        source_type = types.get(copy[2]) or types.get(copy[4], "")
+        pieces = _pieces(source_type, named, int(copy[5]), min(int(copy[1] or 1), int(copy[3] or 1), 16))
+        if len(pieces) > _MAX_PIECES:
+            out.append(line)
+            continue
+        place = re.search(r", !dbg !\d+", copy[6])
+        suffix = f", align {min(int(copy[1] or 1), int(copy[3] or 1))}{place[0] if place else ''}"
+        stores = list[str]()
+        for piece, (offset, type) in enumerate(pieces):
+            name = f"%simtbed.copy.{number}.{piece}"
+            end = _at_offset(suffix, offset)
+            out.append(f"  {name}.from = getelementptr i8, ptr {copy[4]}, i64 {offset}")
+            out.append(f"  {name} = load {type}, ptr {name}.from{end}")
+            stores.append(f"  {name}.to = getelementptr i8, ptr {copy[2]}, i64 {offset}")
+            stores.append(f"  store {type} {name}, ptr {name}.to{end}")
+        out += stores
+    return "\n".join(out) + "\n"
+
+
+def _at_offset(suffix: str, offset: int) -> str:
+    """Return the end of an access with the alignment that an offset leaves."""
+    return re.sub(r"align (\d+)", lambda m: f"align {min(int(m[1]), offset & -offset or int(m[1]))}", suffix)
+
+
+def _pieces(type: str, named: Mapping[str, str], size: int, unit: int) -> list[tuple[int, str]]:
+    """Return the offset and the type of each access of a copy. type: of the memory; "" if it is unknown."""
+    fields = list(leaves(Reader(type, named).type())) if type else []
+    if not fields or size_of(Reader(type, named).type()) != size:
+        while size % unit:
+            unit //= 2
+        own = "<4 x i32>" if unit == 16 else f"i{8 * unit}"
+        return [(offset, own) for offset in range(0, size, unit)]
+    sizes, kinds = {size_of(leaf) for _, leaf in fields}, {str(leaf) for _, leaf in fields}
+    lane = next(iter(sizes))
+    if len(sizes) == 1 and unit > lane and size % unit == 0 and size == lane * len(fields) and "ptr" not in kinds:
+        kind = next(iter(kinds)) if len(kinds) == 1 else f"i{8 * lane}"
+        return [(offset, f"<{unit // lane} x {kind}>") for offset in range(0, size, unit)]
+    return [(offset, str(leaf)) for offset, leaf in fields]

@@ -24,12 +24,14 @@ class ArrayParameter:
 
     element: the element type; None for records and complex numbers, of which each scalar becomes a view. size: bytes of an
     element. offset: whether the array may extend before its first element (negative strides).
+    address: as a number; 0 if only the launch knows it.
     """
 
     name: str
     element: Scalar | None
     size: int
     offset: bool = False
+    address: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,14 @@ class ArrayView:
     """An array parameter of the program: elements of one type in the memory of a pointer.
 
     parameter: index of the `ArrayParameter`; None for a captured address. address: of a captured array, else 0. phase: bytes from
-    the pointer to an element, 0 <= phase < element.size.
+    the pointer to an element, 0 <= phase < element.size. symbol: of a variable of the module, which has no parameter.
     """
 
     parameter: int | None
     address: int
     element: Scalar
     phase: int
+    symbol: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,10 @@ class ScalarSource:
 
 @dataclass(frozen=True)
 class Translation:
-    """A program, and the origin of each of its parameters. Several views of one parameter are the same memory."""
+    """A program, and the origin of each of its parameters. Several views of one parameter are the same memory. constants: symbols of
+    variables in constant memory by their arrays, whose contents the launch may replace."""
 
     program: ir.Program
     arrays: Mapping[str, ArrayView]
     scalars: Mapping[str, ScalarSource]
+    constants: Mapping[str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -11,11 +11,27 @@ import numpy as np
 
 from ..ir import nodes as ir
 from ..ir.names import renamed
-from ..language.types import I64, Scalar
+from ..language.types import BOOL, I64, U8, Scalar
 from ..span import GENERATED, Span
-from .arithmetic import UNSIGNED, cast, constant, operation
-from .module import Aggregate, Constant, Global, Instruction, Local, Module, Number, Operand, Text, Undefined, Zero
+from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
+from .debug import node_number, source_scalars
+from .module import (
+    Aggregate,
+    Constant,
+    Function,
+    Global,
+    Instruction,
+    Local,
+    Module,
+    Number,
+    Operand,
+    Position,
+    Text,
+    Undefined,
+    Zero,
+)
 from .types import (
+    IntType,
     PointerType,
     SequenceType,
     StructType,
@@ -34,17 +50,24 @@ ELEMENT_CALL = re.compile(rf"{re.escape(ELEMENT)}\.(\d+)\.(\d+)")
 _SYMBOL = re.compile(r"simtbed\.(\w+)\.([su])\.(\d+)")
 
 
+_DEVICE_SPACE, _SHARED_SPACE, _CONSTANT_SPACE = 1, 3, 4
+COPIES = ("llvm.memcpy.", "llvm.memmove.")
+_TO_NUMBER = ("ptrtoint", "ptrtoaddr")
+Space = Literal["global", "shared", "local", "constant", "none"]
+
+
 @dataclass(eq=False)
 class Memory:
     """Memory that pointers start from.
 
     size: bytes of an element. declared: the element type, if known. length: bytes; None if only the launch knows it. parameter:
-    index of the parameter. address: of captured memory. content: of a constant. offset: as in `ArrayParameter`. line: of the
-    declaration, as in positions of the module; 0 if unknown.
+    index of the parameter. address: as a number, of captured memory and of parameters that have one. content: of a constant.
+    offset: as in `ArrayParameter`. single: as in `Memories`. position: of the declaration; None if unknown. symbol: of a variable of
+    the module that the launch gives.
     """
 
     name: str
-    space: Literal["global", "shared", "local", "constant", "none"]
+    space: Space
     size: int = 1
     declared: Scalar | None = None
     length: int | None = None
@@ -53,7 +76,9 @@ class Memory:
     content: bytes = b""
     offset: bool = False
     is_unsigned: bool = False
-    line: int = 0
+    position: Position | None = None
+    single: bool = False
+    symbol: str = ""
 
     @property
     def is_dynamic(self) -> bool:
@@ -146,9 +171,12 @@ def _without_high_bits(value: ir.Expr, bits: int) -> ir.Expr:
 class Memories:
     """The memories of a module and of one function, and those that each SSA pointer may address."""
 
-    def __init__(self, module: Module, parameters: Mapping[str, Memory]) -> None:
-        self.module = module
+    def __init__(self, module: Module, function: Function, parameters: Mapping[str, Memory], single: bool) -> None:
+        """single: whether each memory is one array of the program, with accesses of several sizes."""
+        self.module, self.function, self.single = module, function, single
         self.by_key: dict[str, Memory] = {}
+        self.pointed: dict[Memory, dict[Memory, None]] = {}  # by the pointers that a memory has
+        self._numbers: dict[Memory, int] = {}
         self.names: set[str] = {memory.name for memory in parameters.values()}
         self.of_value: dict[str, dict[Memory, None]] = {name: {memory: None} for name, memory in parameters.items()}
 
@@ -170,13 +198,26 @@ class Memories:
                 if not isinstance(operand, Number):
                     raise UnsupportedError("local memory of a computed size is not supported")
                 count = int(operand.value)
-            name, is_unsigned, line = _symbol(instruction.name, "local")
-            length = size_of(instruction.source) * count
-            declared = _uniform(instruction.source, is_unsigned)
-            self.by_key[key] = Memory(
-                self.fresh(name), "local", 1, declared, length, is_unsigned=is_unsigned, line=line
+            described = self.function.variables.get(instruction.name, -1)
+            self._declare(
+                key, "local", instruction.name, instruction.source, described, size_of(instruction.source) * count
             )
         return self.by_key[key]
+
+    def _declare(self, key: str, space: Space, symbol: str, type: Type, described: int, length: int | None) -> Memory:
+        """Add the memory of a variable of the source. described: the number of its node of debug information."""
+        debug = self.module.debug
+        fields, own = debug.variable(described), source_scalars(debug.type_of_variable(described))
+        name, is_unsigned, position = _symbol(symbol, space if space != "constant" else "table")
+        if "name" in fields:
+            name, is_unsigned = fields["name"], any(t in SIGNED for t in own)
+            position = Position(int(fields.get("line", 0)), -1, 1, node_number(fields.get("scope", "")))
+        declared = own.pop() if len(own) == 1 else _uniform(type, is_unsigned)
+        declared = U8 if declared is BOOL else declared
+        self.by_key[key] = memory = Memory(
+            self.fresh(name), space, 1, declared, length, is_unsigned=is_unsigned, position=position, single=self.single
+        )
+        return memory
 
     def of_global(self, name: str) -> Memory:
         """Return the memory of a global variable. All of dynamic shared memory is one memory. Raises UnsupportedError."""
@@ -185,24 +226,39 @@ class Memories:
             raise UnsupportedError(f"the address of the function {name} is not supported")
         dynamic = variable.space == 3 and not size_of(variable.type)
         key = "dynamic shared memory" if dynamic else f"@{name}"
-        if key not in self.by_key:
-            if variable.space == 3:
-                own, is_unsigned, line = _symbol(name, "shared")
-                length = None if dynamic else size_of(variable.type)
-                declared = None if dynamic else _uniform(variable.type, is_unsigned)
-                self.by_key[key] = Memory(
-                    self.fresh(own), "shared", 1, declared, length, is_unsigned=is_unsigned, line=line
-                )
-            elif variable.constant and variable.initial is not None:
-                own, is_unsigned, line = _symbol(name, "table")
-                content = _content(variable.initial, variable.type)
-                declared = _uniform(variable.type, is_unsigned)
-                self.by_key[key] = Memory(
-                    self.fresh(own), "constant", 1, declared, len(content), content=content, line=line
-                )
-            else:
-                raise UnsupportedError(f"the variable {name} of the module is not supported")
-        return self.by_key[key]
+        if key in self.by_key:
+            return self.by_key[key]
+        given = self.single and variable.space in (_DEVICE_SPACE, _CONSTANT_SPACE) and variable.described >= 0
+        if variable.space == _SHARED_SPACE:
+            length = None if dynamic else size_of(variable.type)
+            memory = self._declare(key, "shared", name, variable.type, variable.described, length)
+        elif variable.constant and variable.initial is not None:
+            content = initial_bytes(variable.initial, variable.type, self.number_of_operand)
+            memory = self._declare(key, "constant", name, variable.type, variable.described, len(content))
+            memory.content = content
+            self.pointed[memory] = self._pointers_in(variable.initial, variable.type)
+        elif given:
+            memory = self._declare(key, "global", name, variable.type, variable.described, None)
+        else:
+            raise UnsupportedError(f"the variable {name} of the module is not supported")
+        memory.symbol = name if given else ""
+        return memory
+
+    def _pointers_in(self, initial: Operand, type: Type) -> dict[Memory, None]:
+        """Return the memories of the pointers in a constant."""
+        if isinstance(initial, Aggregate):
+            return {own: None for item in initial.items for own in self._pointers_in(item, type)}
+        if isinstance(initial, Zero):
+            return {NULL_MEMORY: None} if _may_point(initial.type) else {}
+        return self.addressed_by(initial) if isinstance(initial, Global | Constant) else {}
+
+    def number_of_operand(self, operand: Operand) -> int:
+        """Return a constant pointer as memory has it. Raises UnsupportedError."""
+        if isinstance(operand, Constant) and operand.op in ("addrspacecast", "bitcast"):
+            return self.number_of_operand(operand.operands[0])
+        if not isinstance(operand, Global):
+            raise UnsupportedError("a constant address with an offset is not supported")
+        return self.number_of(self.of_global(operand.name)) << 48
 
     def at_address(self, address: int) -> Memory:
         """Return the memory at an address that the kernel contains."""
@@ -217,29 +273,35 @@ class Memories:
         an array of the launch."""
         if memory is NULL_MEMORY:
             return 0
-        if memory.space == "global":
+        if memory.space == "global" and not memory.symbol:
             return memory.address or None
         return _FIRST_ADDRESS + _WINDOW * list(self.by_key.values()).index(memory)
 
     # -------------------------------------------------------------- pointers
     def addressed_by(self, operand: Operand) -> dict[Memory, None]:
-        """Return the memories that an operand may address, without null."""
+        """Return the memories that an operand may address, or whose addresses it is computed from as a number."""
         match operand:
             case Local(name):
                 return self.of_value.get(name, {})
+            case Zero(PointerType()) if self.single:
+                return {NULL_MEMORY: None}
             case Global(name, PointerType()):
                 return {self.of_global(name): None}
-            case Aggregate(items):
-                return {memory: None for item in items for memory in self.addressed_by(item)}
             case Constant("inttoptr", (Number(value),)):
-                return {self.at_address(int(value)): None}
-            case Constant("getelementptr" | "addrspacecast" | "bitcast", operands):
-                return self.addressed_by(operands[0])
+                return {self.at_address(int(value)) if value else NULL_MEMORY: None}
+            case Aggregate(operands) | Constant(_, operands):
+                return {memory: None for item in operands for memory in self.addressed_by(item)}
         return {}
 
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
-        pointing = [instruction for instruction in instructions if instruction.name and _may_point(instruction.type)]
+        every = list(instructions)
+        numbers = any(instruction.op in _TO_NUMBER for instruction in every)
+        pointing = [
+            own for own in every if own.name and (_may_point(own.type) or (numbers and isinstance(own.type, IntType)))
+        ]
+        storing = [own for own in every if own.op == "store" and _may_point(own.operands[0].type)]
+        storing += [own for own in every if own.function.startswith(COPIES)]
         changed = True
         while changed:
             changed = False
@@ -250,7 +312,32 @@ class Memories:
                     by_key.update(self.addressed_by(operand))
                 if instruction.op == "alloca":
                     by_key[self.of_alloca(instruction)] = None
+                if instruction.op == "load" and _may_point(instruction.type):
+                    for memory in self.addressed_by(instruction.operands[0]):
+                        by_key.update(self.pointed.get(memory, {}))
                 changed = changed or len(by_key) != before
+            for instruction in storing:
+                changed = self._store_pointers(instruction) or changed
+
+    def _store_pointers(self, instruction: Instruction) -> bool:
+        """Record the pointers that a store or a copy writes; return whether one is new."""
+        source, target = instruction.operands[:2] if instruction.op == "store" else instruction.operands[1::-1]
+        pointed = self.addressed_by(source)
+        if instruction.op != "store":
+            pointed = {memory: None for own in pointed for memory in self.pointed.get(own, {})}
+        changed = False
+        for memory in self.addressed_by(target):
+            known = self.pointed.setdefault(memory, {})
+            before = len(known)
+            known.update(pointed)
+            changed = changed or len(known) != before
+        return changed
+
+    def number_of(self, memory: Memory) -> int:
+        """Return the number of a memory in the pointers that memory has: 0 for null."""
+        if memory is NULL_MEMORY:
+            return 0
+        return 1 + self._numbers.setdefault(memory, len(self._numbers))
 
 
 def _may_point(type: Type) -> bool:
@@ -266,25 +353,27 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return [value for _, value in instruction.incoming]
         case "select":
             return instruction.operands[1:]
-        case "getelementptr" | "addrspacecast" | "bitcast" | "freeze" | "extractvalue":
+        case "getelementptr" | "extractvalue" | "extractelement":
             return instruction.operands[:1]
-        case "inttoptr":
+        case "inttoptr" if isinstance(instruction.operands[0], Number):
             return [Constant("inttoptr", instruction.operands, instruction.type)]
-        case "insertvalue":
+        case "insertvalue" | "insertelement" | "add" | "sub" | "and" | "or":
+            return instruction.operands
+        case "addrspacecast" | "bitcast" | "freeze" | "ptrtoint" | "ptrtoaddr" | "inttoptr" | "trunc" | "zext" | "sext":
             return instruction.operands
         case "call" if ELEMENT_CALL.match(instruction.function):
             return instruction.operands[:1]
     return ()
 
 
-def _symbol(name: str, usual: str) -> tuple[str, bool, int]:
-    """Return the source's name of an array in the name of a symbol, whether its elements are unsigned, and its line."""
+def _symbol(name: str, usual: str) -> tuple[str, bool, Position | None]:
+    """Return the source's name of an array in the name of a symbol, whether its elements are unsigned, and its position."""
     match = _SYMBOL.search(name)
-    return (match[1], match[2] == "u", int(match[3])) if match else (usual, False, 0)
+    return (match[1], match[2] == "u", Position(int(match[3]), -1)) if match else (usual, False, None)
 
 
-def _content(initial: Operand, type: Type) -> bytes:
-    """Return the bytes of a constant."""
+def initial_bytes(initial: Operand, type: Type, address: Callable[[Operand], int] | None = None) -> bytes:
+    """Return the bytes of a constant. address: returns the number of an address. Raises UnsupportedError for one without it."""
     match initial:
         case Text(content):
             return content
@@ -294,10 +383,12 @@ def _content(initial: Operand, type: Type) -> bytes:
             whole = bytearray(size_of(type))
             for number, item in enumerate(items):
                 own, offset = component(type, number)
-                whole[offset : offset + size_of(own)] = _content(item, own)
+                whole[offset : offset + size_of(own)] = initial_bytes(item, own, address)
             return bytes(whole)
         case Number(value):
             return _number_bytes(value, type)
+        case Global() | Constant() if address is not None and isinstance(type, PointerType):
+            return address(initial).to_bytes(size_of(type), "little")
     raise UnsupportedError(f"a constant {type} with addresses is not supported")
 
 
@@ -309,6 +400,8 @@ def _number_bytes(value: int | float, type: Type) -> bytes:
 
 def _uniform(type: Type, is_unsigned: bool) -> Scalar | None:
     """Return the type of all scalars of a value in memory; None for several types."""
+    if isinstance(type, SequenceType) and not type.count:
+        return _uniform(type.item, is_unsigned)
     scalars = {None if isinstance(own, PointerType) else memory_scalar(own) for _, own in leaves(type)}
     scalar = scalars.pop() if len(scalars) == 1 else None
     return UNSIGNED.get(scalar, scalar) if scalar is not None and is_unsigned else scalar

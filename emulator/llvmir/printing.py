@@ -7,16 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
+from ..ir.nodes import CONVERSION
 from ..language.types import I32
+from .accesses import Scope
 from .arithmetic import cast, constant, operation, unsigned
 from .emitting import Emitter
-from .instructions import Scope
 from .module import Instruction, Local, Operand
 from .pointers import NULL, Memories, Memory, Pointer
 from .types import UnsupportedError, memory_scalar
 from .values import Item
 
-_CONVERSION = re.compile(r"%%|%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z)?([diuxXofFeEgGcsp])")
+_CONVERSION = re.compile(r"%%|%[-+ #0]*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?(?:hh|h|ll|l|z|j|t|L)?([diuxXofFeEgGaAcsp])")
 
 UNSIGNED_CONVERSIONS = "uxXo"
 NO_TEXT = "(null)"
@@ -96,12 +97,21 @@ def translate_print(scope: Scope, buffers: PrintBuffers, call: Instruction) -> i
         arguments = buffers.items(pointer.memories[0])
     items: list[str | ir.Expr | TextChoice] = []
     end, number = 0, 0
+    keeps_form = scope.memories.single
     for match in _CONVERSION.finditer(text):
         items.append(text[end : match.start()])
         end = match.end()
         if match[0] == "%%":
             items.append("%")
             continue
+        if keeps_form:
+            items.append(CONVERSION + match[0])
+        for _ in range(match[0].count("*")):  # a width or a precision
+            width = arguments[number] if number < len(arguments) else None
+            if not keeps_form or not isinstance(width, ir.Reg):
+                raise UnsupportedError("a width of a conversion by an argument is not supported")
+            items.append(width)
+            number += 1
         if number == len(arguments):
             raise UnsupportedError("a vprintf with fewer arguments than its format is not supported")
         argument = arguments[number]
@@ -109,7 +119,10 @@ def translate_print(scope: Scope, buffers: PrintBuffers, call: Instruction) -> i
             unsigned(argument) if match[1] in UNSIGNED_CONVERSIONS and isinstance(argument, ir.Reg) else argument
         )
         number += 1
-    items.append(text[end:].removesuffix("\n"))
+    rest = text[end:]
+    items.append(rest.removesuffix("\n"))
+    if keeps_form and not text.endswith("\n"):
+        items.append(CONVERSION)
     _print(scope.emitter, items)
     zero = scope.values.zero(call.type)
     assert not isinstance(zero, Pointer | list)
@@ -127,7 +140,10 @@ def _print(emitter: Emitter, items: Sequence[str | ir.Expr | TextChoice]) -> Non
     assert isinstance(choice, TextChoice)
     for value, text in enumerate(choice.texts):
         with emitter.block() as body:
-            _print(emitter, [*items[:number], text, *items[number + 1 :]])
+            before = [*items[:number]]
+            if before and isinstance(before[-1], str) and before[-1].startswith(CONVERSION):
+                text = f"{before.pop()[len(CONVERSION) :]}" % text
+            _print(emitter, [*before, text, *items[number + 1 :]])
         is_this = operation("eq", choice.which, constant(value, I32, emitter.span))
         emitter.emit(ir.If(is_this, tuple(body), (), emitter.span))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from .module import Aggregate, Assembly, Constant, Global, Local, Number, Operand, Text, Undefined, Zero
 from .types import (
@@ -51,11 +52,15 @@ def content(token: str) -> bytes:
     )
 
 
+NO_TYPES: Mapping[str, str] = MappingProxyType({})
+
+
 class Reader:
     """A cursor over the tokens of a text."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, named_types: Mapping[str, str] = NO_TYPES) -> None:
+        """named_types: the text of each type with a name, by name without the %."""
+        self.text, self.named_types = text, named_types
         self.tokens: list[tuple[str, str]] = []
         end = 0
         while end < len(text):
@@ -146,6 +151,8 @@ class Reader:
             return PointerType(self._address_space())
         if token == "{":
             return self._struct(False)
+        if token.startswith("%") and unquoted(token) in self.named_types:
+            return Reader(self.named_types[unquoted(token)], self.named_types).type()
         if token == "<" and self.accept("{"):
             struct_type = self._struct(True)
             self.expect(">")
@@ -223,7 +230,9 @@ class Reader:
         return Assembly(text, content(self.next()).decode(), type)
 
     def _expression(self, op: str, type: Type) -> Constant:
-        self.flags()
+        while self.kind() == "word":
+            if self.next() == "inrange":
+                self.skip_group()
         self.expect("(")
         source = None
         if op == "getelementptr":

@@ -2,20 +2,17 @@
 
 Each block is written once, inside the block that dominates it immediately; a block outside a loop whose dominator is inside is
 written after the loop (its owner is the loop). A block with several predecessors is written after the branches that reach it, in
-reverse postorder; so is one below MAX_NESTING branches, inside the outermost of these. All jumps lead to the end of the statements
-that they are in: `Mark` sets the flag of the target, and `Guard` runs the target where its flag is set. A flag is used only where
-several targets are possible; other marks are removed. Blocks that only return are copied to each jump.
+reverse postorder. All jumps lead to the end of the statements that they are in: `Mark` sets the flag of the target, and `Guard` runs the
+target where its flag is set. A flag is used only where several targets are possible; other marks are removed. Blocks that only return
+are copied to each jump.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .graph import Graph, Loop
-
-MAX_NESTING = 64
-"""Branches inside each other, such as arms of a chain of `elif`; Python's stack limits the passes over them."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +108,10 @@ def structure(graph: Graph) -> Tree:
     return _pruned(out, structurer.flagged)
 
 
+MAX_ARMS = 24
+"""Branches inside each other; a block inside more is written behind them, under a flag."""
+
+
 class _Structurer:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -118,40 +119,46 @@ class _Structurer:
         self.owned: dict[str, list[str]] = {name: [] for name in graph.nodes}
         self.after_loop: dict[str, list[str]] = {header: [] for header in graph.loops}
         self.is_merge = {name: self._forward_edges(name) > 1 for name in graph.nodes}
-        self._assign_owners()
+        owners = self._owners()
+        for name, dominator in owners.items():
+            left = self._outermost_left(dominator, name)
+            if not self.is_leaf(name):
+                (self.owned[dominator] if left is None else self.after_loop[left.header]).append(name)
         for names in (*self.owned.values(), *self.after_loop.values()):
             names.sort(key=graph.order.__getitem__)
 
-    def _assign_owners(self) -> None:
-        """Set the block or loop inside which each block is written. One that is nested too deeply becomes a target of jumps."""
-        graph = self.graph
-        owner = {name: name for name in graph.nodes}
-        nesting = dict.fromkeys(graph.nodes, 0)
-        outermost = dict(owner)
-        deep = False
-        for name, dominator in list(graph.immediate_dominators.items())[1:]:
-            if deep and self.is_merge[name]:
-                dominator = self._common_owner(name, owner)
-            left = self._outermost_left(dominator, name)
-            owner[name] = dominator if left is None else left.header
-            if self.is_leaf(name):
-                continue
-            if name not in graph.loops:
-                is_arm = left is None and not self.is_merge[name] and len(graph.nodes[dominator].targets) > 1
-                nesting[name], outermost[name] = nesting[owner[name]] + is_arm, outermost[owner[name]]
-                if nesting[name] > MAX_NESTING:
-                    owner[name], nesting[name], outermost[name] = outermost[name], 0, name
-                    deep = self.is_merge[name] = True
-            (self.owned if left is None else self.after_loop)[owner[name]].append(name)
-
-    def _common_owner(self, name: str, owner: dict[str, str]) -> str:
-        """Return the innermost block inside which all predecessors of a block are written."""
-        first, *rest = (p for p in self.graph.predecessors[name] if self.graph.order[p] < self.graph.order[name])
-        path = list(_owners(first, owner))
-        for other in rest:
-            around = set(_owners(other, owner))
-            path = [block for block in path if block in around]
-        return path[0]
+    def _owners(self) -> dict[str, str]:
+        """Return the block in which each block is written: its immediate dominator; for a block inside too many branches one further
+        out, behind which it runs under a flag."""
+        entry, *rest = self.graph.nodes
+        owners: dict[str, str] = {}
+        moved = False
+        bases = {entry: (entry, 0)}  # by block: the block further out, and the branches between
+        dominators = self.graph.immediate_dominators
+        for name in rest:
+            dominator = dominators[name]
+            base, depth = bases[dominator]
+            loop = self.graph.loop_of(name)
+            straight = dominator == base and len(self.graph.nodes[base].targets) == 1
+            if straight or self.graph.loop_of(base) is not loop:
+                base, depth = name, 0
+            elif not self.is_merge[name] and len(self.graph.nodes[dominator].targets) > 1:
+                depth += 1
+            owners[name] = dominator
+            if depth > MAX_ARMS and base != name:
+                owners[name], self.is_merge[name], depth = base, True, 0
+                moved = True
+            bases[name] = base, depth
+        while moved:  # the jumps of a moved block must reach blocks that are written behind it
+            moved = False
+            for name in rest:
+                own = owner = owners[name]
+                for source in self.graph.predecessors[name]:
+                    while self.graph.order[source] < self.graph.order[name] and not _is_inside(source, owner, owners):
+                        owner = owners[owner]
+                if owner != own:
+                    owners[name], self.is_merge[name], moved = owner, True, True
+        return owners
 
     def _forward_edges(self, name: str) -> int:
         return sum(self.graph.order[p] < self.graph.order[name] for p in self.graph.predecessors[name])
@@ -333,11 +340,11 @@ class _Structurer:
         return pending
 
 
-def _owners(name: str, owner: dict[str, str]) -> Iterator[str]:
-    """Yield a block and those inside which it is written, the innermost first."""
-    yield name
-    while owner[name] != name:
-        yield (name := owner[name])
+def _is_inside(block: str, outer: str, owners: Mapping[str, str]) -> bool:
+    """Whether a block is another one, or is written inside it."""
+    while block != outer and block in owners:
+        block = owners[block]
+    return block == outer
 
 
 # ------------------------------------------------------------------ removal of statements without an effect

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
+from .debug import DebugInformation
 from .module import Block, Function, Instruction, Local, Module, Operand, Position, Variable
-from .reader import Reader, unquoted
+from .reader import NO_TYPES, Reader, unquoted
 from .types import I1, LABEL, VOID, IntType, PointerType, SequenceType, StructType, Type, UnsupportedError
 
 _BINARY = (
@@ -18,8 +19,18 @@ _CASTS = (
     "bitcast", "addrspacecast",
 )  # fmt: skip
 _ORDERINGS = ("unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
+_FIELD_OF_POSITION = re.compile(r"(line|column|scope|inlinedAt): !?(\d+)")
+NAMED_TYPE = re.compile(r'(%"[^"]*"|%[-\w.$]+) = type (.*)')
+_NODE = re.compile(r"!(\d+) = (?:distinct )?(!(?:DI|\{).*)")
+_RECORD = re.compile(r'#dbg_(?:value|declare)\((?:[^%@]*) (%"[^"]*"|%[-\w.$]+), !(\d+), !DIExpression\(\),')
+"""A record that a variable has a value, or the memory of an alloca."""
 _LOCATION = re.compile(r"!(\d+) = (?:distinct )?!DILocation\((.*)\)")
 _ATTACHED = re.compile(r",\s*![\w.]+ (?:distinct )?!\w*(?:\(.*\)|\{.*\})?")
+
+
+def parse_declarations(text: str) -> Module:
+    """Return the module of a text without its functions. Raises UnsupportedError as `parse`."""
+    return parse("\n".join(line for line in text.splitlines() if line.startswith(("@", "%", "!"))))
 
 
 def parse(text: str) -> Module:
@@ -27,28 +38,41 @@ def parse(text: str) -> Module:
     functions: dict[str, Function] = {}
     variables: dict[str, Variable] = {}
     positions: dict[int, Position] = {}
-    lines = iter(text.splitlines())
-    for line in lines:
+    nodes: dict[int, str] = {}
+    lines = text.splitlines()
+    named = {unquoted(match[1]): match[2] for line in lines if (match := NAMED_TYPE.match(line))}
+    rest = iter(lines)
+    for line in rest:
         if line.startswith("define "):
-            function = _function(line, lines)
+            function = _function(line, rest, named)
             functions[function.name] = function
         elif line.startswith("@"):
-            variable = _variable(line)
+            variable = _variable(line, named)
             if variable is not None:
                 variables[variable.name] = variable
         elif match := _LOCATION.match(line):
             positions[int(match[1])] = _position(match[2])
-    return Module(functions, variables, positions)
+        elif match := _NODE.match(line):
+            nodes[int(match[1])] = match[2]
+    return Module(functions, variables, positions, DebugInformation(nodes))
 
 
 def _position(fields: str) -> Position:
-    line, inlined = re.search(r"\bline: (\d+)", fields), re.search(r"\binlinedAt: !(\d+)", fields)
-    return Position(int(line[1]) if line else 0, int(inlined[1]) if inlined else -1)
+    numbers = {name: int(number) for name, number in _FIELD_OF_POSITION.findall(fields)}
+    return Position(
+        *(
+            numbers.get(name, default)
+            for name, default in (("line", 0), ("inlinedAt", -1), ("column", 0), ("scope", -1))
+        )
+    )
 
 
-def _variable(line: str) -> Variable | None:
-    """Return a global variable; None for an alias, which has no memory of its own."""
-    reader = Reader(_ATTACHED.sub("", line))
+def _variable(line: str, named: Mapping[str, str]) -> Variable | None:
+    """Return a global variable; None for an alias, which has no memory of its own, and for lists of the compiler."""
+    if " appending " in line:
+        return None
+    described = re.search(r", !dbg !(\d+)", line)
+    reader = Reader(_ATTACHED.sub("", line), named)
     name = unquoted(reader.next())
     reader.expect("=")
     space, external = 0, False
@@ -63,12 +87,13 @@ def _variable(line: str) -> Variable | None:
             reader.skip_group()
     type = reader.type()
     has_initial = not external and reader.peek() not in ("", ",")
-    return Variable(name, type, reader.value(type) if has_initial else None, space, word == "constant")
+    initial = reader.value(type) if has_initial else None
+    return Variable(name, type, initial, space, word == "constant", int(described[1]) if described else -1)
 
 
-def _function(line: str, lines: Iterator[str]) -> Function:
+def _function(line: str, lines: Iterator[str], named: Mapping[str, str]) -> Function:
     """Read a function from its `define` line to its closing brace."""
-    reader = Reader(_ATTACHED.sub("", line))
+    reader = Reader(_ATTACHED.sub("", line), named)
     reader.next()
     reader.flags()
     result = reader.type()
@@ -85,10 +110,12 @@ def _function(line: str, lines: Iterator[str]) -> Function:
             parameters.append(Local(str(unnamed), type))
             unnamed += 1
     unnamed = sum(parameter.name.isdigit() for parameter in parameters)
-    return Function(name, tuple(parameters), result, list(_blocks(lines, str(unnamed))))
+    variables: dict[str, int] = {}
+    return Function(name, tuple(parameters), result, list(_blocks(lines, str(unnamed), named, variables)), variables)
 
 
-def _blocks(lines: Iterator[str], entry: str) -> Iterator[Block]:
+def _blocks(lines: Iterator[str], entry: str, named: Mapping[str, str], variables: dict[str, int]) -> Iterator[Block]:
+    """Yield the blocks of a function. variables: receives those that values have."""
     block: Block | None = None
     for line in lines:
         stripped = line.strip()
@@ -103,7 +130,9 @@ def _blocks(lines: Iterator[str], entry: str) -> Iterator[Block]:
             if stripped.startswith("switch ") and "]" not in stripped:
                 stripped = " ".join([stripped, *_until_bracket(lines)])
             block = block or Block(entry)
-            block.instructions.append(instruction(stripped))
+            block.instructions.append(instruction(stripped, named))
+        elif record := _RECORD.match(stripped):
+            variables.setdefault(unquoted(record[1]), int(record[2]))
     if block is not None:
         yield block
 
@@ -115,10 +144,10 @@ def _until_bracket(lines: Iterator[str]) -> Iterator[str]:
             return
 
 
-def instruction(line: str) -> Instruction:
-    """Return the instruction of a line."""
+def instruction(line: str, named: Mapping[str, str] = NO_TYPES) -> Instruction:
+    """Return the instruction of a line. named: the texts of types with names."""
     position = re.search(r", !dbg !(\d+)", line)
-    reader = Reader(_ATTACHED.sub("", line))
+    reader = Reader(_ATTACHED.sub("", line), named)
     name = ""
     if reader.kind() == "local" and reader.peek(1) == "=":
         name = unquoted(reader.next())
@@ -231,13 +260,16 @@ def _element_pointer(reader: Reader, op: str, name: str, position: int) -> Instr
     return Instruction(op, name, operands[0].type, operands, position, flags, source=source)
 
 
-def _ordering(reader: Reader, flags: frozenset[str]) -> str:
-    """Return the ordering of an access after its operands: "", "volatile", or one of LLVM's."""
-    words = set()
+def _trailing(reader: Reader, flags: frozenset[str]) -> tuple[str, str, int]:
+    """Return what follows the operands of an access: its ordering ("", "volatile", or one of LLVM's), its scope ("" for the system)
+    and its alignment in bytes, 1 if it states none."""
+    words = []
     while reader.at < len(reader.tokens):
-        words.add(reader.next())
+        words.append(reader.next())
     ordering = next((word for word in _ORDERINGS if word in words), "")
-    return ordering or ("volatile" if "volatile" in flags else "")
+    scope = words[words.index("syncscope") + 2].strip('"') if "syncscope" in words else ""
+    alignment = int(words[words.index("align") + 1]) if "align" in words else 1
+    return ordering or ("volatile" if "volatile" in flags else ""), scope, alignment
 
 
 def _load(reader: Reader, op: str, name: str, position: int) -> Instruction:
@@ -245,7 +277,8 @@ def _load(reader: Reader, op: str, name: str, position: int) -> Instruction:
     type = reader.type()
     reader.expect(",")
     pointer = reader.operand()
-    return Instruction(op, name, type, (pointer,), position, flags, _ordering(reader, flags))
+    word, scope, alignment = _trailing(reader, flags)
+    return Instruction(op, name, type, (pointer,), position, flags, word, scope=scope, alignment=alignment)
 
 
 def _store(reader: Reader, op: str, name: str, position: int) -> Instruction:
@@ -253,7 +286,8 @@ def _store(reader: Reader, op: str, name: str, position: int) -> Instruction:
     value = reader.operand()
     reader.expect(",")
     pointer = reader.operand()
-    return Instruction(op, name, VOID, (value, pointer), position, flags, _ordering(reader, flags))
+    word, scope, alignment = _trailing(reader, flags)
+    return Instruction(op, name, VOID, (value, pointer), position, flags, word, scope=scope, alignment=alignment)
 
 
 def _alloca(reader: Reader, op: str, name: str, position: int) -> Instruction:
@@ -295,7 +329,9 @@ def _atomic(reader: Reader, op: str, name: str, position: int) -> Instruction:
     operands = [reader.operand()]
     reader.expect(",")
     operands.append(reader.operand())
-    return Instruction(op, name, operands[1].type, tuple(operands), position, word=words[-1])
+    ordering, scope, _ = _trailing(reader, frozenset())
+    flags = frozenset((ordering,))
+    return Instruction(op, name, operands[1].type, tuple(operands), position, flags, words[-1], scope=scope)
 
 
 def _compare_exchange(reader: Reader, op: str, name: str, position: int) -> Instruction:
@@ -304,7 +340,9 @@ def _compare_exchange(reader: Reader, op: str, name: str, position: int) -> Inst
     for _ in range(2):
         reader.expect(",")
         operands.append(reader.operand())
-    return Instruction(op, name, StructType((operands[1].type, I1)), tuple(operands), position)
+    ordering, scope, _ = _trailing(reader, frozenset())
+    type = StructType((operands[1].type, I1))
+    return Instruction(op, name, type, tuple(operands), position, frozenset((ordering,)), scope=scope)
 
 
 def _fence(reader: Reader, op: str, name: str, position: int) -> Instruction:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..ir import nodes as ir
 from ..language.forms import BarrierMode, FenceScope, ShuffleMode, VoteMode
 from ..language.types import BOOL, I32, I64, U32, Scalar
+from .accesses import Scope
 from .arithmetic import cast, constant, negated, operation, signed, unsigned
 from .calls import Handler, fixed, operand_values
-from .instructions import Scope
 from .module import Instruction
 from .types import UnsupportedError, scalar_of
 from .values import Item, truth

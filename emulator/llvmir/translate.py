@@ -8,19 +8,21 @@ from dataclasses import replace
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.spec import verify
-from ..language.types import I64, Array, Scalar
+from ..language.types import I64, Array, Scalar, Vector
 from ..span import Span
+from .accesses import Scope, access_unit
 from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
-from .assembly import cached_type, translate_assembly
+from .assembly_calls import assembly_accesses, translate_assembly
+from .effect_calls import accesses_of
 from .emit import TreeEmitter
 from .emitting import VARIABLE, Emitter
 from .graph import graph_of
 from .halves import half_function
-from .instructions import ATOMICS, EXACT_ATOMICS, Scope, atomic_type, translate_instruction
+from .instructions import ATOMICS, EXACT_ATOMICS, atomic_type, translate_instruction
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
-from .module import Assembly, Function, Instruction, Local, Module, Number, used_values
+from .module import Assembly, Function, Instruction, Local, Module, Number, Position, used_values
 from .parameters import (
     ArrayParameter,
     ConstantParameter,
@@ -31,12 +33,22 @@ from .parameters import (
     Translation,
     UnusedPointer,
 )
-from .pointers import NULL_MEMORY, Memories, Memory, Pointer
+from .pointers import COPIES, NULL_MEMORY, Memories, Memory, Pointer
 from .printing import PrintBuffers, translate_print
 from .replay import verify_structure
 from .structure import structure
 from .text import parse
-from .types import IntType, PointerType, Type, UnsupportedError, component, leaves, memory_scalar, scalar_of
+from .types import (
+    IntType,
+    PointerType,
+    SequenceType,
+    StructType,
+    Type,
+    UnsupportedError,
+    component,
+    memory_scalar,
+    scalar_of,
+)
 from .values import Item, Values
 
 MAX_DEPTH = 20
@@ -59,14 +71,16 @@ def translate(
     *,
     name: str,
     span: Span,
-    spans: Mapping[int, Span],
+    span_of: Callable[[Position], Span | None],
     raised: Mapping[int, tuple[str, Span]] | None = None,
+    single: bool = False,
 ) -> Translation:
     """Return the program of a function of an LLVM module.
 
     text: the module, with the calls of device functions inlined. parameters: one for each parameter of the function `entry`, in order.
-    name, span: of the kernel, for users. spans: positions by the line numbers of the module. raised: message and position of the codes
-    that the function returns, failed assertions of the kernel; other codes have no meaning.
+    name, span: of the kernel, for users. span_of: returns the span of a position, None for an unknown one. raised: message and
+    position of the codes that the function returns, failed assertions of the kernel; other codes have no meaning. single: whether
+    each memory is one array of the program, with accesses of several sizes, and pointers may be in memory.
 
     Raises CompileError for constructs that are not supported.
     """
@@ -76,12 +90,13 @@ def translate(
             raise UnsupportedError(f"the module has no function {entry}")
     except UnsupportedError as error:
         raise _refused(error, span) from None
-    positions = _Positions(module, span, spans)
+    positions = _Positions(module, span, span_of)
     decided: dict[str, bool] = {}
     while True:
         emitter = Emitter(span)
         try:
-            translator = _Translator(module, module.functions[entry], parameters, positions, emitter, decided)
+            function = module.functions[entry]
+            translator = _Translator(module, function, parameters, positions, emitter, decided, single)
             result = translator.translation(name, raised or {})
         except UnsupportedError as error:
             raise _refused(error, emitter.span) from None
@@ -97,8 +112,8 @@ def _refused(error: UnsupportedError, span: Span) -> CompileError:
 class _Positions:
     """Positions of the source by the numbers of DILocations."""
 
-    def __init__(self, module: Module, span: Span, spans: Mapping[int, Span]) -> None:
-        self.module, self.span, self.spans = module, span, spans
+    def __init__(self, module: Module, span: Span, span_of: Callable[[Position], Span | None]) -> None:
+        self.module, self.span, self.of_position = module, span, span_of
         self._spans: dict[int, Span] = {}
 
     def span_of(self, instruction: Instruction) -> Span:
@@ -107,7 +122,7 @@ class _Positions:
     def _at(self, number: int) -> Span:
         if number not in self._spans:
             position = self.module.positions.get(number)
-            own = self.spans.get(position.line) if position else None
+            own = self.of_position(position) if position else None
             if position is not None and own is not None and position.inlined >= 0:
                 own = own.inside(self._at(position.inlined))
             self._spans[number] = own or self.span
@@ -125,6 +140,7 @@ class _Translator:
         positions: _Positions,
         emitter: Emitter,
         decided: Mapping[str, bool],
+        single: bool,
     ) -> None:
         if len(parameters) != len(function.parameters):
             raise UnsupportedError(
@@ -132,7 +148,8 @@ class _Translator:
             )
         self.positions = positions
         self.emitter = emitter
-        self.arrays = Arrays(self.emitter, positions.spans)
+        self.arrays = Arrays(self.emitter, positions.of_position)
+        self.single = single
         self.scalars: dict[str, tuple[Scalar, ScalarSource]] = {}
         self.unused = {
             own.name
@@ -144,10 +161,15 @@ class _Translator:
         self.depths: dict[str, int] = {}  # of expressions, by the names of values
         self.graph = graph_of(function, self._is_removed, decided)
         known_memories, values = self._parameters(function.parameters, parameters)
-        self.memories = Memories(module, known_memories)
+        self.memories = Memories(module, function, known_memories, single)
         self.memories.trace(self._instructions())
         self.prints = PrintBuffers(self._instructions(), self.memories, self.emitter)
         self.values = Values(self.graph, self.emitter, self.memories, values)
+        if single:
+            debug = module.debug
+            self.values.variables = {
+                own: debug.variable(node).get("name", "") for own, node in function.variables.items()
+            }
         self.scope = Scope(self.emitter, self.values, self.arrays, self.memories)
 
     def _is_removed(self, instruction: Instruction) -> bool:
@@ -177,8 +199,10 @@ class _Translator:
                 case StructParameter(items):
                     values[own.name] = self._struct(items, own.type, arguments)
                     arguments += len(items)
-                case ArrayParameter(name, element, size, offset):
-                    memory = Memory(name, "global", size, element, None, number, offset=offset)
+                case ArrayParameter(name, element, size, offset, address):
+                    memory = Memory(
+                        name, "global", size, element, None, number, address, offset=offset, single=self.single
+                    )
                     memories[own.name] = memory
                     values[own.name] = _pointer_to(memory)
                 case UnusedPointer():
@@ -248,10 +272,22 @@ class _Translator:
 
     def _note(self, instruction: Instruction, pointer: int, type: Type) -> None:
         for memory in self.memories.addressed_by(instruction.operands[pointer]):
-            for leaf in (
-                own for _, own in leaves(type) if not isinstance(own, PointerType)
-            ):  # refused where it is translated
-                self.arrays.note_access(memory, memory_scalar(leaf))
+            for own in self._accessed(type, instruction.alignment):
+                self.arrays.note_access(memory, own)
+
+    def _accessed(self, type: Type, alignment: int) -> Iterator[Scalar]:
+        """Yield the types of the elements that an access to a value needs."""
+        if isinstance(type, PointerType):  # refused where it is translated, unless pointers may be in memory
+            yield from [I64] * self.single
+        elif unit := access_unit(self.scope, type, alignment):
+            yield unit.element if isinstance(unit, Vector) else unit
+        elif isinstance(type, StructType):
+            for item in type.items:
+                yield from self._accessed(item, alignment)
+        elif isinstance(type, SequenceType):
+            yield from self._accessed(type.item, alignment)
+        else:
+            yield memory_scalar(type)
 
     def _note_atomic(self, instruction: Instruction, word: str) -> None:
         if word not in ATOMICS and word != "fsub":
@@ -262,10 +298,11 @@ class _Translator:
             self.arrays.note_access(memory, type, need)
 
     def _note_call(self, instruction: Instruction) -> None:
-        if (cached := cached_type(instruction)) is not None:
-            self._note(instruction, 0, cached)
         if word := library_atomic_word(instruction.function):
             self._note_atomic(instruction, word)
+        for operand, type, need in (*accesses_of(instruction), *assembly_accesses(instruction)):
+            for memory in self.memories.addressed_by(operand):
+                self.arrays.note_access(memory, type, need)
         row = POINTED.get(instruction.function.removeprefix("__nv_"))
         if row is not None:
             for operand, (_, type) in zip(instruction.operands[1:], row.stored, strict=True):
@@ -276,13 +313,18 @@ class _Translator:
             for operand, type in zip(pointers, (half.result, *half.operands), strict=True):
                 for memory in self.memories.addressed_by(operand):
                     self.arrays.note_access(memory, memory_type(type))
-        if instruction.function.startswith(("llvm.memcpy.", "llvm.memmove.")):
-            for operand in instruction.operands[:2]:
-                for memory in self.memories.addressed_by(operand):
-                    self.arrays.note_access(memory, memory_scalar(IntType(8 * copy_unit(instruction))))
-        if instruction.function.startswith("llvm.memset."):
-            for memory in self.memories.addressed_by(instruction.operands[0]):
-                self.arrays.note_access(memory, memory.declared or memory_scalar(IntType(8)))
+        if instruction.function.startswith((*COPIES, "llvm.memset.")):
+            self._note_copy(instruction)
+
+    def _note_copy(self, instruction: Instruction) -> None:
+        """Record the accesses of a copy or a memset."""
+        is_fill = instruction.function.startswith("llvm.memset.")
+        for operand in instruction.operands[: 1 if is_fill else 2]:
+            for memory in self.memories.addressed_by(operand):
+                unit = memory_scalar(IntType(8 * (1 if is_fill else copy_unit(instruction))))
+                computed = self.single and not isinstance(instruction.operands[2], Number)
+                declared = memory.declared if is_fill and not computed else None
+                self.arrays.note_access(memory, declared or unit)
 
     # -------------------------------------------------------------- instructions
     def _run(self, instruction: Instruction, block: str) -> None:
@@ -294,8 +336,9 @@ class _Translator:
         if not isinstance(value, Pointer | list):
             depth = 1 + max((self.depths.get(local.name, 0) for local in used_values(instruction)), default=0)
             once = self.values.is_used_once(instruction.name, block) and depth < MAX_DEPTH
-            if self.values.uses[instruction.name] and (not once or instruction.name.startswith(VARIABLE)):
-                value = self.emitter.let(value, instruction.name)
+            stem = self.values.stem(instruction.name)
+            if self.values.uses[instruction.name] and (not once or stem.startswith(VARIABLE)):
+                value = self.emitter.let(value, stem)
             self.depths[instruction.name] = depth if isinstance(value, ir.Op) else 0
         self.values.by_name[instruction.name] = value
 
@@ -315,7 +358,9 @@ class _Translator:
         if not instruction.function:
             raise UnsupportedError("a call through a pointer is not supported")
         if instruction.function in self.memories.module.functions:  # all other calls are inlined
-            raise UnsupportedError("a function that calls itself is not supported")
+            raise UnsupportedError(
+                "recursion is not supported" if self.single else "a function that calls itself is not supported"
+            )
         return handler_of(instruction.function)(self.scope, instruction)
 
     # -------------------------------------------------------------- program
@@ -341,7 +386,8 @@ class _Translator:
         )
         program = ir.Program(ir.Function(name, params, body, None, span), ())
         verify(program)
-        return Translation(program, views, {own: source for own, (_, source) in sources.items()} | computed)
+        scalars = {own: source for own, (_, source) in sources.items()} | computed
+        return Translation(program, views, scalars, self.arrays.constants)
 
 
 def _is_exact_shift(instruction: Instruction) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from ..ir import nodes as ir
 from ..language.types import BOOL, I32, I64, Scalar
 from .arithmetic import cast, constant, operation, selected
-from .emitting import Emitter
+from .emitting import VARIABLE, Emitter
 from .graph import Graph
 from .module import Aggregate, Constant, Global, Instruction, Local, Number, Operand, Undefined, Zero, locals_in
 from .pointers import NULL, Memories, Pointer, indexed
@@ -35,6 +35,7 @@ class Values:
     ) -> None:
         self.graph, self.emitter, self.memories, self.parameters = graph, emitter, memories, parameters
         self.by_name: dict[str, Item] = {}
+        self.variables: dict[str, str] = {}  # of the source, by the names of values
         self.phis = {phi.name: phi for node in graph.nodes.values() for phi in node.phis}
         self.uses: Counter[str] = Counter()
         self.local_uses: dict[str, set[str]] = {}  # the blocks that read a value, at the end of the source for a phi
@@ -50,6 +51,10 @@ class Values:
             for local in locals_in(operand):
                 self.uses[local.name] += 1
                 self.local_uses.setdefault(local.name, set()).add(block)
+
+    def stem(self, name: str) -> str:
+        """Return the beginning of the name of a value's register."""
+        return f"{VARIABLE}{self.variables[name]}" if self.variables.get(name) else name
 
     def is_used_once(self, name: str, block: str) -> bool:
         """Return whether a value is read once, in its own block."""
@@ -129,6 +134,8 @@ class Values:
             case "getelementptr":
                 assert operand.source is not None
                 return indexed(self.pointer(first), operand.source, [self.expr(index) for index in rest])
+            case "inttoptr":
+                return self.pointer_of_number(first, self.expr(first))
             case "ptrtoint" | "ptrtoaddr":
                 return cast(self._known_address(self.pointer(first)), scalar_of(operand.type))
             case "trunc":
@@ -136,6 +143,17 @@ class Values:
             case "add" | "sub" | "mul" | "xor":
                 return operation(operand.op, self.expr(first), self.expr(rest[0]))
         raise UnsupportedError(f"the constant expression {operand.op} is not supported")
+
+    def pointer_of_number(self, operand: Operand, value: ir.Expr) -> Pointer:
+        """Return the pointer at a computed address. Raises UnsupportedError where its memory is not known."""
+        memories = [memory for memory in self.memories.addressed_by(operand) if memory not in NULL.memories]
+        address = self.memories.address(memories[0]) if len(memories) == 1 else None
+        if address is None:
+            raise UnsupportedError("a computed number as an address is not supported")
+        assert isinstance(value.type, Scalar)
+        base = constant(address, value.type, self.emitter.span)
+        offset = self.emitter.let(cast(operation("sub", value, base), I64), "offset")
+        return Pointer((memories[0],), 0, ((offset, 1),))
 
     def _known_address(self, pointer: Pointer) -> ir.Expr:
         """Return the address of a constant pointer as a number."""
@@ -151,7 +169,7 @@ class Values:
         constants = {value for _, value in phi.incoming if value != Local(phi.name, phi.type)}
         if len(constants) == 1 and isinstance(only := constants.pop(), Number) and isinstance(only.value, int):
             return self.resolve(only)
-        return self._registers(phi.name, phi.type, tuple(self.memories.of_value.get(phi.name, ())))
+        return self._registers(self.stem(phi.name), phi.type, tuple(self.memories.of_value.get(phi.name, ())))
 
     def _registers(self, name: str, type: Type, memories: tuple[Any, ...]) -> Item:
         emitter = self.emitter
@@ -193,8 +211,8 @@ class Values:
                     out.append((registers.which, self.selector(value, registers.memories)))
 
     def selector(self, pointer: Pointer, memories: tuple[Any, ...]) -> ir.Expr:
-        """Return the number of a pointer's memory among `memories`; 0 for null. Known limits: an access through a pointer that is
-        null on one path is an access to the first memory there."""
+        """Return the number of a pointer's memory among `memories`; 0 where null is none of them. Known limits: an access through a
+        pointer of Numba that is null on one path is an access to the first memory there."""
         span = self.emitter.span
         numbers = [memories.index(memory) if memory in memories else 0 for memory in pointer.memories]
         if pointer.which is None:
@@ -218,7 +236,9 @@ class Values:
 
     def _pointer_choice(self, condition: ir.Expr, a: Pointer, b: Pointer) -> Pointer:
         emitter = self.emitter
-        memories = tuple(m for m in dict.fromkeys((*a.memories, *b.memories)) if m not in NULL.memories)
+        memories = tuple(dict.fromkeys((*a.memories, *b.memories)))
+        if not self.memories.single:
+            memories = tuple(memory for memory in memories if memory not in NULL.memories)
         if not memories:
             return NULL
         condition = emitter.let(condition, "condition")

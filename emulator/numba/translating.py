@@ -63,7 +63,7 @@ def _translated(
         parameters,
         name=function.__name__,
         span=span,
-        spans=POSITIONS.spans,
+        span_of=lambda position: POSITIONS.spans.get(position.line),
         raised=findings if options["debug"] else {},
     )
     facts = KernelFacts(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from ..ir.nodes import CONVERSION
 from ..sanitizer.places import coordinates
 from .engine import Request
 
@@ -25,14 +27,22 @@ class Prints:
         self.request = request
         self.lines: list[str] = []
         self.count = 0
+        self._begun: dict[tuple[int, int], str] = {}  # lines without an end, by block and thread
         self._shown = 0
 
     def add(self, block: int, thread: int, items: Sequence[Any]) -> None:
         """Add the line of one thread. block, thread: linear indices. items: texts and numbers."""
+        text, ends = formatted(items, _as_printf if self.request.plain_prints else str)
+        text = self._begun.pop((block, thread), "") + text
+        if not ends:
+            self._begun[block, thread] = text
+            return
+        self._keep_line(block, thread, text)
+
+    def _keep_line(self, block: int, thread: int, text: str) -> None:
         self.count += 1
         if len(self.lines) == MAX_LINES:
             return
-        text = "".join(map(_as_printf if self.request.plain_prints else str, items))
         if not self.request.plain_prints:
             at = f"block {coordinates(block, self.request.grid)}, thread {coordinates(thread, self.request.block)}"
             text = f"{at}: {text}"
@@ -40,10 +50,12 @@ class Prints:
 
     def begin_again(self) -> None:
         """Start the launch again in the same order: the repeated lines are not shown twice."""
-        self.lines, self.count = [], 0
+        self.lines, self.count, self._begun = [], 0, {}
 
     def finish(self) -> list[str]:
         """Return all lines; the last one counts the omitted lines."""
+        for (block, thread), text in self._begun.items():
+            self._keep_line(block, thread, text)
         more = self.count - len(self.lines)
         if more:
             self._keep(f"{more:,} more print{'s' if more > 1 else ''}")
@@ -58,6 +70,45 @@ class Prints:
                     _show(f"{line}\n")
                 except (OSError, ValueError) as error:  # closed, or without a reader: the launch continues
                     _warn(getattr(error, "strerror", None) or str(error))
+
+
+def formatted(items: Sequence[Any], plain: Callable[[Any], str]) -> tuple[str, bool]:
+    """Return the text of a print, and whether it ends the line. plain: the text of an item without a conversion."""
+    out, numbers, conversion = list[str](), list[Any](), ""
+    for item in items:
+        if isinstance(item, str):
+            text, mark, conversion = item.partition(CONVERSION)
+            out.append(text)
+            if mark and not conversion:
+                return "".join(out), False
+        elif not conversion:
+            out.append(plain(item))
+        else:
+            numbers.append(item)
+            if len(numbers) > conversion.count("*"):
+                out.append(converted(conversion, numbers))
+                numbers, conversion = [], ""
+    return "".join(out), True
+
+
+_LENGTH = re.compile(r"(?:hh|h|ll|l|z|j|t|L)(?=[a-zA-Z]$)")
+
+
+def converted(conversion: str, numbers: Sequence[Any]) -> str:
+    """Return numbers in a conversion of C's `printf`, the widths first."""
+    *widths, value = (number.item() if isinstance(number, np.generic) else number for number in numbers)
+    form, letter = _LENGTH.sub("", conversion)[:-1], conversion[-1]
+    if letter in "aA":
+        form, letter, value = form, "s", float(value).hex()
+    elif letter == "p":
+        form, letter, value = form, "s", hex(int(value))
+    elif letter == "c":
+        value = chr(int(value) & 255)
+    elif letter == "u":
+        letter = "d"
+    if letter in "dioxXc" and isinstance(value, float):
+        value = int(value)
+    return str(f"{form}{letter}" % (*widths, value))
 
 
 def _as_printf(item: Any) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
-from ..cuda_cpp.types import RecordType
 from ..errors import LaunchError
 from ..language.types import Scalar
+from ..llvmir.debug import Record
 from . import cupy_names
 from .memory import DeviceElements, Variables, launch_by_address
 from .names import Constants, Named, module
@@ -256,7 +256,7 @@ def _argument(parameter: Any, value: Any) -> Any:
     name, type = parameter.name, parameter.type
     if isinstance(value, ndarray):
         return value.address
-    if isinstance(value, np.ndarray) and not (isinstance(type, RecordType) and value.nbytes == type.size):
+    if isinstance(value, np.ndarray) and not (isinstance(type, Record) and value.nbytes == type.size):
         raise TypeError(f"{name}: RawKernel takes arrays of CuPy, not numpy.ndarray: give cupy.asarray of it")
     if not isinstance(type, Scalar) or isinstance(value, np.ndarray):
         return value

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from ..cuda_cpp.declaration import Alias, HostParameter
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
-from ..cuda_cpp.types import CType, PointerType, RecordType, components, size_of
 from ..errors import LaunchError
 from ..language.types import Scalar
+from ..llvmir.debug import PointerTo, Record, source_scalars, source_size
 from ..runtime.arrays import DeviceArray
 from ..runtime.launching import launch
 from ..runtime.result import LaunchDetails, details_of
@@ -190,18 +190,18 @@ def launch_by_address(
 
 def _elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
     """Return an allocation as an array of the elements that a parameter points to."""
-    to: CType | None = parameter.type.to if isinstance(parameter.type, PointerType) else parameter.type
+    to = parameter.type.to if isinstance(parameter.type, PointerTo) else parameter.type
     if to is None:
         return block
-    element = min(components(to), key=str)
-    whole = len(block) // size_of(to) * size_of(to)
+    element = min(source_scalars(to), key=str)
+    whole = len(block) // source_size(to) * source_size(to)
     return block[:whole].view(element.dtype)
 
 
 def _by_value(parameter: HostParameter, value: Any) -> Any:
     """Return an argument that a driver copies byte by byte. Raises LaunchError for another type than the parameter's."""
     name, type = parameter.name, parameter.type
-    if isinstance(type, RecordType):
+    if isinstance(type, Record):
         return value
     if isinstance(type, Scalar):
         if isinstance(value, np.ndarray) and value.size == 1:

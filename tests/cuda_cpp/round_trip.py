@@ -15,8 +15,8 @@ from simtbed.language.types import Array
 from simtbed.runtime.engine import Request
 from simtbed.runtime.result import LaunchDetails, details_of
 
-INSTRUCTIONS = ("warp_instructions", "thread_instructions")
-"""Counters that depend on the casts that C++ needs."""
+INSTRUCTIONS = ("warp_instructions", "thread_instructions", "branches")
+"""Counters that depend on the code of the compiler."""
 _READ: dict[str, CudaKernel] = {}
 
 

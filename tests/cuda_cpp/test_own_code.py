@@ -86,18 +86,18 @@ def test_nvcc_compiles_the_text_with_the_users_lines() -> None:
         binary(prepare_request(wrong, grid=1, block=1, args=(np.zeros(1, np.int32),)), "sm_90")
 
 
-def test_a_later_process_does_not_parse_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_process_does_not_compile_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(texts: CudaSource, value: float) -> Any:
         texts.variables["table"] = np.array([1, 2, 3], np.int16)
         args = (np.full(32, value, np.float32), True, (0, 0.5, 9), st.empty(32, "f32"), None, 20)
         return st.launch(texts["sums<float, 1>"], grid=1, block=32, args=args).out[:9].tolist()
 
     assert launch(source(), 1) == [7.5] * 9
-    monkeypatch.setattr(clang, "parse", lambda *args: pytest.fail("the text is parsed again"))
+    monkeypatch.setattr(clang, "compile_text", lambda *args: pytest.fail("the text is compiled again"))
     assert launch(source(), 2) == [9.5] * 9
-    with pytest.raises(pytest.fail.Exception, match="parsed again"):
+    with pytest.raises(pytest.fail.Exception, match="compiled again"):
         launch(st.cuda_source(TEXT.replace("twice(x[i])", "x[i]"), OPTIONS, ("sums<float, 1>",)), 1)
-    with pytest.raises(pytest.fail.Exception, match="parsed again"):
+    with pytest.raises(pytest.fail.Exception, match="compiled again"):
         launch(st.cuda_source(TEXT, ("-DFACTOR=4",), ("sums<float, 1>",)), 1)
 
 

@@ -27,11 +27,15 @@ def test_the_page_lists_them() -> None:
     assert f"Refused, with the line: {', '.join(sorted(REFUSALS, key=str.lower))}.\n" in page
 
 
-def test_an_older_libclang_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    clang.cindex.cache_clear()
-    monkeypatch.setattr(clang, "MIN_VERSION", 1_000)
-    with pytest.raises(st.UnavailableError, match="libclang 1000 or newer is required, this is 2"):
-        clang.cindex()
+def test_another_compiler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    clang.compiler.cache_clear()
+    monkeypatch.setattr(clang, "ZIGLANG", "0.99.")
+    with pytest.raises(st.UnavailableError, match=r"ziglang 0\.99\.\* is required, this is 0"):
+        clang.compiler()
+    monkeypatch.setattr(clang, "find_spec", lambda name: None)
+    monkeypatch.setattr(clang.shutil, "which", lambda name: None)
+    with pytest.raises(st.UnavailableError, match="compiled by clang, which is not installed"):
+        clang.compiler()
 
 
 TEMPLATE = "template <typename T> __global__ void scale(T *x) { x[0] = 2; }"

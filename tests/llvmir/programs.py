@@ -36,7 +36,7 @@ class ProgramKernel(LaunchableKernel):
 
 
 def translated(text: str, parameters: Sequence[Parameter], entry: str = "kernel", **options: Any) -> Translation:
-    return translate(text, entry, parameters, name="kernel", span=SPAN, spans={}, **options)
+    return translate(text, entry, parameters, name="kernel", span=SPAN, span_of=lambda position: None, **options)
 
 
 def run(

@@ -317,7 +317,7 @@ end:""")  # fmt: skip
 
 
 REFUSALS = {
-    "store ptr %x, ptr %x": "a pointer stored in memory is not supported",
+    "store ptr %x, ptr %x": "a pointer in global memory is not supported",
     "%v = load i33, ptr %x": "integers of 33 bits are not supported",
     "%v = va_arg ptr %x, i32": "the instruction va_arg is not supported",
     "%v = call i32 @unknown(i32 1)": "the function unknown is not supported",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+import simtbed.llvmir.structure as structure_module
 from simtbed.llvmir.graph import Graph, graph_of
 from simtbed.llvmir.module import Block, Function, Instruction, Local
 from simtbed.llvmir.replay import StructureError, verify_structure
@@ -75,7 +76,9 @@ def mutations(body: Tree) -> Iterator[Tree]:
                 yield changed(Leave(not again))
 
 
-def test_random_graphs_are_structured() -> None:
+@pytest.mark.parametrize("arms", [structure_module.MAX_ARMS, 2, 0])
+def test_random_graphs_are_structured(arms: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(structure_module, "MAX_ARMS", arms)
     refused = 0
     for seed in range(GRAPHS):
         result = structured(seed)

@@ -97,7 +97,7 @@ def test_bad_use_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_kernel_in_cuda_stops_at_its_line(tmp_path: Path) -> None:
-    pytest.importorskip("clang")
+    pytest.importorskip("ziglang")
     (tmp_path / "reverse.cu").write_text(CUDA, encoding="utf-8")
     (tmp_path / "reverse.toml").write_text(LAUNCHES, encoding="utf-8")
     code, text = debug(tmp_path, "p source, t\nlanes source - 60\nback\nquit\n", "reverse.cu")

@@ -186,7 +186,7 @@ __global__ void own(const float *x, float *direct, float *later, int *exact) {
 def test_own_code_calls_cudas_functions(
     array: str, units: int, kinds: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("clang")
+    pytest.importorskip("ziglang")
 
     class OwnCode:
         name = "cuda"

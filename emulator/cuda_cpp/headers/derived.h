@@ -54,6 +54,11 @@ SIMTBED_INLINE float __double2float_rn(double x) { return (float)x; }
 SIMTBED_INLINE float __int2float_rn(int x) { return (float)x; }
 SIMTBED_INLINE float __uint2float_rn(unsigned int x) { return (float)x; }
 SIMTBED_INLINE double __int2double_rn(int x) { return (double)x; }
+SIMTBED_INLINE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
+SIMTBED_INLINE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
+SIMTBED_INLINE unsigned int __uhadd(unsigned int a, unsigned int b) { return (unsigned int)(((unsigned long long)a + b) >> 1); }
+SIMTBED_INLINE unsigned int __urhadd(unsigned int a, unsigned int b) { return (unsigned int)(((unsigned long long)a + b + 1) >> 1); }
+SIMTBED_INLINE unsigned int __sad(int a, int b, unsigned int c) { return (unsigned int)(a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a) + c; }
 SIMTBED_INLINE int __mul24(int a, int b) { return (int)((unsigned int)((int)((unsigned int)a << 8) >> 8) * (unsigned int)((int)((unsigned int)b << 8) >> 8)); }
 SIMTBED_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 SIMTBED_INLINE unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return (a > b ? a - b : b - a) + c; }

@@ -1,5 +1,5 @@
-// Declarations of CUDA C++ for kernels, without a toolkit. A function without a body is an operation or an effect of the IR, known by
-// its name. A function with a body is lowered as the user's own. `header.py` appends the mathematical functions.
+// Declarations of CUDA C++ for kernels, without a toolkit. A function with a symbol `simtbed.` is an operation or an effect of the IR
+// (`llvmir.effect_calls`). `header.py` appends the mathematical functions.
 #pragma once
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
@@ -20,8 +20,10 @@
 #define CUDART_VERSION 12080
 #define CUDA_VERSION 12080
 #define NULL nullptr
-#define SIMTBED_INTRINSIC __attribute__((device))
-#define SIMTBED_INLINE static inline __attribute__((device))
+#define SIMTBED_INTRINSIC __attribute__((device, nodebug))
+#define SIMTBED_PURE __attribute__((device, const))
+#define SIMTBED_EFFECT __attribute__((device))
+#define SIMTBED_INLINE static inline __attribute__((device, always_inline, nodebug))
 #define SIMTBED_CONSTANT static constexpr __attribute__((device)) __attribute__((host))
 
 typedef decltype(sizeof(0)) size_t;
@@ -53,7 +55,7 @@ SIMTBED_VECTORS(unsigned long, ulong, 8)
 SIMTBED_VECTORS(long long, longlong, 8)
 SIMTBED_VECTORS(unsigned long long, ulonglong, 8)
 SIMTBED_VECTORS(double, double, 8)
-#define SIMTBED_BITS(T) __device__ constexpr operator T() const { return __builtin_bit_cast(T, x); }
+#define SIMTBED_BITS(T) SIMTBED_INTRINSIC constexpr operator T() const { return __builtin_bit_cast(T, x); }
 struct __align__(4) half2 { __half x, y; };
 struct __align__(4) bfloat162 { __nv_bfloat16 x, y; };
 struct __half_raw { unsigned short x; SIMTBED_BITS(__half) };
@@ -82,96 +84,150 @@ struct dim3 {
     unsigned int x, y, z;
     SIMTBED_INTRINSIC dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
 };
-extern __device__ const uint3 threadIdx, blockIdx;
-extern __device__ const dim3 blockDim, gridDim;
+#define SIMTBED_INDEX(NAME, TYPE, REGISTER) \
+    struct simtbed_##NAME { \
+        __declspec(property(get = get_x)) unsigned int x; __declspec(property(get = get_y)) unsigned int y; \
+        __declspec(property(get = get_z)) unsigned int z; \
+        SIMTBED_INTRINSIC static inline unsigned int get_x() { return __nvvm_read_ptx_sreg_##REGISTER##_x(); } \
+        SIMTBED_INTRINSIC static inline unsigned int get_y() { return __nvvm_read_ptx_sreg_##REGISTER##_y(); } \
+        SIMTBED_INTRINSIC static inline unsigned int get_z() { return __nvvm_read_ptx_sreg_##REGISTER##_z(); } \
+        SIMTBED_INTRINSIC operator TYPE() const { return TYPE(x, y, z); } \
+    }; \
+    extern const __attribute__((device, weak)) simtbed_##NAME NAME;
+struct simtbed_uint3 : uint3 { SIMTBED_INTRINSIC simtbed_uint3(unsigned int a, unsigned int b, unsigned int c) { x = a; y = b; z = c; } };
+SIMTBED_INDEX(threadIdx, simtbed_uint3, tid) SIMTBED_INDEX(blockIdx, simtbed_uint3, ctaid)
+SIMTBED_INDEX(blockDim, dim3, ntid) SIMTBED_INDEX(gridDim, dim3, nctaid)
 static constexpr int warpSize = 32;
 
 // ------------------------------------------------------------------ block, warp, order of memory accesses
-SIMTBED_INTRINSIC void __syncthreads();
-SIMTBED_INTRINSIC int __syncthreads_count(int predicate);
-SIMTBED_INTRINSIC int __syncthreads_and(int predicate);
-SIMTBED_INTRINSIC int __syncthreads_or(int predicate);
-SIMTBED_INTRINSIC void __simtbed_grid_sync();
-SIMTBED_INTRINSIC void __syncwarp(unsigned int mask = 0xffffffffu);
-SIMTBED_INTRINSIC void __threadfence();
-SIMTBED_INTRINSIC void __threadfence_block();
-SIMTBED_INTRINSIC void __threadfence_system();
-SIMTBED_INTRINSIC unsigned int __ballot_sync(unsigned int mask, int predicate);
-SIMTBED_INTRINSIC int __any_sync(unsigned int mask, int predicate);
-SIMTBED_INTRINSIC int __all_sync(unsigned int mask, int predicate);
-SIMTBED_INTRINSIC unsigned int __activemask();
-SIMTBED_INTRINSIC int clock();
-SIMTBED_INTRINSIC long long clock64();
-SIMTBED_INTRINSIC void __nanosleep(unsigned int nanoseconds);
-SIMTBED_INTRINSIC void __trap();
-SIMTBED_INTRINSIC int printf(const char *format, ...);
-SIMTBED_INTRINSIC void __simtbed_assert(bool holds, const char *text);
+SIMTBED_EFFECT void __syncthreads() __asm__("simtbed.barrier.sync");
+SIMTBED_EFFECT int __syncthreads_count(int predicate) __asm__("simtbed.barrier.count");
+SIMTBED_EFFECT int __syncthreads_and(int predicate) __asm__("simtbed.barrier.and");
+SIMTBED_EFFECT int __syncthreads_or(int predicate) __asm__("simtbed.barrier.or");
+SIMTBED_EFFECT void __simtbed_grid_sync() __asm__("simtbed.barrier.grid");
+SIMTBED_EFFECT void __syncwarp(unsigned int mask = 0xffffffffu) __asm__("simtbed.warp_barrier");
+SIMTBED_EFFECT void __threadfence() __asm__("simtbed.fence.device");
+SIMTBED_EFFECT void __threadfence_block() __asm__("simtbed.fence.block");
+SIMTBED_EFFECT void __threadfence_system() __asm__("simtbed.fence.device.system");
+SIMTBED_EFFECT unsigned int __simtbed_ballot(unsigned int mask, bool predicate) __asm__("simtbed.vote.ballot.bool");
+SIMTBED_EFFECT bool __simtbed_any(unsigned int mask, bool predicate) __asm__("simtbed.vote.any.bool");
+SIMTBED_EFFECT bool __simtbed_all(unsigned int mask, bool predicate) __asm__("simtbed.vote.all.bool");
+SIMTBED_INLINE unsigned int __ballot_sync(unsigned int mask, int predicate) { return __simtbed_ballot(mask, predicate); }
+SIMTBED_INLINE int __any_sync(unsigned int mask, int predicate) { return __simtbed_any(mask, predicate); }
+SIMTBED_INLINE int __all_sync(unsigned int mask, int predicate) { return __simtbed_all(mask, predicate); }
+SIMTBED_EFFECT unsigned int __activemask() __asm__("simtbed.active");
+SIMTBED_EFFECT int clock() __asm__("simtbed.clock.i32");
+SIMTBED_EFFECT long long clock64() __asm__("simtbed.clock.i64");
+SIMTBED_EFFECT void __nanosleep(unsigned int nanoseconds) __asm__("simtbed.sleep");
+extern "C" SIMTBED_EFFECT int printf(const char *format, ...);
+SIMTBED_EFFECT void __simtbed_assert(bool holds, const char *text) __asm__("simtbed.assert");
+SIMTBED_INLINE void __trap() { __simtbed_assert(false, "__trap()"); }
 #define assert(condition) __simtbed_assert(static_cast<bool>(condition), #condition)
 SIMTBED_INLINE unsigned int __ballot(int predicate) { return __ballot_sync(0xffffffffu, predicate); }
 SIMTBED_INLINE int __any(int predicate) { return __any_sync(0xffffffffu, predicate); }
 SIMTBED_INLINE int __all(int predicate) { return __all_sync(0xffffffffu, predicate); }
 
-#define SIMTBED_SHUFFLES(T) \
-    SIMTBED_INTRINSIC T __shfl_sync(unsigned int mask, T value, int lane, int width = 32); \
-    SIMTBED_INTRINSIC T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32); \
-    SIMTBED_INTRINSIC T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32); \
-    SIMTBED_INTRINSIC T __shfl_xor_sync(unsigned int mask, T value, int bits, int width = 32); \
-    SIMTBED_INLINE T __shfl(T value, int lane) { return __shfl_sync(0xffffffffu, value, lane); } \
-    SIMTBED_INLINE T __shfl_up(T value, unsigned int delta) { return __shfl_up_sync(0xffffffffu, value, delta); } \
-    SIMTBED_INLINE T __shfl_down(T value, unsigned int delta) { return __shfl_down_sync(0xffffffffu, value, delta); } \
-    SIMTBED_INLINE T __shfl_xor(T value, int bits) { return __shfl_xor_sync(0xffffffffu, value, bits); } \
-    SIMTBED_INTRINSIC unsigned int __match_any_sync(unsigned int mask, T value); \
-    SIMTBED_INTRINSIC unsigned int __match_all_sync(unsigned int mask, T value, int *equal);
-SIMTBED_SHUFFLES(int) SIMTBED_SHUFFLES(unsigned int) SIMTBED_SHUFFLES(long) SIMTBED_SHUFFLES(unsigned long)
-SIMTBED_SHUFFLES(long long) SIMTBED_SHUFFLES(unsigned long long) SIMTBED_SHUFFLES(float) SIMTBED_SHUFFLES(double)
-SIMTBED_SHUFFLES(__half) SIMTBED_SHUFFLES(__nv_bfloat16)
-#define SIMTBED_REDUCTIONS(T) \
-    SIMTBED_INTRINSIC T __reduce_add_sync(unsigned int mask, T value); \
-    SIMTBED_INTRINSIC T __reduce_min_sync(unsigned int mask, T value); \
-    SIMTBED_INTRINSIC T __reduce_max_sync(unsigned int mask, T value);
-SIMTBED_REDUCTIONS(int) SIMTBED_REDUCTIONS(unsigned int)
-SIMTBED_INTRINSIC unsigned int __reduce_and_sync(unsigned int mask, unsigned int value);
-SIMTBED_INTRINSIC unsigned int __reduce_or_sync(unsigned int mask, unsigned int value);
-SIMTBED_INTRINSIC unsigned int __reduce_xor_sync(unsigned int mask, unsigned int value);
+#define SIMTBED_SHUFFLES(T, TYPE) \
+    SIMTBED_EFFECT T __shfl_sync(unsigned int mask, T value, int lane, int width = 32) __asm__("simtbed.shuffle.idx." TYPE); \
+    SIMTBED_EFFECT T __shfl_up_sync(unsigned int mask, T value, unsigned int delta, int width = 32) __asm__("simtbed.shuffle.up." TYPE); \
+    SIMTBED_EFFECT T __shfl_down_sync(unsigned int mask, T value, unsigned int delta, int width = 32) __asm__("simtbed.shuffle.down." TYPE); \
+    SIMTBED_EFFECT T __shfl_xor_sync(unsigned int mask, T value, int bits, int width = 32) __asm__("simtbed.shuffle.xor." TYPE); \
+    SIMTBED_INLINE T __shfl(T value, int lane, int width = 32) { return __shfl_sync(0xffffffffu, value, lane, width); } \
+    SIMTBED_INLINE T __shfl_up(T value, unsigned int delta, int width = 32) { return __shfl_up_sync(0xffffffffu, value, delta, width); } \
+    SIMTBED_INLINE T __shfl_down(T value, unsigned int delta, int width = 32) { return __shfl_down_sync(0xffffffffu, value, delta, width); } \
+    SIMTBED_INLINE T __shfl_xor(T value, int bits, int width = 32) { return __shfl_xor_sync(0xffffffffu, value, bits, width); } \
+    SIMTBED_EFFECT unsigned int __match_any_sync(unsigned int mask, T value) __asm__("simtbed.vote.match." TYPE); \
+    SIMTBED_EFFECT unsigned int __simtbed_match_all(unsigned int mask, T value) __asm__("simtbed.vote.match_all." TYPE); \
+    SIMTBED_INLINE unsigned int __match_all_sync(unsigned int mask, T value, int *equal) { \
+        unsigned int lanes = __simtbed_match_all(mask, value); *equal = lanes != 0; return lanes; }
+SIMTBED_SHUFFLES(int, "i32") SIMTBED_SHUFFLES(unsigned int, "u32") SIMTBED_SHUFFLES(long, "i64") SIMTBED_SHUFFLES(unsigned long, "u64")
+SIMTBED_SHUFFLES(long long, "i64") SIMTBED_SHUFFLES(unsigned long long, "u64") SIMTBED_SHUFFLES(float, "f32")
+SIMTBED_SHUFFLES(double, "f64") SIMTBED_SHUFFLES(__half, "f16") SIMTBED_SHUFFLES(__nv_bfloat16, "bf16")
+#define SIMTBED_REDUCTIONS(T, TYPE) \
+    SIMTBED_EFFECT T __reduce_add_sync(unsigned int mask, T value) __asm__("simtbed.vote.add." TYPE); \
+    SIMTBED_EFFECT T __reduce_min_sync(unsigned int mask, T value) __asm__("simtbed.vote.min." TYPE); \
+    SIMTBED_EFFECT T __reduce_max_sync(unsigned int mask, T value) __asm__("simtbed.vote.max." TYPE);
+SIMTBED_REDUCTIONS(int, "i32") SIMTBED_REDUCTIONS(unsigned int, "u32")
+SIMTBED_EFFECT unsigned int __reduce_and_sync(unsigned int mask, unsigned int value) __asm__("simtbed.vote.and.u32");
+SIMTBED_EFFECT unsigned int __reduce_or_sync(unsigned int mask, unsigned int value) __asm__("simtbed.vote.or.u32");
+SIMTBED_EFFECT unsigned int __reduce_xor_sync(unsigned int mask, unsigned int value) __asm__("simtbed.vote.xor.u32");
 
 // ------------------------------------------------------------------ atomics
-#define SIMTBED_ATOMIC(NAME, T) \
-    SIMTBED_INTRINSIC T NAME(T *p, T value); \
-    SIMTBED_INTRINSIC T NAME##_block(T *p, T value); \
-    SIMTBED_INTRINSIC T NAME##_system(T *p, T value);
-#define SIMTBED_INTEGER_ATOMIC(NAME) \
-    SIMTBED_ATOMIC(NAME, int) SIMTBED_ATOMIC(NAME, unsigned int) SIMTBED_ATOMIC(NAME, long long) SIMTBED_ATOMIC(NAME, unsigned long long)
-SIMTBED_INTEGER_ATOMIC(atomicAdd) SIMTBED_INTEGER_ATOMIC(atomicMin) SIMTBED_INTEGER_ATOMIC(atomicMax)
-SIMTBED_INTEGER_ATOMIC(atomicAnd) SIMTBED_INTEGER_ATOMIC(atomicOr) SIMTBED_INTEGER_ATOMIC(atomicXor)
-SIMTBED_INTEGER_ATOMIC(atomicExch)
-SIMTBED_ATOMIC(atomicAdd, float) SIMTBED_ATOMIC(atomicAdd, double) SIMTBED_ATOMIC(atomicAdd, __half)
-SIMTBED_ATOMIC(atomicAdd, __nv_bfloat16) SIMTBED_ATOMIC(atomicAdd, half2) SIMTBED_ATOMIC(atomicAdd, bfloat162)
-SIMTBED_ATOMIC(atomicAdd, float2) SIMTBED_ATOMIC(atomicAdd, float4)
-SIMTBED_ATOMIC(atomicExch, float) SIMTBED_ATOMIC(atomicSub, int) SIMTBED_ATOMIC(atomicSub, unsigned int)
-SIMTBED_ATOMIC(atomicInc, unsigned int) SIMTBED_ATOMIC(atomicDec, unsigned int)
-#define SIMTBED_CAS(T) \
-    SIMTBED_INTRINSIC T atomicCAS(T *p, T expected, T value); \
-    SIMTBED_INTRINSIC T atomicCAS_block(T *p, T expected, T value); \
-    SIMTBED_INTRINSIC T atomicCAS_system(T *p, T expected, T value);
-SIMTBED_CAS(int) SIMTBED_CAS(unsigned int) SIMTBED_CAS(unsigned long long) SIMTBED_CAS(unsigned short)
 #define __NV_ATOMIC_RELAXED 0
+#define __NV_ATOMIC_CONSUME 1
 #define __NV_ATOMIC_ACQUIRE 2
 #define __NV_ATOMIC_RELEASE 3
 #define __NV_ATOMIC_ACQ_REL 4
+#define __NV_ATOMIC_SEQ_CST 5
+#define __NV_THREAD_SCOPE_THREAD 0
 #define __NV_THREAD_SCOPE_BLOCK 1
+#define __NV_THREAD_SCOPE_CLUSTER 2
 #define __NV_THREAD_SCOPE_DEVICE 3
 #define __NV_THREAD_SCOPE_SYSTEM 4
-template <class T> SIMTBED_INTRINSIC T __nv_atomic_load_n(T *p, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC void __nv_atomic_store_n(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_exchange_n(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_fetch_add(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_fetch_sub(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_fetch_min(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_fetch_max(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_fetch_and(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_fetch_or(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC T __nv_atomic_fetch_xor(T *p, V value, int order, int scope);
-template <class T, class V> SIMTBED_INTRINSIC bool __nv_atomic_compare_exchange_n(T *p, T *expected, V value, bool weak, int success, int failure, int scope);
+#define SIMTBED_ATOMIC_OPERATION(OP, T, TYPE) \
+    SIMTBED_EFFECT T __simtbed_atomic_##OP(T *p, T value, int order, int scope) __asm__("simtbed.atomic." #OP "." TYPE);
+#define SIMTBED_INTEGER_OPERATIONS(T, TYPE) \
+    SIMTBED_ATOMIC_OPERATION(add, T, TYPE) SIMTBED_ATOMIC_OPERATION(sub, T, TYPE) SIMTBED_ATOMIC_OPERATION(min, T, TYPE) \
+    SIMTBED_ATOMIC_OPERATION(max, T, TYPE) SIMTBED_ATOMIC_OPERATION(and, T, TYPE) SIMTBED_ATOMIC_OPERATION(or, T, TYPE) \
+    SIMTBED_ATOMIC_OPERATION(xor, T, TYPE)
+#define SIMTBED_ACCESSES(T, TYPE) \
+    SIMTBED_ATOMIC_OPERATION(exchange, T, TYPE) \
+    SIMTBED_EFFECT T __simtbed_load(T *p, int order, int scope) __asm__("simtbed.load." TYPE); \
+    SIMTBED_EFFECT void __simtbed_store(T *p, T value, int order, int scope) __asm__("simtbed.store." TYPE);
+#define SIMTBED_SWAP(T, TYPE) SIMTBED_EFFECT T __simtbed_swap(T *p, T expected, T value, int order, int scope) __asm__("simtbed.swap." TYPE);
+#define SIMTBED_INTEGER(T, TYPE) SIMTBED_INTEGER_OPERATIONS(T, TYPE) SIMTBED_ACCESSES(T, TYPE) SIMTBED_SWAP(T, TYPE)
+SIMTBED_INTEGER(int, "i32") SIMTBED_INTEGER(unsigned int, "u32") SIMTBED_INTEGER(long, "i64") SIMTBED_INTEGER(unsigned long, "u64")
+SIMTBED_INTEGER(long long, "i64") SIMTBED_INTEGER(unsigned long long, "u64")
+SIMTBED_ACCESSES(float, "f32") SIMTBED_ACCESSES(double, "f64") SIMTBED_ACCESSES(bool, "bool") SIMTBED_ACCESSES(char, "i8")
+SIMTBED_ACCESSES(signed char, "i8") SIMTBED_ACCESSES(unsigned char, "u8") SIMTBED_ACCESSES(short, "i16")
+SIMTBED_ACCESSES(unsigned short, "u16") SIMTBED_SWAP(unsigned short, "u16") SIMTBED_SWAP(short, "i16")
+SIMTBED_ATOMIC_OPERATION(add, float, "f32") SIMTBED_ATOMIC_OPERATION(add, double, "f64")
+SIMTBED_ATOMIC_OPERATION(min, float, "f32") SIMTBED_ATOMIC_OPERATION(min, double, "f64")
+SIMTBED_ATOMIC_OPERATION(max, float, "f32") SIMTBED_ATOMIC_OPERATION(max, double, "f64")
+SIMTBED_ATOMIC_OPERATION(add, __half, "f16") SIMTBED_ATOMIC_OPERATION(add, __nv_bfloat16, "bf16")
+SIMTBED_ATOMIC_OPERATION(inc, unsigned int, "u32") SIMTBED_ATOMIC_OPERATION(dec, unsigned int, "u32")
+#define SIMTBED_ATOMIC(NAME, OP, T) \
+    SIMTBED_INLINE T NAME(T *p, T value) { return __simtbed_atomic_##OP(p, value, 0, 3); } \
+    SIMTBED_INLINE T NAME##_block(T *p, T value) { return __simtbed_atomic_##OP(p, value, 0, 1); } \
+    SIMTBED_INLINE T NAME##_system(T *p, T value) { return __simtbed_atomic_##OP(p, value, 0, 4); }
+#define SIMTBED_INTEGER_ATOMIC(NAME, OP) \
+    SIMTBED_ATOMIC(NAME, OP, int) SIMTBED_ATOMIC(NAME, OP, unsigned int) SIMTBED_ATOMIC(NAME, OP, long long) \
+    SIMTBED_ATOMIC(NAME, OP, unsigned long long)
+SIMTBED_INTEGER_ATOMIC(atomicAdd, add) SIMTBED_INTEGER_ATOMIC(atomicMin, min) SIMTBED_INTEGER_ATOMIC(atomicMax, max)
+SIMTBED_INTEGER_ATOMIC(atomicAnd, and) SIMTBED_INTEGER_ATOMIC(atomicOr, or) SIMTBED_INTEGER_ATOMIC(atomicXor, xor)
+SIMTBED_INTEGER_ATOMIC(atomicExch, exchange)
+SIMTBED_ATOMIC(atomicAdd, add, float) SIMTBED_ATOMIC(atomicAdd, add, double) SIMTBED_ATOMIC(atomicAdd, add, __half)
+SIMTBED_ATOMIC(atomicAdd, add, __nv_bfloat16) SIMTBED_ATOMIC(atomicExch, exchange, float)
+SIMTBED_ATOMIC(atomicSub, sub, int) SIMTBED_ATOMIC(atomicSub, sub, unsigned int)
+SIMTBED_ATOMIC(atomicInc, inc, unsigned int) SIMTBED_ATOMIC(atomicDec, dec, unsigned int)
+#define SIMTBED_VECTOR_ATOMIC(T, LANE, LANES, TYPE) \
+    typedef LANE simtbed_##T __attribute__((ext_vector_type(LANES))); \
+    SIMTBED_EFFECT simtbed_##T __simtbed_atomic_add(T *p, simtbed_##T value, int order, int scope) __asm__("simtbed.atomic.add." TYPE); \
+    SIMTBED_INLINE T __simtbed_atomic_add(T *p, T value, int order, int scope) { \
+        return __builtin_bit_cast(T, __simtbed_atomic_add(p, __builtin_bit_cast(simtbed_##T, value), order, scope)); } \
+    SIMTBED_ATOMIC(atomicAdd, add, T)
+SIMTBED_VECTOR_ATOMIC(half2, _Float16, 2, "half2") SIMTBED_VECTOR_ATOMIC(bfloat162, __bf16, 2, "bfloat162")
+SIMTBED_VECTOR_ATOMIC(float2, float, 2, "float2") SIMTBED_VECTOR_ATOMIC(float4, float, 4, "float4")
+#define SIMTBED_CAS(T) \
+    SIMTBED_INLINE T atomicCAS(T *p, T expected, T value) { return __simtbed_swap(p, expected, value, 0, 3); } \
+    SIMTBED_INLINE T atomicCAS_block(T *p, T expected, T value) { return __simtbed_swap(p, expected, value, 0, 1); } \
+    SIMTBED_INLINE T atomicCAS_system(T *p, T expected, T value) { return __simtbed_swap(p, expected, value, 0, 4); }
+SIMTBED_CAS(int) SIMTBED_CAS(unsigned int) SIMTBED_CAS(unsigned long long) SIMTBED_CAS(unsigned short)
+template <class T> SIMTBED_INLINE T __nv_atomic_load_n(T *p, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) { return __simtbed_load(p, order, scope); }
+template <class T, class V> SIMTBED_INLINE void __nv_atomic_store_n(T *p, V value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) { __simtbed_store(p, (T)value, order, scope); }
+template <class T, class V> SIMTBED_INLINE T __nv_atomic_exchange_n(T *p, V value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) { return __simtbed_atomic_exchange(p, (T)value, order, scope); }
+#define SIMTBED_ORDERED(OP) \
+    template <class T, class V> SIMTBED_INLINE T __nv_atomic_fetch_##OP(T *p, V value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) { \
+        return __simtbed_atomic_##OP(p, (T)value, order, scope); } \
+    template <class T, class V> SIMTBED_INLINE void __nv_atomic_##OP(T *p, V value, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) { \
+        __simtbed_atomic_##OP(p, (T)value, order, scope); }
+SIMTBED_ORDERED(add) SIMTBED_ORDERED(sub) SIMTBED_ORDERED(min) SIMTBED_ORDERED(max) SIMTBED_ORDERED(and) SIMTBED_ORDERED(or) SIMTBED_ORDERED(xor)
+template <class T, class V> SIMTBED_INLINE bool __nv_atomic_compare_exchange_n(T *p, T *expected, V value, bool weak, int success, int failure, int scope = __NV_THREAD_SCOPE_SYSTEM) {
+    T before = *expected;
+    T old = __simtbed_swap(p, before, (T)value, success, scope);
+    *expected = old;
+    return old == before;
+}
 
 // ------------------------------------------------------------------ loads, stores, copies
 template <class T> SIMTBED_INLINE T __ldg(const T *p) { return *p; }
@@ -184,9 +240,12 @@ template <class T> SIMTBED_INLINE void __stcg(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stcs(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stwb(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stwt(volatile T *p, T value) { *p = value; }
-SIMTBED_INTRINSIC void __pipeline_memcpy_async(void *to, const void *from, size_t size);
-SIMTBED_INTRINSIC void __pipeline_commit();
-SIMTBED_INTRINSIC void __pipeline_wait_prior(size_t pending);
+#define SIMTBED_SPACE(NAME, SPACE) \
+    SIMTBED_INLINE size_t __cvta_generic_to_##NAME(const void *p) { return (size_t)(const void __attribute__((address_space(SPACE))) *)p; }
+SIMTBED_SPACE(global, 1) SIMTBED_SPACE(shared, 3) SIMTBED_SPACE(constant, 4) SIMTBED_SPACE(local, 5)
+SIMTBED_EFFECT void __pipeline_memcpy_async(void *to, const void *from, size_t size) __asm__("simtbed.copy_async");
+SIMTBED_EFFECT void __pipeline_commit() __asm__("simtbed.commit");
+SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait");
 
 // ------------------------------------------------------------------ limits and constants
 #define CHAR_BIT 8

@@ -381,12 +381,16 @@ class _Function:
     def print(self, items: Iterable[str | ir.Expr]) -> str:
         """Print in the emulators' format, with the block and the thread before the text."""
         values = [f"{index}.{axis}" for index in ("blockIdx", "threadIdx") for axis in "xyz"]
-        formats = ["block (%u, %u, %u), thread (%u, %u, %u): "]
+        formats, conversion = ["block (%u, %u, %u), thread (%u, %u, %u): "], ""
         for item in items:
             if isinstance(item, str):
-                formats.append(item.replace("%", "%%"))
+                text, _, conversion = item.partition(ir.CONVERSION)
+                formats.append(text.replace("%", "%%") + conversion)
                 continue
-            formats.append(format_of(item.type))  # type: ignore[arg-type]
+            if not conversion:
+                formats.append(format_of(item.type))  # type: ignore[arg-type]
+            elif "*" in conversion:
+                conversion = conversion.replace("*", "", 1)
             text = self.expr(item, INFIX["||"] if item.type is BOOL else ANY)
             if item.type in HALVES:
                 text = widened(item.type).format(text)

@@ -63,7 +63,7 @@ def translated(result: Any, function: Any, entry: str) -> tuple[CompiledKernel, 
         parameters,
         name=function.__name__,
         span=Span(code.co_filename, code.co_firstlineno, 1, code.co_firstlineno, 1),
-        spans=POSITIONS.spans,
+        span_of=lambda position: POSITIONS.spans.get(position.line),
     )
     cooperative = bool(result.metadata.get("use_cooperative"))
     facts = KernelFacts(function.__name__, parameters, translation.arrays, translation.scalars, cooperative)

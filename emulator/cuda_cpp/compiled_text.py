@@ -1,0 +1,179 @@
+"""A CUDA C++ text after clang: its kernels and variables, and the compiler's errors."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from .. import disk_cache, source_text
+from ..errors import CompileError, Diagnostic, LaunchError, SimtbedError
+from ..llvmir.debug import DescribedFunction
+from ..llvmir.module import Global, Module, Variable
+from ..llvmir.text import parse_declarations
+from ..span import Span
+from . import clang
+from .clang import HEADER, ROOT, SOURCE, Error
+from .header_files import include_folders, included, included_files, missing
+from .places import SourceText
+from .segments import Segment, segments, without
+
+_ROUNDS = 12
+"""Compilations of a text, each without the declarations that had errors in the one before."""
+_KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n@]*@(\"[^\"]*\"|[-\w.$]+)\(", re.MULTILINE)
+_TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*?__global__[^;{}(]*?(\w+)\s*\(")
+_COMPUTED = re.compile(r"\s*#\s*include\s+[A-Za-z_]")
+_REQUEST = "simtbed_instance_"
+
+
+class CompiledText:
+    """The LLVM IR of a text. Raises UnavailableError without clang, SimtbedError where it ends without a message.
+
+    text: of the module. errors: of the declarations that it lacks, which are device code, by the kernel; "" for those of no kernel.
+    """
+
+    def __init__(
+        self,
+        source: SourceText,
+        included: Mapping[str, str],
+        options: Sequence[str],
+        instances: Sequence[str],
+        key: str,
+    ) -> None:
+        """included: the user's files by path. key: of the module in the cache on disk."""
+        self.source, self.options, self.instances, self._files = source, tuple(options), tuple(instances), included
+        self._names = included_files(source.text, source.folder, options)[1]
+        stored = disk_cache.load(f"{key}.llvm", bytes.decode)
+        self.errors: dict[str, list[Error]] = {}
+        if stored is None:
+            self.text, self.errors = self._compiled()
+            if not self.errors:
+                disk_cache.save(f"{key}.llvm", self.text.encode())
+        else:
+            self.text = stored
+
+    def _compiled(self) -> tuple[str, dict[str, list[Error]]]:
+        """Compile the text without the declarations that have errors. Return the module, and the errors in device code."""
+        from .header import device_header  # late: it reads the table of operations
+
+        requests = "".join(
+            f"\n__device__ __attribute__((used)) auto *{_REQUEST}{number} = &{name};"
+            for number, name in enumerate(self.instances)
+        )
+        folders = [self.source.folder, *include_folders(self.options)]
+        texts = {SOURCE: self.source.text + requests + "\n", **self._files}
+        shipped = {f"{ROOT}/include/{name}": included(name) for name in self._names} | {HEADER: device_header()}
+        kept: dict[str, list[Error]] = {}
+        causes: dict[str, Error] = {}  # by the words of a removed declaration of host code
+        end = time.monotonic() + 2 * clang.SECONDS
+        for _ in range(_ROUNDS):
+            if time.monotonic() > end:
+                raise SimtbedError(f"the text is not compiled in {2 * clang.SECONDS} s")
+            module, errors = clang.compile_text(texts | shipped, self.options, folders)
+            if not errors:
+                return module, kept
+            removed = {
+                file: _erroneous(text, {e.line for e in errors if e.file == file}) for file, text in texts.items()
+            }
+            if not any(removed.values()):
+                break
+            for file, own in removed.items():
+                for segment in own:
+                    inside = [e for e in errors if e.file == file and segment.first <= e.line <= segment.last]
+                    if segment.is_device_code:
+                        kept.setdefault(segment.kernel, []).extend(_cause(error, causes) for error in inside)
+                    else:
+                        causes |= {
+                            word: inside[0] for word in segment.words if word.isidentifier() and word not in causes
+                        }
+            texts = {file: without(text, removed[file]) for file, text in texts.items()}
+        return "", kept | {"": [*kept.get("", []), *errors]}
+
+    # -------------------------------------------------------------- kernels
+    @cached_property
+    def module(self) -> Module:
+        """The variables and the debug information of the module."""
+        return parse_declarations(self.text)
+
+    @cached_property
+    def kernels(self) -> Mapping[str, DescribedFunction]:
+        """The kernels by name, instances of templates as they were requested."""
+        functions = self.module.debug.functions
+        symbols = [match[1].strip('"') for match in _KERNEL.finditer(self.text)]
+        requested = {}
+        for number, name in enumerate(self.instances):
+            variable = self.module.variables.get(f"{_REQUEST}{number}")
+            if variable is not None and isinstance(variable.initial, Global):
+                requested[variable.initial.name] = name
+        known = [functions[symbol] for symbol in symbols if symbol in functions]
+        known.sort(key=lambda own: (own.file != SOURCE, own.file, own.line))
+        return {requested.get(own.symbol, own.name): own for own in known}
+
+    def function(self, name: str) -> DescribedFunction:
+        """Return a kernel. Raises CompileError for an erroneous one, LaunchError for an unknown name."""
+        if name in self.kernels:
+            return self.kernels[name]
+        if errors := [*self.errors.get(name, []), *self.errors.get("", [])]:
+            raise self.refused(errors)
+        if name in _TEMPLATE.findall(self.source.text):
+            raise LaunchError(f'{name} is a template: name its instances, such as instances=("{name}<float>",)')
+        raise LaunchError(f"the text has no kernel {name}; it has {', '.join(self.names) or 'none'}")
+
+    def variable(self, name: str) -> Variable | None:
+        """Return a `__constant__` or `__device__` variable by its name in the text."""
+        for variable in self.module.variables.values():
+            if variable.described >= 0 and variable.space in (1, 4) and self.name_of(variable) == name:
+                return variable
+        return None
+
+    def name_of(self, variable: Variable) -> str:
+        return self.module.debug.variable(variable.described).get("name", variable.name)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the kernels, with those that have errors."""
+        return [*self.kernels, *(name for name in self.errors if name and name not in self.kernels)]
+
+    def refused(self, errors: Sequence[Error]) -> CompileError:
+        """Return errors of the compiler."""
+        results = []
+        for error in sorted(errors, key=lambda error: (error.file != SOURCE, error.file, error.line)):
+            instance = error.line - self.source.text.count("\n") - 2  # each in a line behind the text
+            requested = error.file == SOURCE and 0 <= instance < len(self.instances)
+            prefix = f"instance {self.instances[instance]}: " if requested else ""
+            span = self.source.span(error.file, error.line, error.column)
+            results.append(Diagnostic("compile", prefix + _message(error, span), span))
+        absent = missing(self.source.text, self._names)
+        if absent:
+            hint = f'{results[0].message}; not found: {", ".join(absent)}: give their folder, options=("-Ifolder",)'
+            results[0] = replace(results[0], message=hint)
+        return CompileError(results)
+
+
+def _erroneous(text: str, lines: set[int]) -> list[Segment]:
+    """Return the declarations of a text with errors in these lines; host code first, which may cause the others."""
+    if not lines:
+        return []
+    own = [s for s in segments(text) if any(s.first <= line <= s.last for line in lines)]
+    host = [s for s in own if not s.is_device_code]
+    return host or own
+
+
+def _cause(error: Error, causes: Mapping[str, Error]) -> Error:
+    """Return the error of the removed declaration of a name that an error says is unknown, else the error."""
+    name = re.search(r"(?:undeclared identifier|no template named|unknown type name) '(\w+)'", error.message)
+    return causes.get(name[1], error) if name else error
+
+
+def _message(error: Error, span: Span) -> str:
+    """Return the message of the compiler in this project's words."""
+    text = error.message
+    if error.option == "-Wuninitialized":
+        return f"{text.removeprefix('variable ').partition(' is ')[0]} is read before it is assigned".replace("'", "")
+    if text.endswith("file not found") and _COMPUTED.match(source_text.line(span.file, span.line)):
+        return "an #include of a macro is not supported: write the file's name"
+    if "cudaLaunchDevice" in text or "cudaConfigureCall" in text:
+        return "launches of kernels in kernels are not supported"
+    return text

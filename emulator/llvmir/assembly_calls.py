@@ -1,0 +1,86 @@
+"""Calls of inline assembly: operands, results, predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..ir import nodes as ir
+from ..language.types import BOOL, I64, Scalar, Vector
+from .accesses import Scope
+from .arithmetic import constant, operation
+from .arrays import Need
+from .assembly import Registers, Statement, as_type, statements
+from .module import Assembly, Instruction, Operand
+from .pointers import Pointer
+from .ptx_memory import accessed
+from .ptx_table import execute
+from .types import OtherType, StructType, scalar_of
+from .values import Item
+
+
+def assembly_accesses(call: Instruction) -> Iterator[tuple[Operand, Scalar, Need]]:
+    """Yield the operands that an assembly text may access as addresses, each with the type of the elements and the need."""
+    if isinstance(call.callee, Assembly):
+        for statement in statements(call.callee.text):
+            for type, need in accessed(statement):
+                lane = type.element if isinstance(type, Vector) else type
+                yield from ((operand, lane, need) for operand in call.operands)
+
+
+def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
+    """Return the result of inline assembly. Raises UnsupportedError for an instruction without a row."""
+    assembly = call.callee
+    assert isinstance(assembly, Assembly)
+    registers = Registers(scope, call)
+    constraints = [own.strip("&") for own in assembly.constraints.split(",") if not own.startswith("~")]
+    outputs = [own for own in constraints if own.startswith("=")]
+    inputs = [own for own in constraints if not own.startswith("=")]
+    for number, (constraint, operand) in enumerate(zip(inputs, call.operands, strict=False)):
+        names = [f"${len(outputs) + number}"] + [f"${constraint}"] * constraint.isdigit()
+        value = scope.values.resolve(operand)
+        for name in names:
+            registers.values[name], registers.sources[name] = value, operand
+    for statement in statements(assembly.text):
+        _run(registers, statement)
+    if call.type == OtherType("void"):
+        return None
+    types = call.type.items if isinstance(call.type, StructType) else (call.type,)
+    results = [as_type(_result(registers, f"${number}"), scalar_of(type)) for number, type in enumerate(types)]
+    return list(results) if isinstance(call.type, StructType) else results[0]
+
+
+def _result(registers: Registers, name: str) -> ir.Expr:
+    value = registers.values.get(name)
+    if isinstance(value, Pointer) or value is None:
+        return registers.read(name, I64) if value is not None else registers.number(0)
+    assert not isinstance(value, list)
+    return value
+
+
+def _run(registers: Registers, statement: Statement) -> None:
+    """Execute an instruction, under its predicate."""
+    if not statement.predicate:
+        execute(registers, statement)
+        return
+    emitter = registers.scope.emitter
+    condition = registers.read(statement.predicate, BOOL)
+    condition = registers.let(condition if statement.holds else operation("not", condition))
+    before = dict(registers.values)
+    with emitter.block() as body:
+        execute(registers, statement)
+        merged = []
+        for name, value in registers.values.items():
+            if isinstance(value, ir.Expr) and before.get(name) is not value:
+                assert isinstance(value.type, Scalar)
+                register = emitter.register("predicated", value.type)
+                merged.append((name, register))
+                emitter.assign(register, value)
+    for name, register in merged:
+        assert isinstance(register.type, Scalar)
+        old = before.get(name)
+        initial = (
+            as_type(old, register.type) if isinstance(old, ir.Expr) else constant(0, register.type, registers.span)
+        )
+        emitter.assign(register, initial)
+        registers.values[name] = register
+    emitter.emit(ir.If(condition, tuple(body), (), emitter.span))

@@ -1,0 +1,219 @@
+"""The PTX instructions of inline assembly that access memory or other lanes: rows as in `ptx_table`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..ir import nodes as ir
+from ..language.types import BOOL, I32, U32, VECTORS, Scalar, Vector
+from .arithmetic import SIGNED, UNSIGNED, cast, constant
+from .arrays import Need, Ordering
+from .assembly import Registers, Statement, packed, pairs
+from .effect_calls import copy_async
+from .ptx_table import PAIRED, TYPES, row
+from .thread_calls import active_mask
+from .types import UnsupportedError
+
+# ------------------------------------------------------------------ memory
+_HINTS = r"(?:\.(?:ca|cg|cs|lu|wb|nc|L1::\w+|L2::\w+|unified))*"
+_SPACE = r"(?:\.(?:global|shared|local|const|param|shared::cta))?"
+_ORDER = r"(\.volatile|\.weak|\.relaxed|\.acquire|\.release|\.acq_rel|\.cv|\.wt)?(?:\.(cta|cluster|gpu|sys))?"
+_ACCESS = re.compile(rf"(ld|ldu|st){_ORDER}{_SPACE}{_HINTS}(\.cv|\.wt)?{_HINTS}(\.v2|\.v4)?\.([subf]+\d+)")
+_LEVELS: dict[str | None, Any] = {"cta": "block", "cluster": "device", "gpu": "device", "sys": "system", None: "device"}
+
+
+def _value_type(vector: str | None, type: str) -> Scalar | Vector:
+    own = TYPES[type]
+    if vector is None:
+        return own
+    lanes = int(vector[2:])
+    result = next((v for v in VECTORS.values() if v.element is own and v.lanes == lanes and v.name[0] != "c"), None)
+    if result is None:
+        words = {4: "int2", 8: "int2", 16: "int4"}
+        return VECTORS[words[own.size * lanes]] if own.size == 4 else _unsupported(f"{vector}.{type}")
+    return result
+
+
+def _unsupported(form: str) -> Vector:
+    raise UnsupportedError(f"an access {form} of inline assembly is not supported")
+
+
+@row(_ACCESS.pattern)
+def _access(
+    r: Registers,
+    op: str,
+    order: str | None,
+    level: str | None,
+    hint: str | None,
+    vector: str | None,
+    type: str,
+    *operands: str,
+) -> None:
+    words = {".acquire": "acquire", ".release": "release"} | dict.fromkeys(
+        (".volatile", ".relaxed", ".cv", ".wt"), "volatile"
+    )
+    how: Any = words.get(order or hint or "", "weak")
+    own, arrays = _value_type(vector, type), r.scope.arrays
+    place, register = operands[::-1] if op != "st" else operands
+    names = [name.strip() for name in register.strip("{}").split(",")]
+    pointer = r.address(place)
+    if op == "st":
+        if isinstance(own, Vector):
+            arrays.store_vector(pointer, [r.read(name, own.element) for name in names], own, how)
+        else:
+            arrays.store(pointer, r.read(names[0], own), how, _LEVELS[level])
+    elif isinstance(own, Vector):
+        for name, value in zip(names, arrays.load_vector(pointer, own, how, "loaded"), strict=True):
+            r.write(name, value)
+    else:
+        value = arrays.load(pointer, own, how, "loaded", _LEVELS[level])
+        r.write(names[0], cast(value, I32 if own in UNSIGNED else U32) if own.size < 2 else value)
+
+
+_ATOMIC = re.compile(
+    rf"(atom|red){_ORDER}{_SPACE}(?:\.(cta|cluster|gpu|sys))?\.(add|min|max|and|or|xor|exch|cas|inc|dec)(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
+)
+
+
+@row(_ATOMIC.pattern)
+def _atomic(
+    r: Registers, kind: str, order: str | None, level: str | None, scope: str | None, op: str, type: str, *operands: str
+) -> None:
+    orders: dict[str | None, Any] = {".acquire": "acquire", ".release": "release", ".acq_rel": "acq_rel"}
+    ordering: Ordering = (orders.get(order, "relaxed"), _LEVELS[level or scope])
+    d, place, *values = operands if kind == "atom" else ("_", *operands)
+    pointer, arrays = r.address(place), r.scope.arrays
+    if type in PAIRED:
+        vector = VECTORS["half2" if type == "f16x2" else "bfloat162"]
+        old = arrays.atomic_vector(
+            pointer, pairs(r.read(values[0], I32), vector.element, r), vector, d != "_", ordering
+        )
+        if d != "_":
+            r.write(d, packed(old, r))
+        return
+    own = TYPES[type]
+    if op == "cas":
+        old_value = arrays.compare_swap(pointer, r.read(values[0], own), r.read(values[1], own), "old", ordering)
+    else:
+        name: Any = {"exch": "exchange"}.get(op, op)
+        old_value = arrays.atomic(name, pointer, r.read(values[0], own), d != "_", "old", ordering)
+    if d != "_":
+        r.write(d, old_value)
+
+
+@row(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::\w+)?")
+def _copy_async(r: Registers, target: str, source: str, size: str, *ignored: str) -> None:
+    if ignored:
+        raise UnsupportedError("an asynchronous copy of a computed size is not supported")
+    count = r.read(size, I32)
+    unit = _COPIED.get(int(count.value)) if isinstance(count, ir.Const) else None
+    if unit is None:
+        raise UnsupportedError("an asynchronous copy of a computed size is not supported")
+    copy_async(r.scope, r.address(target), r.address(source), unit)
+
+
+_COPIED: dict[int, Scalar | Vector] = {4: U32, 8: VECTORS["uint2"], 16: VECTORS["uint4"]}
+
+
+@row(r"cp\.async\.commit_group")
+def _commit(r: Registers) -> None:
+    r.scope.emitter.emit(ir.AsyncCommit(r.span))
+
+
+@row(r"cp\.async\.wait_(?:group|all)")
+def _wait(r: Registers, pending: str = "0") -> None:
+    count = r.read(pending, I32)
+    if not isinstance(count, ir.Const):
+        raise UnsupportedError("a computed number of pending copies is not supported")
+    r.scope.emitter.emit(ir.AsyncWait(int(count.value), r.span))
+
+
+def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
+    """Yield the types of the elements that an instruction accesses, and the need of the access."""
+    if match := _ACCESS.fullmatch(statement.name):
+        yield _value_type(match[5], match[6]), "any"
+    elif match := _ATOMIC.fullmatch(statement.name):
+        own = VECTORS["half2" if match[6] == "f16x2" else "bfloat162"] if match[6] in PAIRED else TYPES[match[6]]
+        is_exact = isinstance(own, Scalar) and (
+            match[5] in ("min", "max", "inc", "dec") or (own.is_float and match[5] == "add")
+        )
+        yield own, "exact" if is_exact else "any" if isinstance(own, Vector) or own.is_float else "integer"
+    elif statement.name.startswith("cp.async.c") and "commit" not in statement.name:
+        yield U32, "any"
+
+
+# ------------------------------------------------------------------ warps and blocks
+@row(r"(?:bar|barrier)\.(?:cta\.)?sync(?:\.aligned)?")
+def _barrier(r: Registers, number: str = "0", *threads: str) -> None:
+    if threads or number.strip() != "0":
+        raise UnsupportedError("barriers with other numbers than 0, or of a number of threads, are not supported")
+    r.scope.emitter.effect(ir.Barrier("sync", constant(True, BOOL, r.span), I32, r.span), used=False)
+
+
+@row(r"bar\.warp\.sync")
+def _warp_barrier(r: Registers, mask: str) -> None:
+    r.scope.emitter.emit(ir.WarpBarrier(r.read(mask, U32), r.span))
+
+
+@row(r"membar\.(cta|gl|sys)")
+@row(r"fence(?:\.sc|\.acq_rel|\.proxy\.\w+)?(?:\.(cta|gpu|sys|cluster))?")
+def _fence(r: Registers, level: str | None) -> None:
+    r.scope.emitter.emit(ir.Fence("block" if level == "cta" else "device", r.span))
+
+
+@row(r"shfl\.sync\.(up|down|bfly|idx)\.b32")
+def _shuffle(r: Registers, mode: str, d: str, a: str, b: str, c: str, mask: str) -> None:
+    limits = r.read(c, I32)
+    if not isinstance(limits, ir.Const):
+        raise UnsupportedError("the width of a shuffle must be a constant")
+    own: Any = {"bfly": "xor"}.get(mode, mode)
+    width = 32 - (int(limits.value) >> 8 & 31)
+    shuffle = ir.Shuffle(own, r.read(a, I32), r.read(b, I32), width, r.read(mask, U32), I32, r.span)
+    name, _, predicate = d.partition("|")
+    if predicate:
+        raise UnsupportedError("the predicate of a shuffle is not supported")
+    r.write(name, r.scope.emitter.effect(shuffle, "shuffled"))
+
+
+@row(r"vote\.sync\.(ballot|any|all)\.(?:b32|pred)")
+def _vote(r: Registers, mode: str, d: str, a: str, mask: str) -> None:
+    own: Any = mode
+    vote = ir.Vote(own, r.read(a, BOOL), r.read(mask, U32), U32 if mode == "ballot" else BOOL, r.span)
+    r.write(d, r.scope.emitter.effect(vote, mode))
+
+
+@row(r"redux\.sync\.(add|min|max|and|or|xor)\.(T)")
+def _reduce(r: Registers, mode: str, type: str, d: str, a: str, mask: str) -> None:
+    own: Any = mode
+    element = SIGNED.get(TYPES[type], TYPES[type]) if type[0] == "s" else UNSIGNED.get(TYPES[type], TYPES[type])
+    r.write(d, r.scope.emitter.effect(ir.Vote(own, r.read(a, element), r.read(mask, U32), element, r.span), mode))
+
+
+@row(r"match\.any\.sync\.b(32|64)")
+def _match(r: Registers, bits: str, d: str, a: str, mask: str) -> None:
+    r.write(
+        d,
+        r.scope.emitter.effect(ir.Vote("match", r.read(a, TYPES[f"u{bits}"]), r.read(mask, U32), U32, r.span), "match"),
+    )
+
+
+@row(r"activemask\.b32")
+def _active(r: Registers, d: str) -> None:
+    r.write(d, active_mask(r.scope))
+
+
+@row(r"nanosleep\.u32")
+def _sleep(r: Registers, time: str) -> None:
+    r.scope.emitter.emit(ir.Sleep(r.read(time, U32), r.span))
+
+
+@row(r"trap|brkpt")
+def _trap(r: Registers) -> None:
+    r.scope.emitter.emit(ir.Assert(constant(False, BOOL, r.span), "trap", r.span))
+
+
+@row(r"griddepcontrol\.\w+|prefetchu?\.[\w.:]+|applypriority\.[\w.:]+|discard\.[\w.:]+|pmevent")
+def _hint(r: Registers, *operands: str) -> None:
+    """A hint without an effect on values."""

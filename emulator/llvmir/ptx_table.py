@@ -1,0 +1,359 @@
+"""The PTX instructions of inline assembly: one row each, with the forms of its name and its effect.
+
+A form is a regular expression of the whole name; its groups are arguments of the effect. Modifiers without a meaning here
+(`.ftz`, `.sat` of integers, cache hints, prefetch sizes) are part of the forms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from ..ir import nodes as ir
+from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
+from .arithmetic import UNSIGNED, cast, constant, operation, selected, unsigned
+from .assembly import Registers, Statement, as_type, packed, pairs
+from .pointers import Pointer
+from .thread_calls import SPECIALS, lane_mask
+from .types import UnsupportedError
+
+TYPES = {
+    "s8": I8, "s16": I16, "s32": I32, "s64": I64, "u8": U8, "u16": U16, "u32": U32, "u64": U64, "b8": U8, "b16": I16, "b32": I32,
+    "b64": I64, "f16": F16, "bf16": BF16, "f32": F32, "f64": F64, "pred": BOOL,
+}  # fmt: skip
+PAIRED = {"f16x2": F16, "bf16x2": BF16}
+_ROUNDS = {"rni": "rint", "rmi": "floor", "rpi": "ceil", "rzi": "trunc"}
+Effect = Callable[..., None]
+ROWS: list[tuple[re.Pattern[str], Effect]] = []
+
+
+def row(form: str) -> Callable[[Effect], Effect]:
+    """Add a row. form: of the name; `T` is a type, `F` a type of floats."""
+    pattern = form.replace("(T)", r"([subf]+\d+(?:x2)?|pred)").replace("(F)", r"(b?f\d+(?:x2)?)")
+
+    def enter(effect: Effect) -> Effect:
+        ROWS.append((re.compile(pattern), effect))
+        return effect
+
+    return enter
+
+
+@lru_cache(maxsize=512)
+def _row(name: str) -> tuple[Effect, tuple[str | None, ...]] | None:
+    return next(((effect, match.groups()) for form, effect in ROWS if (match := form.fullmatch(name))), None)
+
+
+def execute(r: Registers, statement: Statement) -> None:
+    """Execute an instruction. Raises UnsupportedError for one without a row."""
+    found = _row(statement.name)
+    if found is None:
+        text = f"{statement.name} {', '.join(statement.operands)}".strip()
+        raise UnsupportedError(f"the inline assembly {text!r} is not supported")
+    effect, words = found
+    try:
+        effect(r, *words, *statement.operands)
+    except (TypeError, KeyError, ValueError):  # operands in another number, or of another kind
+        raise UnsupportedError(f"the inline assembly {statement.name!r} is not supported with these operands") from None
+
+
+def _lanes(function: Callable[..., ir.Expr], r: Registers, type: str, *sources: str) -> ir.Expr:
+    """Return the result of a function of numbers; of pairs of halves, for each half."""
+    if type in PAIRED:
+        halves = [pairs(r.read(source, I32), PAIRED[type], r) for source in sources]
+        return packed([function(*each) for each in zip(*halves, strict=True)], r)
+    return function(*(r.let(r.read(source, TYPES[type])) for source in sources))
+
+
+# ------------------------------------------------------------------ arithmetic
+@row(r"(add|sub|min|max|and|or|xor|rem|mul)(?:\.rn)?(?:\.ftz)?(\.sat)?\.(T)")
+def _binary(r: Registers, op: str, sat: str | None, type: str, d: str, a: str, b: str) -> None:
+    def compute(x: ir.Expr, y: ir.Expr) -> ir.Expr:
+        if x.type is BOOL:
+            return operation({"and": "both", "or": "either", "xor": "ne"}[op], x, y)
+        assert isinstance(x.type, Scalar)
+        wraps = x.type in UNSIGNED and op in ("add", "sub", "mul")
+        result = operation(op, unsigned(x), unsigned(y)) if wraps else operation(op, x, y)
+        if sat and x.type.is_float:
+            result = operation(
+                "min", operation("max", result, constant(0, x.type, r.span)), constant(1, x.type, r.span)
+            )
+        return result
+
+    r.write(d, _lanes(compute, r, type, a, b))
+
+
+@row(r"(neg|abs|not)(?:\.ftz)?\.(T)")
+def _unary(r: Registers, op: str, type: str, d: str, a: str) -> None:
+    name = {"not": "invert"}.get(op, op)
+    r.write(d, _lanes(lambda x: operation("not" if x.type is BOOL else name, x), r, type, a))
+
+
+@row(r"div(?:\.rn|\.full|\.approx)?(?:\.ftz)?\.(T)")
+def _divide(r: Registers, type: str, d: str, a: str, b: str) -> None:
+    own = TYPES[type]
+    r.write(d, operation("fdiv" if own.is_float else "div", r.read(a, own), r.read(b, own)))
+
+
+_FUNCTIONS = {
+    "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+    "sin": "fast_sin",
+    "cos": "fast_cos",
+    "lg2": "fast_log2",
+    "ex2": "exp2",
+    "tanh": "tanh",
+}
+
+
+@row(r"(rcp|sqrt|rsqrt|sin|cos|lg2|ex2|tanh)(?:\.rn|\.approx)?(?:\.ftz)?\.(F)")
+def _function(r: Registers, name: str, type: str, d: str, a: str) -> None:
+    def compute(x: ir.Expr) -> ir.Expr:
+        assert isinstance(x.type, Scalar)
+        if name == "rcp":
+            return operation("fdiv", constant(1, x.type, r.span), x)
+        wide = cast(x, F32) if x.type in (F16, BF16) else x
+        return cast(operation(_FUNCTIONS[name], wide), x.type)
+
+    r.write(d, _lanes(compute, r, type, a))
+
+
+@row(r"fma(?:\.rn)?(?:\.ftz)?(?:\.relu)?\.(F)")
+def _fma(r: Registers, type: str, d: str, a: str, b: str, c: str) -> None:
+    r.write(d, _lanes(lambda x, y, z: operation("fma", x, y, z), r, type, a, b, c))
+
+
+def _product(r: Registers, part: str, type: str, a: str, b: str) -> ir.Expr:
+    own = TYPES[type]
+    x, y = r.read(a, own), r.read(b, own)
+    if part == "hi":
+        return operation("mulhi", x, y)
+    if part == "wide":
+        wide = {I16: I32, U16: U32, I32: I64, U32: U64}[own]
+        return operation("mul", cast(x, wide), cast(y, wide))
+    return operation("mul", unsigned(x), unsigned(y))
+
+
+@row(r"mul(?:24)?\.(lo|hi|wide)\.(T)")
+def _multiply(r: Registers, part: str, type: str, d: str, a: str, b: str) -> None:
+    r.write(d, _product(r, part, type, a, b))
+
+
+@row(r"(?:mad|madc|mad24)\.(lo|hi|wide)\.(T)")
+def _multiply_add(r: Registers, part: str, type: str, d: str, a: str, b: str, c: str) -> None:
+    product = unsigned(_product(r, part, type, a, b))
+    assert isinstance(product.type, Scalar)
+    r.write(d, operation("add", product, unsigned(r.read(c, product.type))))
+
+
+@row(r"(add|sub|addc|subc)(\.cc)?\.([us](?:32|64))")
+def _with_carry(r: Registers, op: str, sets: str | None, type: str, d: str, a: str, b: str) -> None:
+    own = UNSIGNED.get(TYPES[type], TYPES[type])
+    _carried(r, op, bool(sets), d, r.let(r.read(a, own)), r.let(r.read(b, own)))
+
+
+@row(r"(mad|madc)\.(lo|hi)(\.cc)?\.([us](?:32|64))")
+def _multiply_with_carry(r: Registers, op: str, part: str, sets: str | None, type: str, d: str, *factors: str) -> None:
+    own = UNSIGNED.get(TYPES[type], TYPES[type])
+    a, b, c = factors
+    product = r.let(as_type(_product(r, part, type, a, b), own))
+    _carried(r, "addc" if op == "madc" else "add", bool(sets), d, product, r.let(r.read(c, own)))
+
+
+def _carried(r: Registers, op: str, sets: bool, d: str, x: ir.Expr, y: ir.Expr) -> None:
+    """Write a sum or a difference with the carry, and set it: of a difference it is the borrow."""
+    assert isinstance(x.type, Scalar)
+    name, zero = op[:3], constant(0, x.type, r.span)
+    carry = cast(r.carry, x.type) if op.endswith("c") and r.carry is not None else zero
+    first = r.let(operation(name, x, y))
+    total = r.let(operation(name, first, carry))
+    if sets:
+        compared = (first, x), (total, first)
+        over = [operation("lt", *(pair if name == "add" else pair[::-1])) for pair in compared]
+        r.carry = r.let(operation("either", *over))
+    r.write(d, total)
+
+
+@row(r"(shl|shr)\.([bus])(16|32|64)")
+def _shift(r: Registers, op: str, kind: str, bits: str, d: str, a: str, b: str) -> None:
+    own = TYPES[f"{'s' if kind == 's' else 'u'}{bits}"]
+    r.write(d, _moved(r, op, r.read(a, own), r.let(r.read(b, U32))))
+
+
+def _moved(r: Registers, op: str, value: ir.Expr, count: ir.Expr) -> ir.Expr:
+    """Return a shift by any count: one by all bits or more gives 0, or the sign of a signed number to the right."""
+    assert isinstance(value.type, Scalar)
+    last = constant(value.type.bits - 1, U32, r.span)
+    moved = operation(op, value, cast(operation("min", unsigned(count), last), I32))
+    if op == "shr" and value.type in UNSIGNED:
+        return moved
+    return selected(operation("gt", unsigned(count), last), constant(0, value.type, r.span), moved)
+
+
+# ------------------------------------------------------------------ bits
+@row(r"lop3\.b32")
+def _logic(r: Registers, d: str, a: str, b: str, c: str, table: str) -> None:
+    values = [r.let(r.read(own, U32)) for own in (a, b, c)]
+    lut, total = int(table.rstrip("U"), 0), None
+    for index in range(8):
+        if lut >> index & 1:
+            bits = [v if index >> (2 - n) & 1 else operation("invert", v) for n, v in enumerate(values)]
+            term = operation("and", operation("and", bits[0], bits[1]), bits[2])
+            total = term if total is None else operation("or", total, term)
+    r.write(d, total if total is not None else constant(0, U32, r.span))
+
+
+@row(r"bfe\.([us])(32|64)")
+def _extract(r: Registers, kind: str, bits: str, d: str, a: str, b: str, c: str) -> None:
+    own, width = TYPES[f"{kind}{bits}"], int(bits)
+    start, length = (r.let(operation("and", r.read(x, I32), r.number(255))) for x in (b, c))
+    length = r.let(operation("min", length, operation("max", operation("sub", r.number(width), start), r.number(0))))
+    left = operation("sub", r.number(width), length)
+    moved = _moved(r, "shl", _moved(r, "shr", r.read(a, UNSIGNED.get(own, own)), start), left)
+    result = _moved(r, "shr", as_type(moved, own), left)
+    r.write(d, selected(operation("eq", length, r.number(0)), constant(0, own, r.span), result))
+
+
+@row(r"bfi\.b(32|64)")
+def _insert(r: Registers, bits: str, d: str, a: str, b: str, c: str, e: str) -> None:
+    own = TYPES[f"u{bits}"]
+    start, length = (r.let(operation("and", r.read(x, I32), r.number(255))) for x in (c, e))
+    ones = operation("invert", constant(0, own, r.span))
+    mask = r.let(_moved(r, "shl", operation("invert", _moved(r, "shl", ones, length)), start))
+    inserted = operation("and", _moved(r, "shl", r.read(a, own), start), mask)
+    r.write(d, operation("or", inserted, operation("and", r.read(b, own), operation("invert", mask))))
+
+
+@row(r"prmt\.b32")
+def _permute(r: Registers, d: str, a: str, b: str, c: str) -> None:
+    r.write(d, operation("byte_perm", *(r.read(own, U32) for own in (a, b, c))))
+
+
+@row(r"shf\.([lr])\.(wrap|clamp)\.b32")
+def _funnel(r: Registers, side: str, mode: str, d: str, a: str, b: str, c: str) -> None:
+    name = f"funnel_shift_{'left' if side == 'l' else 'right'}{'_clamped' if mode == 'clamp' else ''}"
+    r.write(d, operation(name, *(r.read(own, U32) for own in (a, b, c))))
+
+
+@row(r"(popc|clz|brev)\.b(32|64)")
+def _count(r: Registers, op: str, bits: str, d: str, a: str) -> None:
+    r.write(d, operation({"popc": "popcount"}.get(op, op), r.read(a, TYPES[f"u{bits}"])))
+
+
+@row(r"bfind\.u(32|64)")
+def _highest(r: Registers, bits: str, d: str, a: str) -> None:
+    count = cast(operation("clz", r.read(a, TYPES[f"u{bits}"])), I32)
+    r.write(d, operation("sub", r.number(int(bits) - 1), count))
+
+
+@row(r"dp4a\.([us])32\.\1?[us]?32")
+def _dot(r: Registers, kind: str, d: str, a: str, b: str, c: str) -> None:
+    r.write(d, operation("dp4a", *(r.read(own, TYPES[f"{kind}32"]) for own in (a, b, c))))
+
+
+# ------------------------------------------------------------------ comparisons, moves, conversions
+@row(r"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)u?(?:\.ftz)?\.(T)")
+def _compare(r: Registers, predicate: str, type: str, d: str, a: str, b: str) -> None:
+    names = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+    own = TYPES[f"u{type[1:]}" if predicate in names or (type[0] == "b" and type[1:].isdigit()) else type]
+    result = r.let(operation(names.get(predicate, predicate), r.read(a, own), r.read(b, own)))
+    first, _, second = d.partition("|")
+    r.write(first, result)
+    if second:
+        r.write(second, operation("not", result))
+
+
+@row(r"selp\.(T)")
+def _select(r: Registers, type: str, d: str, a: str, b: str, p: str) -> None:
+    r.write(d, operation("select", r.read(p, BOOL), r.read(a, TYPES[type]), r.read(b, TYPES[type])))
+
+
+@row(r"mov\.(T)")
+def _move(r: Registers, type: str, d: str, a: str) -> None:
+    if d[0] == "{":
+        names = [own.strip() for own in d.strip("{}").split(",")]
+        size = TYPES[type].size // len(names)
+        bits = r.let(r.read(a, TYPES[f"u{8 * TYPES[type].size}"]))
+        for number, name in enumerate(names):
+            moved = operation("shr", bits, r.number(8 * size * number))
+            r.write(name, as_type(moved, TYPES[f"b{8 * size}"]))
+    elif a[0] == "{":
+        names = [own.strip() for own in a.strip("{}").split(",")]
+        own, size = TYPES[f"u{8 * TYPES[type].size}"], TYPES[type].size // len(names)
+        total: ir.Expr = constant(0, own, r.span)
+        for number, name in enumerate(names):
+            part = operation(
+                "shl", cast(unsigned(r.read(name, TYPES[f"b{8 * size}"])), own), r.number(8 * size * number)
+            )
+            total = operation("or", total, part)
+        r.write(d, total)
+    elif a[0] == "%" and (special := _special(r, a[1:])) is not None:
+        r.write(d, special)
+    elif isinstance(r.values.get(a), Pointer):
+        r.values[d], r.sources[d] = r.values[a], r.sources[a]
+    else:
+        r.write(d, r.read(a, TYPES[type]))
+
+
+def _special(r: Registers, name: str) -> ir.Expr | None:
+    """Return the value of a special register; None for other names."""
+    index, _, axis = name.lstrip("%").partition(".")
+    emitter = r.scope.emitter
+    if index in SPECIALS and axis in ("x", "y", "z"):
+        return ir.Special(f"{SPECIALS[index]}.{axis}", I32, r.span)
+    if match := re.fullmatch(r"lanemask_(lt|le|eq|ge|gt)", index):
+        return lane_mask(r.scope, match[1])
+    match index:
+        case "laneid":
+            return ir.Special("lane", I32, r.span)
+        case "warpid":
+            return ir.Special("warp", I32, r.span)
+        case "dynamic_smem_size":
+            return r.scope.arrays.dynamic_bytes()
+        case "clock" | "clock64" | "globaltimer":
+            return emitter.effect(ir.Clock(I32 if index == "clock" else I64, r.span), "clock")
+    return None
+
+
+@row(r"cvt(?:\.(r[nzmp]i?))?(?:\.ftz)?(?:\.relu)?(\.sat)?\.(\w+)\.(\w+)")
+def _convert(r: Registers, mode: str | None, sat: str | None, to: str, source: str, d: str, *operands: str) -> None:
+    if to in PAIRED:  # the first operand becomes the high half
+        r.write(d, packed([cast(r.read(own, TYPES[source]), PAIRED[to]) for own in reversed(operands)], r))
+        return
+    (a,) = operands
+    target, own = TYPES[to], TYPES[source]
+    value = r.read(a, own)
+    if target.is_float:
+        if mode not in (None, "rn") and not mode.endswith("i"):
+            raise UnsupportedError(f"the conversion cvt.{mode} is not supported: it does not round to the nearest")
+        if mode in _ROUNDS:
+            value = operation(_ROUNDS[mode], value)
+        value = cast(value, target)
+        if sat:
+            value = operation("min", operation("max", value, constant(0, target, r.span)), constant(1, target, r.span))
+        r.write(d, value)
+        return
+    if own.is_float:
+        wide = cast(value, F32) if own in (F16, BF16) else value
+        value = operation(_ROUNDS.get(mode or "rzi", "trunc"), wide)
+    elif sat:
+        low, high = (constant(max(min(bound, own.range[1]), own.range[0]), own, r.span) for bound in target.range)
+        value = operation("min", operation("max", value, low), high)
+    result = cast(value, target)
+    # A register of another width has the value with the sign of its type.
+    r.write(d, cast(result, {True: I32, False: U32}[target in UNSIGNED]) if target.size < 2 else result)
+
+
+@row(r"cvta(?:\.to)?\.(?:global|shared|local|const|param)(?:::cta)?\.u(?:64|32)")
+def _address(r: Registers, d: str, a: str) -> None:
+    r.values[d] = r.values[a]
+    if a in r.sources:
+        r.sources[d] = r.sources[a]
+
+
+@row(r"isspacep\.(global|shared|local|const)(?:::cta)?")
+def _is_in_space(r: Registers, space: str, d: str, a: str) -> None:
+    value = r.values.get(a)
+    if not isinstance(value, Pointer) or value.which is not None:
+        raise UnsupportedError("the memory space of a computed address is not supported")
+    r.write(d, constant(value.memories[0].space == {"const": "constant"}.get(space, space), BOOL, r.span))

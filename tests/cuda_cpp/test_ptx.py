@@ -1,0 +1,142 @@
+"""Inline PTX in CUDA C++: each row of the table that has no other test, with the answer of Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+
+from tests.table_checks import check_each
+
+A, B, C = 0x89ABCDEF, 0x12345678, 0x0F1E2D3C
+F, G = 1.5, -2.25
+MASK = 0xFFFFFFFF
+LANE = 3
+
+
+def signed(value: int) -> int:
+    return value - (1 << 32) if value >> 31 else value
+
+
+ROWS: list[tuple[str, int]] = [
+    ("add.u32 %0, %1, %2;", A + B & MASK),
+    ("sub.s32 %0, %2, %1;", B - A & MASK),
+    ("mul.lo.u32 %0, %1, %2;", A * B & MASK),
+    ("mul.hi.u32 %0, %1, %2;", A * B >> 32),
+    ("mul.hi.s32 %0, %1, %2;", signed(A) * B >> 32 & MASK),
+    ("mad.lo.s32 %0, %1, %2, %3;", A * B + C & MASK),
+    ("mad.hi.u32 %0, %1, %2, %3;", (A * B >> 32) + C & MASK),
+    ("{ .reg .u64 t; mul.wide.u32 t, %1, %2; cvt.u32.u64 %0, t; }", A * B & MASK),
+    ("{ .reg .u64 t; .reg .u32 a, b; mul.wide.u32 t, %1, %2; mov.b64 {a, b}, t; mov.b32 %0, b; }", A * B >> 32),
+    ("{ .reg .u64 t; mov.b64 t, {%1, %2}; shr.u64 t, t, 16; cvt.u32.u64 %0, t; }", (B << 32 | A) >> 16 & MASK),
+    ("min.s32 %0, %1, %2;", A),
+    ("max.u32 %0, %1, %2;", A),
+    ("and.b32 %0, %1, %2;", A & B),
+    ("not.b32 %0, %1;", ~A & MASK),
+    ("shl.b32 %0, %1, 36;", 0),
+    ("shr.s32 %0, %1, 40;", MASK),
+    ("shr.u32 %0, %1, 4;", A >> 4),
+    ("lop3.b32 %0, %1, %2, %3, 0xE8;", A & B | A & C | B & C),
+    ("lop3.b32 %0, %1, %2, %3, 0x96;", A ^ B ^ C),
+    ("bfe.u32 %0, %1, 4, 8;", A >> 4 & 255),
+    ("bfe.s32 %0, %1, 24, 8;", A >> 24 | 0xFFFFFF00),
+    ("bfi.b32 %0, %1, %2, 8, 12;", B & ~0xFFF00 | (A & 0xFFF) << 8),
+    ("prmt.b32 %0, %1, %2, 0x5410;", A & 0xFFFF | (B & 0xFFFF) << 16),
+    ("shf.l.wrap.b32 %0, %1, %2, 8;", (B << 8 | A >> 24) & MASK),
+    ("shf.r.clamp.b32 %0, %1, %2, 40;", B),
+    ("popc.b32 %0, %1;", bin(A).count("1")),
+    ("clz.b32 %0, %2;", 3),
+    ("brev.b32 %0, %1;", int(f"{A:032b}"[::-1], 2)),
+    ("bfind.u32 %0, %2;", 28),
+    ("{ .reg .u32 t; add.cc.u32 t, %1, %1; addc.u32 %0, %2, 0; }", B + 1),
+    ("{ .reg .u32 t; sub.cc.u32 t, %2, %1; subc.u32 %0, %3, 0; }", C - 1),
+    ("{ .reg .u32 t; mad.lo.cc.u32 t, %1, %2, %3; madc.hi.u32 %0, %1, %2, 0; }", (A * B + C) >> 32),
+    ("{ .reg .pred p; setp.lt.u32 p, %1, %2; selp.b32 %0, 1, 2, p; }", 2),
+    ("{ .reg .pred p; setp.lt.s32 p, %1, %2; selp.b32 %0, 1, 2, p; }", 1),
+    ("{ .reg .pred p; setp.ge.s32 p, %1, %2; mov.u32 %0, 5; @p mov.u32 %0, 6; @!p add.u32 %0, %0, 10; }", 15),
+    ("mov.u32 %0, %%laneid;", LANE),
+    ("mov.u32 %0, %%tid.x;", LANE),
+    ("mov.u32 %0, %%lanemask_lt;", (1 << LANE) - 1),
+    ("activemask.b32 %0;", MASK),
+    ("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }", MASK),
+    ("shfl.sync.bfly.b32 %0, %1, 1, 0x1f, 0xffffffff;", A),
+    ("redux.sync.add.u32 %0, %2, 0xffffffff;", 32 * B & MASK),
+    ("cvt.s32.s8 %0, %1;", 0xFFFFFFEF),
+    ("cvt.u32.u8 %0, %1;", 0xEF),
+    ("cvt.sat.u8.u32 %0, %2;", 255),
+    ("ld.global.ca.u32 %0, [%4];", A),
+    ("ld.global.nc.L1::no_allocate.b32 %0, [%4+4];", B),
+    ("{ .reg .u32 a, b; ld.global.v2.u32 {a, b}, [%4]; add.u32 %0, a, b; }", A + B & MASK),
+    ("{ .reg .u64 t; cvta.to.global.u64 t, %4; ld.volatile.global.u32 %0, [t+8]; }", C),
+    ("ld.acquire.gpu.global.u32 %0, [%4];", A),
+    ("ld.relaxed.gpu.u32 %0, [%4];", A),
+    ("{ .reg .pred p; isspacep.global p, %4; selp.b32 %0, 1, 0, p; }", 1),
+    ("griddepcontrol.wait; membar.gl; fence.acq_rel.gpu; prefetch.global.L2 [%4]; mov.u32 %0, 7;", 7),
+]
+HALVES: list[tuple[str, list[float]]] = [
+    ("add.f16x2 %0, %1, %2;", [F + G, G + 0.5]),
+    ("fma.rn.f16x2 %0, %1, %2, %2;", [F * G + G, G * 0.5 + 0.5]),
+    ("max.f16x2 %0, %1, %2;", [F, 0.5]),
+    ("{ .reg .b16 a, b; mov.b32 {a, b}, %1; add.f16 a, a, b; mov.b32 %0, {a, b}; }", [F + G, G]),
+    ("{ .reg .f32 a; cvt.f32.f16 a, %3; cvt.rn.f16x2.f32 %0, a, a; }", [F, F]),
+]
+
+
+def _unsigned(assembly: str) -> int:
+    text = f"""
+    __global__ void k(const unsigned *x, unsigned *out) {{
+        unsigned d = 0;
+        asm volatile("{assembly}" : "=r"(d) : "r"(x[0]), "r"(x[1]), "r"(x[2]), "l"(x));
+        out[threadIdx.x] = d;
+    }}"""
+    x = np.array([A, B, C, 0], np.uint32)
+    result = st.launch(st.cuda_source(text)["k"], grid=1, block=32, args=(x, st.zeros(32, st.u32)), check="all")
+    return int(result.out[LANE])
+
+
+def test_integers_bits_predicates_warps_and_loads() -> None:
+    def check(row: tuple[str, int]) -> None:
+        assembly, expected = row
+        assert _unsigned(assembly) == expected
+
+    check_each(ROWS, check)
+
+
+def test_halves() -> None:
+    def check(row: tuple[str, list[float]]) -> None:
+        assembly, expected = row
+        text = f"""
+        __global__ void k(const unsigned *x, unsigned *out) {{
+            asm("{assembly}" : "=r"(out[0]) : "r"(x[0]), "r"(x[1]), "h"((unsigned short)x[0]));
+        }}"""
+        x = np.array([F, G, G, 0.5], np.float16).view(np.uint32)
+        out = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.u32))).out
+        assert out.view(np.float16).tolist() == expected
+
+    check_each(HALVES, check)
+
+
+def test_atomics_stores_and_asynchronous_copies() -> None:
+    text = """
+    __global__ void k(unsigned *x, unsigned *out) {
+        __shared__ alignas(16) unsigned tile[32];
+        unsigned place = __cvta_generic_to_shared(tile + 4 * threadIdx.x), old;
+        if (threadIdx.x < 8) {
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(place), "l"(x + 4 * threadIdx.x));
+            asm volatile("cp.async.commit_group; cp.async.wait_group 0;");
+        }
+        asm volatile("bar.sync 0;");
+        asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(old) : "l"(out) : "memory");
+        asm volatile("red.relaxed.gpu.global.max.u32 [%0], %1;" :: "l"(out + 1), "r"(threadIdx.x));
+        asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" :: "l"(out + 2 + 2 * threadIdx.x), "r"(tile[threadIdx.x]), "r"(old));
+    }"""
+    x = np.arange(100, 132, dtype=np.uint32)
+    result = st.launch(st.cuda_source(text)["k"], grid=1, block=32, args=(x, st.zeros(66, st.u32)), check="all")
+    assert result.out[:2].tolist() == [32, 31] and result.out[2::2].tolist() == x.tolist()
+    assert sorted(result.out[3::2].tolist()) == list(range(32))
+
+
+@pytest.mark.parametrize("assembly", ["bra L;", "ld.global.u32 %0, [q];", "add.u32 %0, %1;", "wgmma.fence.sync.aligned;"])
+def test_other_texts_are_refused_by_name(assembly: str) -> None:
+    with pytest.raises(st.CompileError, match="inline assembly"):
+        _unsigned(assembly)
