@@ -138,7 +138,7 @@ def enable() -> None:
         if name in sys.modules and _is_emulated(name):
             _install(name)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Finder())
 
 
 def request(environment: MutableMapping[str, str], value: str = ALWAYS) -> None:

@@ -7,7 +7,8 @@ import os
 import sys
 
 
-def _load_hook():  # type: ignore[no-untyped-def]
+def _load_hook():
+    # type: () -> None
     """Execute `simtbed.numba_hook` of this environment, if it has one, without an import of simtbed."""
     specs = (finder.find_spec("simtbed", None) for finder in sys.meta_path if hasattr(finder, "find_spec"))
     for folder in next((list(spec.submodule_search_locations or ()) for spec in specs if spec), []):
@@ -32,7 +33,7 @@ sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != _fold
 if os.environ.get("SIMTBED_NUMBA"):
     _load_hook()
 try:
-    import sitecustomize  # noqa: F401  the environment's own
+    __import__("sitecustomize")  # the environment's own
 except ImportError as error:
     if getattr(error, "name", "sitecustomize") != "sitecustomize":
         raise
