@@ -13,7 +13,7 @@ from typing import Any
 
 from simtbed import SimtbedError, UnavailableError, disk_cache
 
-from . import doors
+from . import trial_kernels
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,15 @@ def components() -> list[Component]:
     return [
         Component("Python", "everything", f"{platform.python_version()} ({platform.machine()})"),
         *_packages(),
-        _tried("jit", "the default engine", doors.own_language, "python -m pip install --force-reinstall llvmlite"),
-        _tried("CUDA C++", "kernels of .cu files", doors.cuda_source, 'python -m pip install "simtbed[cuda-source]"'),
-        _tried("numba.cuda", "Numba programs", doors.numba_cuda, 'python -m pip install "simtbed[numba-cuda]"'),
-        _tried("numba_cuda_mlir", "its programs", doors.numba_mlir, 'python -m pip install "simtbed[numba-cuda-mlir]"'),
+        _tried("jit", "the default engine", trial_kernels.own_language, "python -m pip install --force-reinstall llvmlite"),
+        _tried("CUDA C++", "kernels of .cu files", trial_kernels.cuda_source, 'python -m pip install "simtbed[cuda-source]"'),
+        _tried("numba.cuda", "Numba programs", trial_kernels.numba_cuda, 'python -m pip install "simtbed[numba-cuda]"'),
+        _tried("numba_cuda_mlir", "its programs", trial_kernels.numba_mlir, 'python -m pip install "simtbed[numba-cuda-mlir]"'),
         _detect("cache", "reuse of compiled kernels", _cache, "set SIMTBED_CACHE=FOLDER to a writable folder"),
         _detect("nvcc", "simtbed cuda --compile", _nvcc, 'python -m pip install "simtbed[nvcc]"'),
         _detect("nvdisasm", "simtbed profile --compiled", _nvdisasm, 'python -m pip install "simtbed[sass]"'),
         _detect("PyCUDA", "engine=\"cuda\"", _pycuda, 'python -m pip install "simtbed[cuda]"'),
-        _tried("GPU", "engine=\"cuda\"", doors.gpu, "a machine with an NVIDIA GPU and its driver"),
+        _tried("GPU", "engine=\"cuda\"", trial_kernels.gpu, "a machine with an NVIDIA GPU and its driver"),
     ]  # fmt: skip
 
 

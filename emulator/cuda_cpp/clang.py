@@ -19,6 +19,8 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from llvmlite.binding import llvm_version_info
+
 from ..errors import SimtbedError, UnavailableError
 from ..escaping import printable
 
@@ -28,7 +30,7 @@ SOURCE = f"{ROOT}/source/simtbed_text.cu"
 HEADER = f"{ROOT}/include/simtbed_device.h"
 ZIGLANG = "0.17."
 """Versions of ziglang that have clang 22, whose LLVM IR llvmlite 0.50 reads."""
-MIN_VERSION = 20
+MIN_VERSION, MIN_LLVM = 20, 22
 SECONDS, KIBIBYTES, BLOCKS = 10, 4_000_000, 400_000
 """Limits of the compiler: processor time, memory, and the size of its output in blocks of 512 bytes."""
 ARGUMENTS = (
@@ -65,7 +67,12 @@ class Error:
 
 @cache
 def compiler() -> Compiler:
-    """Return clang of the package ziglang, else of the system. Raises UnavailableError without one of a supported version."""
+    """Return clang of the package ziglang, else of the system. Raises UnavailableError without one of a supported version, and for a
+    llvmlite that does not read its LLVM IR."""
+    if llvm_version_info[0] < MIN_LLVM:
+        raise UnavailableError(
+            f"llvmlite has LLVM {llvm_version_info[0]}, CUDA C++ needs {MIN_LLVM}: python -m pip install 'simtbed[cuda-source]'"
+        )
     spec = find_spec("ziglang")
     if spec is not None and spec.origin is not None:
         version = metadata.version("ziglang")

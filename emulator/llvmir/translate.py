@@ -305,9 +305,9 @@ class _Translator:
                 self.arrays.note_access(memory, type, need)
         row = POINTED.get(instruction.function.removeprefix("__nv_"))
         if row is not None:
-            for operand, (_, type) in zip(instruction.operands[1:], row.stored, strict=True):
+            for operand, (_, stored) in zip(instruction.operands[1:], row.stored, strict=True):
                 for memory in self.memories.addressed_by(operand):
-                    self.arrays.note_access(memory, type or scalar_of(instruction.operands[0].type))
+                    self.arrays.note_access(memory, stored or scalar_of(instruction.operands[0].type))
         if (half := half_function(instruction.function)) is not None:
             pointers = (instruction.operands[half.target], *instruction.operands[half.first :])
             for operand, type in zip(pointers, (half.result, *half.operands), strict=True):

@@ -8,7 +8,7 @@ import re
 import pytest
 from simtbed import UnavailableError
 from simtbed.engines.cuda import nvcc
-from simtbed.reports import doors
+from simtbed.reports import trial_kernels
 
 from tests.reports.conftest import Simtbed
 
@@ -41,9 +41,9 @@ def test_a_door_that_fails(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) ->
     def missing() -> str:
         raise UnavailableError("it is not installed")
 
-    monkeypatch.setattr(doors, "cuda_source", broken)
-    monkeypatch.setattr(doors, "numba_cuda", missing)
-    monkeypatch.setattr(doors, "numba_mlir", missing)
+    monkeypatch.setattr(trial_kernels, "cuda_source", broken)
+    monkeypatch.setattr(trial_kernels, "numba_cuda", missing)
+    monkeypatch.setattr(trial_kernels, "numba_mlir", missing)
     result = simtbed("doctor")
     assert result.code == 1 and "CUDA C++: module 'numpy' has no attribute 'row_stack'\n" in result.out
     assert re.search(r"^CUDA C\+\+ +fails ", result.out, re.MULTILINE)

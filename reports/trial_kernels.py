@@ -1,11 +1,13 @@
-"""A small kernel through each door: the own language, CUDA C++, Numba-CUDA, its successor, a GPU."""
+"""A small kernel for each front end and for a GPU: the kernel language, CUDA C++, Numba-CUDA, Numba-CUDA-MLIR."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import simtbed as st
 from simtbed import SimtbedError
 from simtbed.numba.packages import NUMBA_CUDA, NUMBA_CUDA_MLIR, Package
@@ -61,6 +63,6 @@ def _numba(package: Package, module: str) -> str:
     return f"{own}: a kernel runs"
 
 
-def _require(x: np.ndarray) -> None:  # type: ignore[type-arg]
+def _require(x: npt.NDArray[Any]) -> None:
     if not (x == 2).all():
         raise SimtbedError("a kernel runs, and its result is wrong")
