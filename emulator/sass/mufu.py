@@ -81,7 +81,8 @@ def _reciprocal_significand(mantissa: Bits) -> Bits:
 
 
 def _root_significand(name: str, mantissa: Bits, odd: Bits, shift: int) -> Bits:
-    return np.where(odd, _polynomial(f"{name}2", mantissa), _polynomial(f"{name}1", mantissa)) >> shift
+    significand: Bits = np.where(odd, _polynomial(f"{name}2", mantissa), _polynomial(f"{name}1", mantissa))
+    return significand >> shift
 
 
 def reciprocal(bits: Bits) -> Bits:
