@@ -208,7 +208,8 @@ def execute(program: Program, launch: Launch, counts: Counts) -> None:
             launch.grid, launch.block, blocks, program.registers, launch.shared_bytes, launch.memory, launch.banks
         )
         counts.first_warp = first * warps
-        run_batch(program, state, counts)
+        with np.errstate(all="ignore"):
+            run_batch(program, state, counts)
 
 
 def program_uses_local(program: Program) -> bool:
