@@ -52,7 +52,7 @@ def execute_launches(
 
     Raises UnsupportedInstruction, or ExecutionError for a kernel that cannot be run to its end.
     """
-    program, sections = Program.of(instructions), Sections.read(cubin)
+    program, sections = Program.from_listing(instructions), Sections.read(cubin)
     total = sum(one.instructions for one in launched.inputs)
     interval = max(1, ceil(total / limit)) if _may_sample(launched.request) else 1
     warps, threads = np.zeros(len(instructions)), np.zeros(len(instructions))
@@ -95,7 +95,7 @@ def _execute(
         np.may_share_memory(a, b) for n, a in request.arrays.items() for m, b in request.arrays.items() if n < m
     ):
         raise ExecutionError("the arrays of the launch share memory")
-    memory = GlobalMemory.of(arrays, sections.initial_globals)
+    memory = GlobalMemory.allocate(arrays, sections.initial_globals)
     parameters = [
         np.uint64(memory.address(name)) if name in arrays else request.numbers[name] for name in source.arguments
     ]

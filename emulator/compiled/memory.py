@@ -36,12 +36,12 @@ class AccessDifference:
 def memory_counters(instructions: Sequence[InstructionCount]) -> dict[str, int]:
     """Return the counters of `profiler.events` of global, shared and local memory, barriers and shuffles."""
     sums: dict[tuple[str, str], float] = defaultdict(float)
-    for one in instructions:
-        kind = EFFECTS.get(one.instruction.opcode, "")
-        sums[kind, "warps"] += one.warps
-        sums[kind, "requests"] += one.requests
-        sums[kind, "transactions"] += one.transactions
-        sums[kind, "conflicts"] += one.extra
+    for counted in instructions:
+        kind = EFFECTS.get(counted.instruction.opcode, "")
+        sums[kind, "warps"] += counted.warps
+        sums[kind, "requests"] += counted.requests
+        sums[kind, "transactions"] += counted.transactions
+        sums[kind, "conflicts"] += counted.extra
     result = {}
     for kind in GLOBAL:
         result[f"{kind}_requests"], result[f"{kind}_sectors"] = sums[kind, "requests"], sums[kind, "transactions"]
@@ -57,13 +57,13 @@ def access_differences(
 ) -> tuple[AccessDifference, ...]:
     """Return the lines where the kernel makes more or fewer accesses than the source, in the order of the lines."""
     assert launched.counts is not None
-    inlining_known = any(len(one.place) > 1 for one in instructions)
+    inlining_known = any(len(counted.place) > 1 for counted in instructions)
     source: dict[tuple[Place, str], float] = defaultdict(float)
     for number, place, kind in launched.executed:
         source[place if inlining_known else place[:1], kind] += int(launched.counts[number, WARPS])
     compiled: dict[tuple[Place, str], float] = defaultdict(float)
-    for one in instructions:
-        compiled[one.place, EFFECTS.get(one.instruction.opcode, "")] += one.requests
+    for counted in instructions:
+        compiled[counted.place, EFFECTS.get(counted.instruction.opcode, "")] += counted.requests
     kinds = {*GLOBAL, *SHARED, *_LOCAL.values()}
     return tuple(
         AccessDifference(place, kind, round(source[place, kind]), round(compiled[place, kind]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..compiled.instruction_counts import InstructionCount, Place
 from ..compiled.kernel import CompiledKernel
-from ..compiled.opcode_classes import EFFECTS
+from ..compiled.opcode_classes import EFFECTS, access_width
 from ..profiler.events import LANES, WARPS
 
 _MEMORIES = ("global", "shared", "local", "constant")
@@ -61,4 +61,31 @@ def sites_of(compiled: CompiledKernel) -> AccessSites:
             aggregated |= set(result[n])
     eliminated = {number for numbers in by_kind.values() for number in numbers} - located
     eliminated -= {number for n in unlocated for number in result[n]}
+    result |= _in_order(compiled, {n: numbers for n, numbers in result.items() if n not in unlocated})
     return AccessSites(result, frozenset(unlocated), frozenset(aggregated), frozenset(eliminated))
+
+
+def _in_order(
+    compiled: CompiledKernel, located: Mapping[int, tuple[int, ...]]
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the sites of instructions that are copies of several sites of one line, such as an unrolled loop.
+
+    The instructions of a basic block that share their sites are assigned to these in the order of their addresses; one
+    that is wider than a site has several. A block without a whole number of copies is left out.
+    """
+    counts, sites = compiled.executed.first, compiled.launched.request.prepared.sites
+    groups: dict[tuple[int, tuple[int, ...]], list[int]] = defaultdict(list)
+    block = 0
+    for n in range(len(compiled.instructions)):
+        block += n in counts.starts or (n > 0 and bool(counts.ends_run[n - 1]))
+        if n in counts.first_addresses and len(located.get(n, ())) > 1:
+            groups[block, located[n]].append(n)
+    for (_, numbers), copies in groups.items():
+        ordered = sorted(copies, key=lambda n: counts.first_addresses[n])
+        widths = [max(1, access_width(compiled.instructions[n].instruction) // sites[numbers[0]].size) for n in ordered]
+        if sum(widths) % len(numbers):
+            continue
+        first = 0
+        for n, width in zip(ordered, widths, strict=True):
+            yield n, tuple(sorted({numbers[(first + k) % len(numbers)] for k in range(width)}))
+            first += width

@@ -264,8 +264,9 @@ def _fill_accesses(
     instructions_by_sites: dict[tuple[str, tuple[int, ...]], list[int]] = defaultdict(list)
     for n, counted in enumerate(compiled.instructions):
         kind = access_kind(counted)
-        if kind.startswith("shared") and counted.warps:
-            _fill_shared_access(counted, kind, device, code[n], memory[:, n])
+        if kind.startswith("shared"):
+            if counted.requests:
+                _fill_shared_access(counted, kind, device, code[n], memory[:, n])
         elif counted.warps and kind.partition("_")[0] in _MEMORIES and counted.instruction.predicate != "@!PT":
             instructions_by_sites[kind, sites.by_instruction.get(n, ())].append(n)
     for kind, sites_of, at in _merge_common_sites(instructions_by_sites):

@@ -23,6 +23,9 @@ CLASSES = 16
 _MAX_DEVIATION = 0.01
 """Standard deviation of instructions within a class, relative to the mean warp, that needs no split."""
 
+_TAIL_QUANTILE = 0.9
+"""Quantile of the work of a warp above which its distribution is extrapolated."""
+
 
 @dataclass(frozen=True)
 class WarpClasses:
@@ -83,16 +86,22 @@ def classify_warps(graph: Graph, counts: Counts, traced_blocks: Words, grid: int
     return WarpClasses(
         blocks, minority_shares, divergent_shares, exit_counters, unreachable_convergence(graph),
         np.array([graph.is_convergence_point(block) for block in range(len(graph.blocks))]), executed @ sizes, executed,
-        warps_in_class, (0, 1.0) if tickets else _longest_warp(work, class_of), traced_blocks,
+        warps_in_class, (0, 1.0) if tickets else _longest_warp(work, class_of, grid / len(traced_blocks)), traced_blocks,
         class_of.reshape(len(traced_blocks), -1),
     )  # fmt: skip
 
 
-def _longest_warp(work: Floats, class_of: Words) -> tuple[int, float]:
-    """Return the class of the warp with most work, and its work relative to the mean of the class."""
+def _longest_warp(work: Floats, class_of: Words, launched: float) -> tuple[int, float]:
+    """Return the class of the warp with most work, and its work relative to the mean of the class.
+
+    launched: warps of the launch for each executed one. The work of the others is assumed to have an exponential tail,
+    with the mean excess of the executed warps over their 90 % quantile.
+    """
     longest = int(work.argmax())
     mean = max(work[class_of == class_of[longest]].mean(), 1e-300)
-    return int(class_of[longest]), max(1.0, float(work[longest] / mean))
+    threshold = np.quantile(work, _TAIL_QUANTILE)
+    tail = work[work >= threshold].mean() - threshold
+    return int(class_of[longest]), max(1.0, float((work[longest] + tail * np.log(launched)) / mean))
 
 
 def _median_cut(points: Floats, max_deviation: float) -> Words:

@@ -101,8 +101,9 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
             details = launch_planned(*planned, stream, faults)
             prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], details)
             return Result(details)
-    rest: tuple[Any, ...] = (step_limit, types, check, schedule, cooperative, in_place, maths)
-    options = LaunchOptions(grid, block, args, device, shared, *counted, *rest)
+    options = LaunchOptions(
+        grid, block, args, device, shared, *counted, step_limit, types, check, schedule, cooperative, in_place, maths
+    )
     return Result(_checked(_launch(kernel, options, engine, stream), faults))
 
 

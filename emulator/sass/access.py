@@ -95,14 +95,14 @@ def _float(operand: Operand, wide: bool, immediate: int) -> Read:
 
 
 def _halves(operand: Operand, immediate: int) -> Read:
-    raw, part, negative = _raw(operand, False, immediate), operand.part, operand.negative
-    if part not in ("", "H0_H0", "H1_H1") or operand.absolute:
+    raw, selector, negative = _raw(operand, False, immediate), operand.selector, operand.negative
+    if selector not in ("", "H0_H0", "H1_H1") or operand.absolute:
         raise UnsupportedInstruction(f"the operand {operand.text}")
 
     def read(s: State, r: Rows) -> Any:
         bits = raw(s, r)
-        if part:
-            bits = (bits & u32(0xFFFF) if part == "H0_H0" else bits >> u32(16)) * u32(0x10001)
+        if selector:
+            bits = (bits & u32(0xFFFF) if selector == "H0_H0" else bits >> u32(16)) * u32(0x10001)
         return bits ^ u32(0x80008000) if negative else bits
 
     return read
@@ -161,7 +161,7 @@ SPECIAL_REGISTERS = frozenset(
 
 def reader(letter: str, operand: Operand, immediate: int) -> Read:
     """Return the read of a source operand. letter: of `rows.Row`. Raises UnsupportedInstruction."""
-    if letter in "iwxlfd" and operand.part:
+    if letter in "iwxlfd" and operand.selector:
         raise UnsupportedInstruction(f"the operand {operand.text}")
     match letter:
         case "i":
@@ -239,7 +239,7 @@ def _write_all_predicates(s: State, r: Rows, lanes: Any, value: Any) -> None:
 
 def writer(letter: str, operand: Operand) -> Write:
     """Return the write of a destination operand. letter: of `rows.Row`. Raises UnsupportedInstruction."""
-    if operand.negative or operand.inverted or operand.part not in ("", "64"):
+    if operand.negative or operand.inverted or operand.selector not in ("", "64"):
         raise UnsupportedInstruction(f"the destination {operand.text}")
     match letter:
         case "R":

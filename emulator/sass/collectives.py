@@ -23,14 +23,14 @@ def _shuffle(op: Decoded, value: Values, source: Values, limits: Values, active:
     clamp, segment = limits & 31, limits >> 8 & 31
     first, last = lane & segment, (lane & segment) | (clamp & ~segment)
     if "UP" in op.flags:
-        wanted = lane - source
-        inside = wanted >= last
+        source_lane = lane - source
+        inside = source_lane >= last
     else:
         moved = {"DOWN": lane + source, "BFLY": lane ^ source, "IDX": first | (source & ~segment)}
-        wanted = moved[op.modifiers[0]]
-        inside = wanted <= last
-    wanted = np.broadcast_to(np.where(inside, wanted, lane), active.shape)
-    value = np.take_along_axis(np.broadcast_to(value, active.shape), wanted, 1)
+        source_lane = moved[op.modifiers[0]]
+        inside = source_lane <= last
+    source_lane = np.broadcast_to(np.where(inside, source_lane, lane), active.shape)
+    value = np.take_along_axis(np.broadcast_to(value, active.shape), source_lane, 1)
     return np.broadcast_to(inside, active.shape), value
 
 

@@ -19,8 +19,8 @@ Control = Callable[[State, Convergence, Counts, Any, Any, Any], None]
 _BYTES = 16
 
 
-def _accept(op: Decoded, known: str) -> None:
-    if unknown := op.flags - set(known.split()):
+def _accept(op: Decoded, allowed: str) -> None:
+    if unknown := op.flags - set(allowed.split()):
         raise UnsupportedInstruction(f"the modifier {min(unknown)} of {op}")
 
 
@@ -61,11 +61,11 @@ def _branch(op: Decoded) -> Control:
 
     def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
         if awaited is None:
-            taken = select(s, rows, lanes)
+            jumps = select(s, rows, lanes)
         else:
             converged = (active * count_mask).sum(1) == (awaited(s, rows)[:, 0] & c.alive[rows])
-            taken = lanes & (converged == ("CONV" in op.flags))[:, None]
-        counts.add_branch(op.number, rows, *c.branch(rows, active, taken, target, after))
+            jumps = lanes & (converged == ("CONV" in op.flags))[:, None]
+        counts.add_branch(op.number, rows, *c.branch(rows, active, jumps, target, after))
 
     return execute
 
@@ -114,7 +114,13 @@ def _leave(op: Decoded) -> Control:
 def _exit(op: Decoded) -> Control:
     _accept(op, "")
     select = _predicates(op, op.operands)
-    return lambda s, c, counts, rows, active, lanes: c.exit(rows, active, select(s, rows, lanes), op.offset + _BYTES)
+
+    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
+        ended = select(s, rows, lanes)
+        counts.add_branch(op.number, rows, ended.any(1), (ended == active).all(1))
+        c.exit(rows, active, ended, op.offset + _BYTES)
+
+    return execute
 
 
 def _block_barrier(op: Decoded) -> Control:

@@ -117,17 +117,17 @@ class Convergence:
                 self.lanes[warp] |= lanes_of(group[1])
 
     # -------------------------------------------------------------- instructions
-    def branch(self, rows: Any, active: Any, taken: Any, target: int, after: int) -> tuple[Any, Any]:
-        """Jump where lanes are in `taken`; return whether any and all active lanes of each warp do."""
-        any_taken, all_taken = taken.any(1), (taken == active).all(1)
-        self.address[rows[all_taken]], self.address[rows[~any_taken]] = target, after
-        divergent = np.flatnonzero(any_taken & ~all_taken)
+    def branch(self, rows: Any, active: Any, jumps: Any, target: int, after: int) -> tuple[Any, Any]:
+        """Jump where lanes are in `jumps`; return whether any and all active lanes of each warp do."""
+        any_jumps, all_jumps = jumps.any(1), (jumps == active).all(1)
+        self.address[rows[all_jumps]], self.address[rows[~any_jumps]] = target, after
+        divergent = np.flatnonzero(any_jumps & ~all_jumps)
         if len(divergent):
-            jumping, staying = mask_bits(taken[divergent]), mask_bits(active[divergent] & ~taken[divergent])
+            jumping, staying = mask_bits(jumps[divergent]), mask_bits(active[divergent] & ~jumps[divergent])
             for n, warp in enumerate(rows[divergent].tolist()):
                 self.waiting[warp].append((after, int(staying[n])))
                 self.run(warp, target, int(jumping[n]))
-        return any_taken, all_taken
+        return any_jumps, all_jumps
 
     def branch_to(self, rows: Any, active: Any, targets: Any) -> None:
         """Jump to an address of each lane."""

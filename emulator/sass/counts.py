@@ -27,6 +27,7 @@ class Counts:
     starts: int64[n, warps], runs of straight-line code that start there, by warp of the executed blocks. lanes: int64[n],
     active lanes of these. branches: int64[n, 3, warps]. traffic: int64[n, 3]. active: int64[n], lanes with an access.
     ends_run: bool[n], whether the next instruction starts another run. arrays: names of the arrays accessed.
+    first_addresses: of the first access of each instruction.
     """
 
     device: Device
@@ -35,6 +36,7 @@ class Counts:
     starts: dict[int, Words] = field(default_factory=dict)
     branches: dict[int, Words] = field(default_factory=dict)
     arrays: dict[int, set[str]] = field(default_factory=dict)
+    first_addresses: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.ends_run)
@@ -49,14 +51,14 @@ class Counts:
         self.starts[first][rows + self.first_warp] += 1
         self.lanes[first] += lanes
 
-    def add_branch(self, number: int, rows: Rows, any_taken: Any, all_taken: Any) -> None:
-        """Count a branch by warps of the batch. any_taken, all_taken: bool[warps], among the active lanes."""
+    def add_branch(self, number: int, rows: Rows, any_jumps: Any, all_jumps: Any) -> None:
+        """Count a branch by warps of the batch. any_jumps, all_jumps: bool[warps], among the active lanes."""
         if number not in self.branches:
             self.branches[number] = np.zeros((3, self.warps), np.int64)
         counts, rows = self.branches[number], rows + self.first_warp
-        counts[ALL_TAKEN][rows[all_taken]] += 1
-        counts[NONE_TAKEN][rows[~any_taken]] += 1
-        counts[DIVERGENT][rows[any_taken & ~all_taken]] += 1
+        counts[ALL_TAKEN][rows[all_jumps]] += 1
+        counts[NONE_TAKEN][rows[~any_jumps]] += 1
+        counts[DIVERGENT][rows[any_jumps & ~all_jumps]] += 1
 
     def add_access(
         self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int, memory: GlobalMemory
@@ -66,6 +68,7 @@ class Counts:
         if not count:
             return
         self.active[op.number] += count
+        self.first_addresses.setdefault(op.number, int(address[lanes][0]))
         row = self.traffic[op.number]
         if space == "local":
             row[REQUESTS] += np.count_nonzero(lanes.any(1))

@@ -21,7 +21,7 @@ from .operands import Decoded, UnsupportedInstruction, decode
 from .rows import DESTINATIONS, Row, bind
 from .state import ExecutionError, GlobalMemory, State
 
-_FAIR_TURN = 16
+_FAIR_INTERVAL = 16
 """Runs after which the warps that waited longest run: warps that wait for others must not starve these."""
 MAX_RUNS = 4_000_000
 """Runs of straight-line code of a batch, after which an execution ends as a loop without progress."""
@@ -94,7 +94,7 @@ class Program:
     steps: tuple[Step, ...]
 
     @staticmethod
-    def of(instructions: Iterable[Instruction]) -> Program:
+    def from_listing(instructions: Iterable[Instruction]) -> Program:
         """Decode a kernel. An instruction without a row in the table raises UnsupportedInstruction when it is executed."""
         return Program(tuple(_step(number, one) for number, one in enumerate(instructions)))
 
@@ -144,15 +144,15 @@ def run_batch(program: Program, state: State, counts: Counts) -> None:
     """Run the blocks of a state to their end. Raises ExecutionError."""
     steps, groups = program.steps, Convergence(state, program.yields)
     index = {step.op.offset: n for n, step in enumerate(steps)}
-    latest, turn = np.zeros(state.warps, np.int64), 0
+    latest, step_number = np.zeros(state.warps, np.int64), 0
     while (ready := groups.status == RUNNING).any():
-        turn += 1
-        if turn > MAX_RUNS:
+        step_number += 1
+        if step_number > MAX_RUNS:
             raise ExecutionError("a loop of the kernel makes no progress")
-        chosen = groups.address[np.where(ready, latest, _FAR).argmin()] if turn % _FAIR_TURN == 0 else _FAR
+        chosen = groups.address[np.where(ready, latest, _FAR).argmin()] if step_number % _FAIR_INTERVAL == 0 else _FAR
         address = min(int(np.where(ready, groups.address, _FAR).min()), _FAR) if chosen == _FAR else int(chosen)
         rows = np.flatnonzero(ready & (groups.address == address))
-        latest[rows] = turn
+        latest[rows] = step_number
         if groups.merges:
             groups.take_up(rows, address)
         _run(steps, index[address], rows, state, groups, counts)
@@ -208,7 +208,8 @@ def execute(program: Program, launch: Launch, counts: Counts) -> None:
             launch.grid, launch.block, blocks, program.registers, launch.shared_bytes, launch.memory, launch.banks
         )
         counts.first_warp = first * warps
-        run_batch(program, state, counts)
+        with np.errstate(all="ignore"):
+            run_batch(program, state, counts)
 
 
 def program_uses_local(program: Program) -> bool:

@@ -49,9 +49,9 @@ SHARED = Space("shared", lambda s: s.shared, _shared_index)
 LOCAL = Space("local", lambda s: s.local, _local_index)
 
 
-def _modifiers(op: Decoded, known: str) -> None:
+def _modifiers(op: Decoded, allowed: str) -> None:
     """Raise UnsupportedInstruction for an unknown modifier."""
-    if unknown := op.flags - set(known.split()) - set(_IGNORED.split()):
+    if unknown := op.flags - set(allowed.split()) - set(_IGNORED.split()):
         raise UnsupportedInstruction(f"the modifier {min(unknown)} of {op}")
 
 
@@ -246,9 +246,9 @@ def _in_order(memory: Any, at: Any, name: str, value: Any, new: Any) -> Any:
     pending = np.arange(len(at))
     while len(pending):
         _, first = np.unique(at[pending], return_index=True)
-        turn = pending[first]
-        old[turn] = memory[at[turn]]
-        memory[at[turn]] = _updated(name, old[turn], value[turn], None if new is None else new[turn])
+        distinct = pending[first]
+        old[distinct] = memory[at[distinct]]
+        memory[at[distinct]] = _updated(name, old[distinct], value[distinct], None if new is None else new[distinct])
         pending = np.delete(pending, first)
     return old
 
@@ -308,8 +308,8 @@ def read_barrier(op: Decoded) -> Execute:
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         value = s.barrier_results[s.block_of_warp[r]][:, None]
         write(s, r, lanes, value)
-        for one in holds:
-            one(s, r, lanes, value != 0)
+        for write_holds in holds:
+            write_holds(s, r, lanes, value != 0)
 
     return execute
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 Bits = Any
-_SIGN, _INFINITY, _NAN, _ONE = 0x80000000, 0x7F800000, 0x7FFFFFFF, 0x3F800000
+_SIGN, _INFINITY, _NAN, _UNIT = 0x80000000, 0x7F800000, 0x7FFFFFFF, 0x3F800000
 _SQUARER_BITS, _FIRST_COLUMN = 17, 19
 _TANH_SEGMENT_BITS = (0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3)
 _TANH_SHIFTS = (6, 6, 6, 5, 5, 4, 4, 4, 3, 2, 3)
@@ -69,9 +69,9 @@ def _normalised(value: Bits, fraction_bits: Bits, sign: Bits) -> Bits:
 
 
 def _special(result: Bits, *cases: tuple[Bits, Bits]) -> Bits:
-    """Return the result as uint32; later cases (where, value) override earlier ones."""
-    for where, value in cases:
-        result = np.where(where, value, result)
+    """Return the result as uint32; later cases (condition, value) override earlier ones."""
+    for condition, value in cases:
+        result = np.where(condition, value, result)
     return result.astype(np.uint32)
 
 
@@ -131,20 +131,20 @@ def exponential2(bits: Bits) -> Bits:
     fixed = np.where(negative, np.where(fixed & 0x7FFFFF == 0, -fixed, ~fixed), fixed)
     result = _pack(0, 127 + (fixed >> 23), _polynomial("ex2", fixed & 0x7FFFFF) >> 15)
     return _special(
-        result, (exponent >= 134, np.where(negative, 0, _INFINITY)), (exponent == 0, _ONE),
+        result, (exponent >= 134, np.where(negative, 0, _INFINITY)), (exponent == 0, _UNIT),
         ((exponent == 255) & (mantissa != 0), _NAN),
     )  # fmt: skip
 
 
 def _sine(bits: Bits, quadrant: int) -> Bits:
-    """Return the sine of turns, with 25 fraction bits, that begin `quadrant` quarters later."""
+    """Return the sine of periods, with 25 fraction bits, that begin `quadrant` quarters later."""
     sign, exponent, mantissa = _fields(bits)
     significand, shift = mantissa | 0x800000, exponent - 125
     left = np.where(shift >= 25, 0, significand << np.clip(shift, 0, 25))
-    turns = np.where(shift >= 0, left, significand >> np.clip(-shift, 0, 40)) & 0x1FFFFFF
-    turns = np.where(exponent == 0, 0, turns)
-    quarter = (turns >> 23) + quadrant
-    argument = np.where(quarter & 1, ~turns, turns) & 0x7FFFFF
+    periods = np.where(shift >= 0, left, significand >> np.clip(-shift, 0, 40)) & 0x1FFFFFF
+    periods = np.where(exponent == 0, 0, periods)
+    quarter = (periods >> 23) + quadrant
+    argument = np.where(quarter & 1, ~periods, periods) & 0x7FFFFF
     result_sign = (0 if quadrant else sign) ^ np.where(quarter & 2, _SIGN, 0)
     return _special(_normalised(_polynomial("sin", argument), 37, result_sign), (exponent == 255, _NAN))
 
@@ -165,7 +165,7 @@ def hyperbolic_tangent(bits: Bits) -> Bits:
     c0, c1, c2, fraction_bits = np.moveaxis(_table("tanh")[segment], -1, 0)
     result = _normalised((c0 << (fraction_bits - 26)) + c1 * x + c2 * _squares()[x], fraction_bits, sign)
     return _special(
-        result, (exponent < _TANH_FIRST_EXPONENT, np.asarray(bits).astype(np.int64)), (exponent >= 130, sign | _ONE),
+        result, (exponent < _TANH_FIRST_EXPONENT, np.asarray(bits).astype(np.int64)), (exponent >= 130, sign | _UNIT),
         ((exponent == 255) & (mantissa != 0), _NAN),
     )  # fmt: skip
 

@@ -39,7 +39,7 @@ class Operand:
     """An operand.
 
     kind: "register", "predicate", "integer", "float", "constant", "memory", or "name" of anything else. number: of a
-    register (-1: RZ) or a predicate (-1: PT); the value of an integer; the bank of a constant. part: such as "H0_H0".
+    register (-1: RZ) or a predicate (-1: PT); the value of an integer; the bank of a constant. selector: such as "H0_H0".
     registers, offset: the address of a constant or of memory. A float's bits are in the encoding of its instruction.
     """
 
@@ -50,7 +50,7 @@ class Operand:
     negative: bool = False
     inverted: bool = False
     absolute: bool = False
-    part: str = ""
+    selector: str = ""
     registers: tuple[Register, ...] = ()
     offset: int = 0
 
@@ -71,8 +71,8 @@ def parse_operand(text: str) -> Operand:
     absolute, body = body.startswith("|"), body.strip("|")
     negative, inverted = text.startswith("-"), text.startswith("~")
     if match := _REGISTER.match(body):
-        number, part = _number(match[2]), match[3].removeprefix(".")
-        return Operand("register", text, number, bool(match[1]), negative, inverted, absolute, part)
+        number, selector = _number(match[2]), match[3].removeprefix(".")
+        return Operand("register", text, number, bool(match[1]), negative, inverted, absolute, selector)
     if match := _CONSTANT.match(body):
         address = _address(match[2], text)
         return Operand("constant", text, int(match[1], 16), False, negative, inverted, absolute, "", **address)
@@ -86,8 +86,8 @@ def _number(digits: str) -> int:
 def _address(inner: str, text: str) -> dict[str, Any]:
     """Return the registers and the offset of an address such as "R2.64+UR4+0x10"."""
     registers, offset = [], 0
-    for part in re.findall(r"[+-]?[^+-]+", inner.replace("+-", "-")):
-        term = part.lstrip("+")
+    for item in re.findall(r"[+-]?[^+-]+", inner.replace("+-", "-")):
+        term = item.lstrip("+")
         if _INTEGER.match(term):
             offset += int(term, 16)
             continue

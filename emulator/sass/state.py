@@ -43,7 +43,7 @@ class GlobalMemory:
     module_address: int = GLOBAL_BASE
 
     @staticmethod
-    def of(arrays: Mapping[str, npt.NDArray[Any]], module: bytes = b"") -> GlobalMemory:
+    def allocate(arrays: Mapping[str, npt.NDArray[Any]], module: bytes = b"") -> GlobalMemory:
         """Copy arrays and a module's initialised memory to addresses."""
         offsets, size = {}, 0
         for name, array in arrays.items():
@@ -123,7 +123,7 @@ class State:
         self.special = self._special_registers(np.tile(thread, (len(self.blocks), 1)))
 
     def _special_registers(self, thread: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Return the special registers: uint32[warps, 32] or [warps, 1]. The clock stands still."""
+        """Return the special registers: uint32[warps, 32] or [warps, 1]. The clock is 0."""
         (bx, by, _), (gx, gy, _) = self.block, self.grid
         number, lane = self.blocks[self.block_of_warp][:, None], np.arange(32)[None, :]
         ones = 0xFFFFFFFF

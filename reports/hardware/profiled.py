@@ -68,8 +68,8 @@ class Profiled:
 
 
 def pack(cubin: bytes) -> str:
-    """Return a cubin as text of a record."""
-    return base64.b64encode(zlib.compress(cubin, 9)).decode()
+    """Return a cubin as text of a record; empty for none."""
+    return "" if not cubin else base64.b64encode(zlib.compress(cubin, 9)).decode()
 
 
 def take_counters(

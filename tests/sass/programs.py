@@ -40,8 +40,8 @@ def run(
     shared: int = 4096,
 ) -> tuple[Counts, GlobalMemory]:
     """Execute a program. Its parameters begin at c[0x0][0x210]: the addresses of the arrays, then numbers."""
-    program = Program.of(instructions(*texts))
-    memory = GlobalMemory.of(arrays or {})
+    program = Program.from_listing(instructions(*texts))
+    memory = GlobalMemory.allocate(arrays or {})
     parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
     all_banks = {0: parameter_bank((block, 1, 1), (grid, 1, 1), parameters), **(banks or {})}
     counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32))

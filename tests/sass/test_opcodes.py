@@ -234,7 +234,7 @@ def registers(s: State, name: str) -> Any:
 
 def check(case: str) -> None:
     text, before, after = case.rsplit("|", 2)
-    s = State((1, 1, 1), (32, 1, 1), np.arange(1), 12, 1024, GlobalMemory.of({}), {0: bytes(64)})
+    s = State((1, 1, 1), (32, 1, 1), np.arange(1), 12, 1024, GlobalMemory.allocate({}), {0: bytes(64)})
     for pair in before.split():
         name, _, given = pair.partition("=")
         number, wide = value(given)
@@ -243,7 +243,7 @@ def check(case: str) -> None:
             registers(s, f"R{int(name[1:]) + 1}")[:] = number >> 32
         else:
             registers(s, name)[:] = number
-    (step,) = Program.of([instruction(0, text.strip())]).steps
+    (step,) = Program.from_listing([instruction(0, text.strip())]).steps
     assert step.execute is not None
     step.execute(s, slice(None), np.ones((1, 32), np.bool_), Counts(devices.H200, np.ones(1, np.bool_), 1))
     for pair in after.split():
