@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +28,9 @@ class Node:
         return self.end.operands[0]
 
 
+_BEHIND = re.compile(r"(for|while|do)\.(end|cond\.cleanup)")
+
+
 @dataclass(eq=False)
 class Loop:
     """A natural loop. parent: the loop around it."""
@@ -38,10 +42,11 @@ class Loop:
 
 @dataclass
 class Graph:
-    """nodes: the reachable blocks in reverse postorder, the entry first."""
+    """nodes: the reachable blocks in reverse postorder, the entry first. has_source_names: whether they have clang's names."""
 
     nodes: Mapping[str, Node]
     predecessors: Mapping[str, list[str]] = field(default_factory=dict)
+    has_source_names: bool = False
 
     @cached_property
     def order(self) -> dict[str, int]:
@@ -74,10 +79,30 @@ class Graph:
                     if block not in loop.blocks:
                         loop.blocks.add(block)
                         work += self.predecessors[block]
+        if self.has_source_names:
+            for loop in loops.values():
+                self._add_exits(loop)
         for loop in loops.values():
             around = [o for o in loops.values() if o is not loop and loop.header in o.blocks]
             loop.parent = min(around, key=lambda o: len(o.blocks), default=None)
         return loops
+
+    def _add_exits(self, loop: Loop) -> None:
+        """Add the blocks that the source has in the body of a loop and that lead out of it, such as those before a `break`.
+
+        The lanes that leave execute them in their own iteration. clang names the block behind a loop, unless it is merged into another
+        one; lanes wait for each other at a barrier at the latest.
+        """
+        pending = [target for name in loop.blocks for target in self.nodes[name].targets]
+        while pending:
+            name = pending.pop()
+            node = self.nodes[name]
+            is_behind = _BEHIND.match(name) or (node.body and _is_barrier(node.body[0]))
+            if name in loop.blocks or is_behind or not (node.body or node.targets):
+                continue
+            if all(source in loop.blocks for source in self.predecessors[name]):
+                loop.blocks.add(name)
+                pending += node.targets
 
     def loop_of(self, name: str) -> Loop | None:
         """The innermost loop of a block."""
@@ -92,7 +117,10 @@ class Graph:
 
 
 def graph_of(
-    function: Function, is_removed: Callable[[Instruction], bool], decided: Mapping[str, bool] | None = None
+    function: Function,
+    is_removed: Callable[[Instruction], bool],
+    decided: Mapping[str, bool] | None = None,
+    has_source_names: bool = False,
 ) -> Graph:
     """Return the graph of a function without some instructions. A switch becomes a chain of comparisons.
 
@@ -105,6 +133,8 @@ def graph_of(
         phis = [one for one in body if one.op == "phi"]
         node = Node(block.name, phis, [one for one in body if one.op != "phi"], end, tuple(dict.fromkeys(end.targets)))
         nodes[block.name] = node
+        if has_source_names and end.op != "switch":
+            _split_at_barriers(node, nodes, renamed)
         if end.op == "switch":
             _expand_switch(node, nodes, renamed)
         elif end.op not in ("br", "ret", "unreachable"):
@@ -115,7 +145,26 @@ def graph_of(
     for node in nodes.values():
         node.phis = [_with_sources(phi, node.name, renamed) for phi in node.phis]
     _return_early(nodes)
-    return _reachable(nodes, function.blocks[0])
+    graph = _reachable(nodes, function.blocks[0])
+    graph.has_source_names = has_source_names
+    return graph
+
+
+def _is_barrier(instruction: Instruction) -> bool:
+    return instruction.function.startswith(("simtbed.barrier.", "llvm.nvvm.barrier"))
+
+
+def _split_at_barriers(node: Node, nodes: dict[str, Node], renamed: dict[tuple[str, str], list[str]]) -> None:
+    """Begin a block at each barrier."""
+    last = node
+    for place in reversed([n for n, instruction in enumerate(node.body) if n and _is_barrier(instruction)]):
+        behind = Node(f"{node.name}.barrier{place}", [], node.body[place:], node.end, node.targets)
+        nodes[behind.name] = behind
+        if last is node:
+            last = behind
+            renamed |= {(node.name, target): [behind.name] for target in node.targets}
+        node.body = node.body[:place]
+        node.end, node.targets = Instruction("br", "", node.end.type, position=node.end.position), (behind.name,)
 
 
 def _return_early(nodes: Mapping[str, Node]) -> None:

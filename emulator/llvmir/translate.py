@@ -159,7 +159,7 @@ class _Translator:
         self.exact_shifts: set[Instruction] = set()
         self.decided: dict[str, bool] = {}
         self.depths: dict[str, int] = {}  # of expressions, by the names of values
-        self.graph = graph_of(function, self._is_removed, decided)
+        self.graph = graph_of(function, self._is_removed, decided, single)
         known_memories, values = self._parameters(function.parameters, parameters)
         self.memories = Memories(module, function, known_memories, single)
         self.memories.trace(self._instructions())

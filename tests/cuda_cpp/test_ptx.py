@@ -136,7 +136,9 @@ def test_atomics_stores_and_asynchronous_copies() -> None:
     assert sorted(result.out[3::2].tolist()) == list(range(32))
 
 
-@pytest.mark.parametrize("assembly", ["bra L;", "ld.global.u32 %0, [q];", "add.u32 %0, %1;", "wgmma.fence.sync.aligned;"])
+@pytest.mark.parametrize(
+    "assembly", ["bra L;", "ld.global.u32 %0, [q];", "add.u32 %0, %1;", "wgmma.fence.sync.aligned;"]
+)
 def test_other_texts_are_refused_by_name(assembly: str) -> None:
     with pytest.raises(st.CompileError, match="inline assembly"):
         _unsigned(assembly)
