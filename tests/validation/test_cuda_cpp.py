@@ -19,6 +19,8 @@ ROWS = {
 """Mistakes of rows and slices, which the printed text does not have."""
 COMPONENTS = {"where_bits", "vectors_in_shared", "unsigned_vectors"}
 """Kernels that read a component of a vector in memory: C++ loads the component alone."""
+DEAD_RESULTS = {"vector_addition_with_its_result"}
+"""Kernels that assign the result of an atomic operation and do not read it: clang removes the result."""
 LOCAL = ("local_loads", "local_stores", "branches", "divergent_branches")
 """Counters that depend on which local arrays are in registers."""
 
@@ -35,7 +37,7 @@ def test_printed_kernels_have_their_bits_and_memory_counters() -> None:
         trips.launch(kernel.kernel, args=kernel.make(size, block), faults="return", **shape)
     assert (trips.refused, trips.bits) == ({}, {})
     different = {name for name, wrong in trips.counters.items() if not set(wrong) <= set(LOCAL)}
-    assert different <= COMPONENTS
+    assert different <= COMPONENTS | DEAD_RESULTS
 
 
 def test_mistakes_of_the_corpus_are_found_in_their_printed_text() -> None:
