@@ -130,7 +130,7 @@ class _Positions:
             position = self.module.positions.get(position.inlined)
         if position is None:
             return False
-        return not (first.line, first.column) <= (position.line, position.column) <= (last.line, last.column)
+        return not (first.line, first.column) <= (position.line, position.column) < (last.line, last.column)
 
     def _at(self, number: int) -> Span:
         if number not in self._spans:
