@@ -24,7 +24,7 @@ from ..llvmir.debug import (
     source_size,
 )
 from ..llvmir.module import Position, Variable, Zero
-from ..llvmir.optimising import STATEMENT_PASSES, optimised, with_separate_copies
+from ..llvmir.optimising import INLINING, STATEMENT_PASSES, optimised, with_separate_copies
 from ..llvmir.parameters import ArrayParameter, ScalarParameter, Translation
 from ..llvmir.pointers import initial_bytes
 from ..llvmir.text import parse_declarations
@@ -56,7 +56,8 @@ def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: M
     span = text.source.span(function.file, function.line, 1)
     wrapper = _Wrapper(function, aliases, span)
     try:
-        module = optimised([with_separate_copies(wrapper.text(text.text))], ENTRY, STATEMENT_PASSES)
+        inlined = optimised([wrapper.text(text.text)], ENTRY, INLINING)
+        module = optimised([with_separate_copies(inlined)], ENTRY, STATEMENT_PASSES)
     except RuntimeError as error:  # of llvmlite: a text may declare a function with any symbol
         reason = re.search(r"error: .*", str(error))
         message = f"LLVM does not read the code of the text: {reason[0] if reason else 'unknown error'}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..dominators import immediate_dominators, reverse_postorder
 from .module import Block, Function, Instruction, Local, Number, Operand
@@ -38,10 +38,12 @@ class Loop:
 
 @dataclass
 class Graph:
-    """nodes: the reachable blocks in reverse postorder, the entry first."""
+    """nodes: the reachable blocks in reverse postorder, the entry first. is_behind: whether an instruction is
+    behind the loop in the source whose last branch is given."""
 
     nodes: Mapping[str, Node]
     predecessors: Mapping[str, list[str]] = field(default_factory=dict)
+    is_behind: Callable[[Instruction, Instruction], bool] = field(default=lambda latch, instruction: True)
 
     @cached_property
     def order(self) -> dict[str, int]:
@@ -75,9 +77,28 @@ class Graph:
                         loop.blocks.add(block)
                         work += self.predecessors[block]
         for loop in loops.values():
+            latch = next(self.nodes[name].end for name in self.predecessors[loop.header] if name in loop.blocks)
+            if latch.loop >= 0:
+                self._add_exits(loop, latch)
+        for loop in loops.values():
             around = [o for o in loops.values() if o is not loop and loop.header in o.blocks]
             loop.parent = min(around, key=lambda o: len(o.blocks), default=None)
         return loops
+
+    def _add_exits(self, loop: Loop, latch: Instruction) -> None:
+        """Add the blocks that the source has in the body of a loop and that lead out of it, such as those before a `break`.
+
+        The lanes that leave execute them in their own iteration.
+        """
+        pending = [target for name in loop.blocks for target in self.nodes[name].targets]
+        while pending:
+            name = pending.pop()
+            node = self.nodes[name]
+            if name in loop.blocks or not node.body or self.is_behind(latch, node.body[0]):
+                continue
+            if all(source in loop.blocks for source in self.predecessors[name]):
+                loop.blocks.add(name)
+                pending += node.targets
 
     def loop_of(self, name: str) -> Loop | None:
         """The innermost loop of a block."""
@@ -92,19 +113,26 @@ class Graph:
 
 
 def graph_of(
-    function: Function, is_removed: Callable[[Instruction], bool], decided: Mapping[str, bool] | None = None
+    function: Function,
+    is_removed: Callable[[Instruction], bool],
+    decided: Mapping[str, bool] | None = None,
+    is_behind: Callable[[Instruction, Instruction], bool] | None = None,
 ) -> Graph:
     """Return the graph of a function without some instructions. A switch becomes a chain of comparisons.
 
-    decided: conditions of blocks that are constant: such a branch is a jump. Raises UnsupportedError for other terminators.
+    decided: conditions of blocks that are constant: such a branch is a jump. is_behind: as in Graph.
+    Raises UnsupportedError for other terminators.
     """
     nodes: dict[str, Node] = {}
+    latches = {end.loop: end for block in function.blocks if (end := block.instructions[-1]).loop >= 0}
     renamed: dict[tuple[str, str], list[str]] = {}  # (block, target) -> the blocks that jump to the target in its place
     for block in function.blocks:
         *body, end = [one for one in block.instructions if not is_removed(one)]
         phis = [one for one in body if one.op == "phi"]
         node = Node(block.name, phis, [one for one in body if one.op != "phi"], end, tuple(dict.fromkeys(end.targets)))
         nodes[block.name] = node
+        if is_behind is not None and end.op != "switch":
+            _split_behind_loops(node, nodes, renamed, [partial(is_behind, latch) for latch in latches.values()])
         if end.op == "switch":
             _expand_switch(node, nodes, renamed)
         elif end.op not in ("br", "ret", "unreachable"):
@@ -115,7 +143,33 @@ def graph_of(
     for node in nodes.values():
         node.phis = [_with_sources(phi, node.name, renamed) for phi in node.phis]
     _return_early(nodes)
-    return _reachable(nodes, function.blocks[0])
+    graph = _reachable(nodes, function.blocks[0])
+    if is_behind is not None:
+        graph.is_behind = is_behind
+    return graph
+
+
+def _split_behind_loops(
+    node: Node,
+    nodes: dict[str, Node],
+    renamed: dict[tuple[str, str], list[str]],
+    tests: Iterable[Callable[[Instruction], bool]],
+) -> None:
+    """Begin a block at the first instruction behind each loop that contains those before it."""
+    places = set()
+    for is_behind in tests:
+        inside = [n for n, instruction in enumerate(node.body) if not is_behind(instruction)]
+        if inside and inside[-1] + 1 < len(node.body):
+            places.add(inside[-1] + 1)
+    last = node
+    for place in sorted(places, reverse=True):
+        behind = Node(f"{node.name}.behind{place}", [], node.body[place:], node.end, node.targets)
+        nodes[behind.name] = behind
+        if last is node:
+            last = behind
+            renamed |= {(node.name, target): [behind.name] for target in node.targets}
+        node.body = node.body[:place]
+        node.end, node.targets = Instruction("br", "", node.end.type, position=node.end.position), (behind.name,)
 
 
 def _return_early(nodes: Mapping[str, Node]) -> None:

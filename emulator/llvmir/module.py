@@ -91,7 +91,7 @@ class Instruction:
     the ordering of a load, store or fence. source: the element type of a getelementptr, the type of an alloca. indices: of
     extractvalue and insertvalue. incoming: of a phi, by block. targets: of a branch or switch, the default first. cases: of a
     switch. callee: of a call. alignment: of an access, or the smallest of the operands of a call, 1 if it states none. scope: of an atomic
-    access, "" for the system. position: number of its
+    access, "" for the system. loop: the number of the node of the loop that a branch repeats, -1 without one. position: number of its
     DILocation, -1 without one.
     """
 
@@ -110,6 +110,7 @@ class Instruction:
     callee: Operand | None = None
     alignment: int = 1
     scope: str = ""
+    loop: int = -1
 
     @property
     def function(self) -> str:

@@ -18,11 +18,13 @@ PASSES = (
 )  # fmt: skip
 """Passes of llvmlite that remove structures in local memory and calls. They preserve loops: none is unrolled or vectorised."""
 
+INLINING = ("always_inliner", "global_dead_code_eliminate")
 STATEMENT_PASSES = (
-    "always_inliner", "sroa", "sccp", "always_inliner", "sroa", "simplify_cfg", "sccp", "simplify_cfg",
-    "dead_store_elimination", "aggressive_dce", "simplify_cfg", "global_dead_code_eliminate",
+    "sroa", "sccp", "always_inliner", "sroa", "loop_simplify", "lcssa", "loop_unroll", "sroa", "sccp",
+    "aggressive_dce", "global_dead_code_eliminate",
 )  # fmt: skip
-"""Passes that keep the accesses of each statement and the dimensions of arrays in addresses."""
+"""Passes that keep the accesses and the branches of each statement, and the dimensions of arrays in addresses. Loops are unrolled where
+the source requests it. LLVM's `simplifycfg` is none of them: it merges stores of several branches."""
 
 _FUNCTION = re.compile(r"^define [^\n]*\{\n(?:[^ \n][^\n]*\n)?", re.MULTILINE)
 """The head of a function and the label of its first block."""
@@ -74,9 +76,9 @@ def _target_machine() -> Any:
 
 
 # ------------------------------------------------------------------ copies of structures
+_ADDRESS = r"(?:align (\d+) )?((?:[^,()]|\((?:[^()]|\([^()]*\))*\))+)"
 _COPY = re.compile(
-    r'  call void @llvm\.mem(?:cpy|move)\.p0\.p0\.i64\(ptr(?: align (\d+))? (%[\w.$-]+|%"[^"]*"), '
-    r'ptr(?: align (\d+))? (%[\w.$-]+|%"[^"]*"|@[\w.$-]+|@"[^"]*"), i64 (\d+), i1 false\)(?: #\d+)?(.*)'
+    rf"  call void @llvm\.mem(?:cpy|move)\.p0\.p0\.i64\(ptr {_ADDRESS}, ptr {_ADDRESS}, i64 (\d+), i1 false\)(?: #\d+)?(.*)"
 )
 _TYPED = re.compile(r'  (%[\w.$-]+|%"[^"]*") = (?:alloca |getelementptr (?:\w+ )*)(%[\w.$:]+|%"[^"]*"|\[.*?\]), (.*)')
 _MAX_PIECES = 64

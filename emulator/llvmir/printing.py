@@ -141,10 +141,9 @@ def _print(emitter: Emitter, items: Sequence[str | ir.Expr | TextChoice]) -> Non
     for value, text in enumerate(choice.texts):
         with emitter.block() as body:
             before = [*items[:number]]
-            last = before[-1] if before else ""
-            if isinstance(last, str) and last.startswith(CONVERSION):
-                text = last.removeprefix(CONVERSION) % text
+            if before and isinstance(form := before[-1], str) and form.startswith(CONVERSION):
                 before.pop()
+                text = form.removeprefix(CONVERSION) % text
             _print(emitter, [*before, text, *items[number + 1 :]])
         is_this = operation("eq", choice.which, constant(value, I32, emitter.span))
         emitter.emit(ir.If(is_this, tuple(body), (), emitter.span))

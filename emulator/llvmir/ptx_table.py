@@ -287,7 +287,10 @@ def _move(r: Registers, type: str, d: str, a: str) -> None:
             )
             total = operation("or", total, part)
         r.write(d, total)
-    elif a[0] == "%" and (special := _special(r, a[1:])) is not None:
+    elif a[0] == "%" and a not in r.values:
+        special = _special(r, a[1:])
+        if special is None:
+            raise UnsupportedError(f"the inline assembly 'mov.{type} {d}, {a}' is not supported")
         r.write(d, special)
     elif isinstance(r.values.get(a), Pointer):
         r.values[d], r.sources[d] = r.values[a], r.sources[a]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from .debug import DebugInformation
 from .module import Block, Function, Instruction, Local, Module, Operand, Position, Variable
@@ -158,7 +159,9 @@ def instruction(line: str, named: Mapping[str, str] = NO_TYPES) -> Instruction:
     parse_rest = _PARSERS.get(op)
     if parse_rest is None:
         raise UnsupportedError(f"the instruction {op} is not supported")
-    return parse_rest(reader, op, name, int(position[1]) if position else -1)
+    result = parse_rest(reader, op, name, int(position[1]) if position else -1)
+    loop = re.search(r"!llvm\.loop !(\d+)", line)
+    return replace(result, loop=int(loop[1])) if loop else result
 
 
 # ------------------------------------------------------------------ one parser for each kind of instruction

@@ -119,6 +119,19 @@ class _Positions:
     def span_of(self, instruction: Instruction) -> Span:
         return self._at(instruction.position)
 
+    def is_behind(self, latch: Instruction, instruction: Instruction) -> bool:
+        """Whether an instruction is behind the loop in the source whose last branch is given."""
+        limits = [number for number in self.module.debug.items(f"!{latch.loop}") if number in self.module.positions]
+        position = self.module.positions.get(instruction.position)
+        if len(limits) < 2 or position is None:
+            return len(limits) < 2
+        first, last = (self.module.positions[number] for number in limits[:2] if number is not None)
+        while position is not None and position.inlined != first.inlined:
+            position = self.module.positions.get(position.inlined)
+        if position is None:
+            return False
+        return not (first.line, first.column) <= (position.line, position.column) < (last.line, last.column)
+
     def _at(self, number: int) -> Span:
         if number not in self._spans:
             position = self.module.positions.get(number)
@@ -159,7 +172,7 @@ class _Translator:
         self.exact_shifts: set[Instruction] = set()
         self.decided: dict[str, bool] = {}
         self.depths: dict[str, int] = {}  # of expressions, by the names of values
-        self.graph = graph_of(function, self._is_removed, decided)
+        self.graph = graph_of(function, self._is_removed, decided, positions.is_behind if single else None)
         known_memories, values = self._parameters(function.parameters, parameters)
         self.memories = Memories(module, function, known_memories, single)
         self.memories.trace(self._instructions())
@@ -303,6 +316,12 @@ class _Translator:
         for operand, type, need in (*accesses_of(instruction), *assembly_accesses(instruction)):
             for memory in self.memories.addressed_by(operand):
                 self.arrays.note_access(memory, type, need)
+        self._note_pointed(instruction)
+        if instruction.function.startswith((*COPIES, "llvm.memset.")):
+            self._note_copy(instruction)
+
+    def _note_pointed(self, instruction: Instruction) -> None:
+        """Record the accesses of a function of libdevice or of halves through its pointers."""
         row = POINTED.get(instruction.function.removeprefix("__nv_"))
         if row is not None:
             for operand, (_, stored) in zip(instruction.operands[1:], row.stored, strict=True):
@@ -313,8 +332,6 @@ class _Translator:
             for operand, type in zip(pointers, (half.result, *half.operands), strict=True):
                 for memory in self.memories.addressed_by(operand):
                     self.arrays.note_access(memory, memory_type(type))
-        if instruction.function.startswith((*COPIES, "llvm.memset.")):
-            self._note_copy(instruction)
 
     def _note_copy(self, instruction: Instruction) -> None:
         """Record the accesses of a copy or a memset."""

@@ -166,6 +166,8 @@ class Values:
     def _phi(self, phi: Instruction) -> Item:
         """Return the registers of a phi: for a pointer those of its offset and, for several memories, of the selected one. A phi
         of one integer constant is the constant: zeros of floats may differ in their sign."""
+        if len(phi.incoming) == 1:  # the value of a loop behind it
+            return self.resolve(phi.incoming[0][1])
         constants = {value for _, value in phi.incoming if value != Local(phi.name, phi.type)}
         if len(constants) == 1 and isinstance(only := constants.pop(), Number) and isinstance(only.value, int):
             return self.resolve(only)
@@ -189,7 +191,7 @@ class Values:
         """Return the assignments of a block's phis for the edge from a block. All values are read before any is assigned."""
         assignments: list[tuple[ir.Reg, ir.Expr]] = []
         for phi in self.graph.nodes[target].phis:
-            if self.uses[phi.name]:
+            if self.uses[phi.name] and len(phi.incoming) > 1:
                 value = self.resolve(dict(phi.incoming)[source])
                 self._assignments(self._local(phi.name), value, assignments)
         return assignments

@@ -17,8 +17,14 @@ ROWS = {
     "slice_that_begins_before_its_array", "gap_of_a_strided_array", "from_one_dynamic_array_into_the_next",
 }  # fmt: skip
 """Mistakes of rows and slices, which the printed text does not have."""
+PROMOTED = {"register_set_in_one_arm", "accumulator_without_a_start"}
+"""Reads of elements of local arrays that were never written: LLVM promotes the arrays to registers, and the values are undefined."""
+RETURNED = {"vote_of_all_in_a_branch"}
+"""A vote in a branch at the end of a kernel: the other lanes have returned."""
 COMPONENTS = {"where_bits", "vectors_in_shared", "unsigned_vectors"}
 """Kernels that read a component of a vector in memory: C++ loads the component alone."""
+DEAD_RESULTS = {"vector_addition_with_its_result"}
+"""Kernels that assign the result of an atomic operation and do not read it: clang removes the result."""
 LOCAL = ("local_loads", "local_stores", "branches", "divergent_branches")
 """Counters that depend on which local arrays are in registers."""
 
@@ -35,7 +41,7 @@ def test_printed_kernels_have_their_bits_and_memory_counters() -> None:
         trips.launch(kernel.kernel, args=kernel.make(size, block), faults="return", **shape)
     assert (trips.refused, trips.bits) == ({}, {})
     different = {name for name, wrong in trips.counters.items() if not set(wrong) <= set(LOCAL)}
-    assert different <= COMPONENTS
+    assert different <= COMPONENTS | DEAD_RESULTS
 
 
 def test_mistakes_of_the_corpus_are_found_in_their_printed_text() -> None:
@@ -53,4 +59,4 @@ def test_mistakes_of_the_corpus_are_found_in_their_printed_text() -> None:
                 blamed.add(name)
             if not fixed and {fault.kind for fault in result.faults} != {pair.fault}:
                 missed.add(name)
-    assert (missed, blamed) == (ROWS, set())
+    assert (missed, blamed) == (ROWS | PROMOTED | RETURNED, set())

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.cuda_cpp.kernel import CudaKernel
-from simtbed.cuda_cpp.types import RecordType, components
 from simtbed.engines.cuda.printer import Source
-from simtbed.language.types import SCALARS, Scalar, Vector
+from simtbed.language.types import SCALARS, Scalar
+from simtbed.llvmir.debug import ArrayOf, Record, SourceType
 from simtbed.runtime.arrays import NewArray
 
 from tests.cuda_cpp.habits_classes import HABITS
@@ -35,14 +35,18 @@ NOT_IN_THE_RUNTIME = {
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no g++ and no clang++ is installed")
 
 
-def _record(type: RecordType, value: Any) -> bytes:
-    """Return the bytes of a struct that is passed by value."""
-    data = bytearray(type.size)
-    for item, (kind, offset) in zip(value, type.fields.values(), strict=True):
-        dtype = next(components(kind)).dtype
-        piece = _record(kind, item) if isinstance(kind, RecordType) else np.array(item, dtype).tobytes()
-        data[offset : offset + len(piece)] = piece
-    return bytes(data)
+def _value(type: SourceType, value: Any) -> bytes:
+    """Return the bytes of an object that is passed by value."""
+    if isinstance(type, Record):
+        data = bytearray(type.size)
+        for item, (_, kind, offset) in zip(value, type.fields, strict=True):
+            piece = _value(kind, item)
+            data[offset : offset + len(piece)] = piece
+        return bytes(data)
+    if isinstance(type, ArrayOf):
+        return b"".join(_value(type.element, item) for item in value)
+    assert isinstance(type, Scalar)
+    return np.array(value, type.dtype).tobytes()
 
 
 def _converted(kernel: Any, args: dict[str, Any]) -> list[Any]:
@@ -50,16 +54,14 @@ def _converted(kernel: Any, args: dict[str, Any]) -> list[Any]:
     results = []
     for parameter in kernel.parameters:
         value = args[parameter.name]
-        if isinstance(parameter.type, Vector):
-            value = np.void(np.array(value, parameter.type.element.dtype).tobytes())
+        if isinstance(parameter.type, Record):
+            value = np.void(_value(parameter.type, value))
         elif isinstance(value, np.ndarray):
             value = value.copy()
         elif isinstance(value, NewArray):
             value = np.zeros(value.shape, SCALARS[str(value.type)].dtype)
         elif isinstance(parameter.type, Scalar):
             value = parameter.type.dtype.type(value)
-        elif isinstance(parameter.type, RecordType):
-            value = np.void(_record(parameter.type, value))
         results.append(value)
     return results
 
