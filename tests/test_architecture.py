@@ -91,7 +91,7 @@ ALLOWED: dict[str, set[str]] = {
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
-ALLOWED["sass"] = {"errors", "machine", "engines", "ir"}
+ALLOWED["sass"] = {"documents", "errors", "machine", "engines", "ir"}
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
 ALLOWED["testing"] = {
     *BASE,

@@ -90,10 +90,8 @@ def type_advice(target: object, other: str) -> str:
     """Return the hint for an object that is not a type of the language. other: for an object of no known type."""
     if target in (int, float):
         return "write st.i32 or st.i64" if target is int else "write st.f32 or st.f64"
-    if isinstance(target, type) and issubclass(target, np.generic):
-        kind = from_dtype(np.dtype(target))
-        return f"write {written(kind)}" if kind is not None else other
-    return other
+    kind = from_numpy(target)
+    return f"write {written(kind)}" if kind is not None else other
 
 
 # ------------------------------------------------------------------ casts

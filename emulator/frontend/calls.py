@@ -160,7 +160,7 @@ def _pack(reader: FunctionReader, node: ast.Call, type: Vector) -> Value:
 
 def _numpy_cast(reader: FunctionReader, node: ast.Call, target: type[np.generic], span: Span) -> Value:
     """Read `np.float32(x)` as `f32(x)`."""
-    type = from_dtype(np.dtype(target))
+    type = from_numpy(target)
     if type in COMPLEX:
         return complex_numbers.construct(reader, node, type, span)
     if not isinstance(type, Scalar):

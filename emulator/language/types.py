@@ -199,6 +199,16 @@ def from_dtype(dtype: np.dtype[Any]) -> Value | None:
     return scalar or next((t for t, own in COMPLEX.items() if own == dtype), None)
 
 
+def from_numpy(target: object) -> Value | None:
+    """Return the type of a NumPy dtype or scalar class; None for other objects and for abstract classes such as np.floating."""
+    if not isinstance(target, np.dtype) and not (isinstance(target, type) and issubclass(target, np.generic)):
+        return None
+    try:
+        return from_dtype(np.dtype(target))
+    except TypeError:  # an abstract class
+        return None
+
+
 def holds_floats(dtype: np.dtype[Any]) -> bool:
     """Return whether a dtype is a float type; NumPy does not classify bfloat16 as one."""
     return dtype.kind == "f" or dtype.name == "bfloat16"

@@ -15,7 +15,7 @@ from ..checked import shown, whole
 from ..errors import LaunchError, OutOfMemory
 from ..forking import call_in_child
 from ..frontend.constants import is_struct
-from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype
+from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype, from_numpy
 from ..tracebacks import without_own_frames
 from .foreign_arrays import as_array
 from .memory import memory_of_machine
@@ -345,10 +345,9 @@ def _continue_arrays() -> None:
 
 def named(type: Any) -> Scalar | Vector:
     """Return the type named by a string, a word of the language or a type of NumPy."""
-    if isinstance(type, np.dtype) or (hasattr(type, "__mro__") and np.generic in type.__mro__):
-        kind = from_dtype(np.dtype(type))
-        if isinstance(kind, Scalar | Vector):
-            return kind
+    kind = from_numpy(type)
+    if isinstance(kind, Scalar | Vector):
+        return kind
     text = type if isinstance(type, str) else getattr(type, "name", "") or getattr(type, "__name__", "")
     name = text if isinstance(text, str) else ""
     result = SCALARS.get(name) or VECTORS.get(name)

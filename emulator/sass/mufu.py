@@ -7,13 +7,14 @@ products below column 19 are not formed. `mufu.json` has the coefficients.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from ..documents import json_of, text_of
 
 Bits = Any
 _SIGN, _INFINITY, _NAN, _UNIT = 0x80000000, 0x7F800000, 0x7FFFFFFF, 0x3F800000
@@ -25,7 +26,7 @@ _TANH_FIRST_EXPONENT = 119
 
 @cache
 def _table(name: str) -> Bits:
-    tables = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    tables = json_of(text_of(Path(__file__).with_suffix(".json")))
     return np.array(tables[name], np.int64)
 
 

@@ -48,7 +48,7 @@ GROUPS = {
     "Project": {
         "new": "Create a project with a kernel, its oracle, its test and its workflow.",
         "ci": "Write a workflow with the tests on an emulator and on a GPU.",
-        "doctor": "Run a kernel by each front end and engine; list missing components, with remedies.",
+        "doctor": "Run a kernel by each front end and engine; list missing components.",
         "access": "Compute the cost of single warp accesses.",
         "hardware": "Compare the emulator with a GPU: counters, times, device constants.",
         "record": "Record the answers and counters of this machine's GPU.",

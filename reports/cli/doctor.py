@@ -11,7 +11,7 @@ from .parameters import command
 
 @command
 def doctor(json: Json = False) -> int:
-    """Run a kernel by each front end and engine; list the components of this machine that work, fail and are missing, with remedies.
+    """Run a kernel by each front end and engine; list missing components.
 
     The exit code is 1 if an installed component fails, and 0 if components are missing.
 

@@ -70,7 +70,7 @@ def test_a_printed_frame_is_read_back() -> None:
     x = np.arange(-16, 16, dtype=np.int32)
     result = st.launch(signs, grid=1, block=32, args={"x": x, "out": st.empty(32, "i32")})
     again, _ = RoundTrips().again(result.request)
-    np.testing.assert_array_equal(again.out, np.sign(x) + 1)
+    np.testing.assert_array_equal(again.buffers["out"], np.sign(x) + 1)
 
 
 def test_lanes_that_leave_a_loop_act_in_their_iteration() -> None:

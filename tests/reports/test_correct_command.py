@@ -311,7 +311,9 @@ def test_the_oracle_and_the_counters(
     assert result.code == 0 and f"{number} values and the oracle agree" in result.err
     assert "warp_instructions" in result.err
     mates = [str(tmp_path / name) for name in ("c1.fq", "c2.fq")]
-    pairs = ("correct", str(reads), str(reads), "-o", mates[0], "-p", mates[1])
+    second = tmp_path / "second.fq"
+    second.write_text(reads.read_text())
+    pairs = ("correct", str(reads), str(second), "-o", mates[0], "-p", mates[1])
     content = json.loads(simtbed(*pairs, "--filter", "blocked", "--check", "--json").out)
     assert content["agreement"] == content["agreement"] | {"agrees": True, "compared": 2 * number}
     assert "it excludes --spectrum" in simtbed("correct", str(reads), "--check", "--spectrum", "dump").refused()

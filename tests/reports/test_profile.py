@@ -109,7 +109,7 @@ st.launch(copy, grid=1, block=32, args={"x": np.ones(32, np.float32), "out": st.
 
 
 def test_words_of_a_family_are_not_in_the_report_of_a_script(simtbed: Simtbed, tmp_path: Path) -> None:
-    script = tmp_path / "copy.py"
+    script = tmp_path / "copies.py"
     script.write_text(COPY)
     text = simtbed("profile", str(script)).out
     assert "No avoidable cost is 1 % of the cycles or more." in text and "100.0 %" in text

@@ -307,4 +307,6 @@ def quoted(text: str) -> str:
 
 
 def _octal(character: str) -> str:
-    return "".join(f"\\{byte:03o}" for byte in character.encode())
+    is_byte = "\udc80" <= character <= "\udcff"  # a byte of a path that is not UTF-8
+    encoded = character.encode(errors="surrogateescape" if is_byte else "surrogatepass")
+    return "".join(f"\\{byte:03o}" for byte in encoded)

@@ -47,7 +47,10 @@ def assert_launches(command: str, script: Path, simtbed: Simtbed, folder: Path) 
 def test_a_missing_component_is_one_line_with_its_command(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "clang.py").write_text("raise ImportError")
+    (tmp_path / "ziglang").mkdir()
+    (tmp_path / "ziglang/__init__.py").touch()
+    (tmp_path / "ziglang-0.16.0.dist-info").mkdir()
+    (tmp_path / "ziglang-0.16.0.dist-info/METADATA").write_text("Name: ziglang\nVersion: 0.16.0\n")
     script = tmp_path / "rotate.py"
     script.write_text((ROOT / "examples/cuda/cupy_rotate.py").read_text())
     for command in ("check", "profile", "verify", "cuda"):
@@ -56,7 +59,7 @@ def test_a_missing_component_is_one_line_with_its_command(
         assert (code, lines[1:]) == (
             3,
             [
-                f"simtbed: {script}:8: CUDA C++ is parsed by libclang, which is not installed: "
+                f"simtbed: {script}:8: ziglang 0.17.* is required, this is 0.16.0: "
                 "python -m pip install 'simtbed[cuda-source]'"
             ],
         )
