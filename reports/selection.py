@@ -30,10 +30,15 @@ def find_variant(name: str) -> tuple[Family[Any], str]:
     raise SimtbedError(f"there is no variant {name!r}; expected one of {', '.join(choices)}")
 
 
+def is_device_file(name: str) -> bool:
+    """Return whether a device is given by a TOML file."""
+    return name.endswith(".toml")
+
+
 def find_device(name: str) -> Device:
     """Return a device by name or by TOML file. The source of a file's values is printed on stderr."""
     device = devices.find(name)
-    if name.endswith(".toml"):
+    if is_device_file(name):
         print_message(f"simtbed: {printable(name)}: {printable(device.source)}")
     return device
 

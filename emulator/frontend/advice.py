@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 import numpy as np
 
 from ..checked import closest
-from ..language.types import SIGNED, Scalar, from_dtype
+from ..language.types import SIGNED, Scalar, from_numpy
 from ..language.types import Value as ValueType
 from ..span import Span
 from .constants import Tuple

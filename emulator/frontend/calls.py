@@ -35,7 +35,7 @@ from ..language.types import (
     Array,
     Scalar,
     Vector,
-    from_dtype,
+    from_numpy,
 )
 from ..language.types import Value as ValueType
 from ..span import Span

@@ -14,6 +14,7 @@ from enum import Enum
 from ..ir import nodes as ir
 from ..ir.effects import performed
 from ..ir.walk import children, effect, once_a_node, statements
+from ..language.types import Scalar
 from .waiting import waits
 
 
@@ -104,8 +105,7 @@ class _Uses:
             for name, labels in state.items():
                 state[name] = frozenset(one for one in labels if one[0] not in verified)
             joined = frozenset(one for one in joined if one[0] not in verified)
-        exact = isinstance(node, ir.Op) and node.name in BIT_CASTS
-        return joined if exact else _derived(joined)
+        return joined if _keeps_bits(node) else _derived(joined)
 
     def use(self, labels: Labels, use: Use) -> None:
         for site in _loaded(labels):
@@ -170,7 +170,8 @@ class _Uses:
                 break
         self.enclosing.pop()
         state.clear()
-        for other in (end, *jumps):
+        endless = isinstance(stmt, ir.While) and isinstance(stmt.cond, ir.Const) and bool(stmt.cond.value)
+        for other in jumps if endless else (end, *jumps):
             _join(state, other)
 
     def choose(self, cond: ir.Expr, region: ir.Body, state: State) -> Labels:
@@ -184,12 +185,12 @@ class _Uses:
     def only_swaps(self, region: ir.Body, array: str) -> bool:
         """Return whether the statements, and those that their early exits skip, have compare-and-swaps on an array as their only writes."""
         stmts = list(statements(region))
-        for leaves, left in ((ir.Break | ir.Continue, ir.While | ir.For), (ir.Return, ir.Frame)):
-            if any(isinstance(stmt, leaves) for stmt in stmts):
-                outer = next((one for one in reversed(self.enclosing) if isinstance(one, left)), None)
-                if outer is None:
-                    return False
-                stmts += statements(outer.body)
+        if any(isinstance(stmt, ir.Break | ir.Continue) for stmt in stmts):
+            loops = (one for one in reversed(self.enclosing) if isinstance(one, ir.While | ir.For))
+            stmts += statements((loop,) if (loop := next(loops, None)) else ())
+        if any(isinstance(stmt, ir.Return) for stmt in stmts):
+            frames = (one for one in reversed(self.enclosing) if isinstance(one, ir.Frame))
+            stmts += statements(_from(region[0], next(frames, self.kernel).body))
         swaps = [performed(stmt) for stmt in stmts if isinstance(performed(stmt), ir.CompareSwap)]
         return any(swap.array == array for swap in swaps) and all(_changes_only(stmt, array) for stmt in stmts)
 
@@ -220,6 +221,20 @@ class _Uses:
         self.use(derived | other, Use.DATA)
         again = {s for s, form in expected if form is Form.RESULT}
         return frozenset((site, Form.RESULT) for site in proposed | again)
+
+
+def _keeps_bits(node: ir.Expr) -> bool:
+    """Return whether an operation has the bits of its operand: a bit cast, or a cast between signed and unsigned integers of a size."""
+    if not isinstance(node, ir.Op) or node.name in BIT_CASTS:
+        return isinstance(node, ir.Op)
+    types = [one.type for one in (node, *node.args) if isinstance(one.type, Scalar) and one.type.is_integer]
+    return node.name.startswith("cast_") and len(types) == 2 and types[0].bits == types[1].bits
+
+
+def _from(stmt: ir.Stmt, body: ir.Body) -> ir.Body:
+    """Return the statements of a body from the one that holds a statement."""
+    first = next(n for n, outer in enumerate(body) if any(one is stmt for one in statements((outer,))))
+    return body[first:]
 
 
 def _loaded(labels: Labels) -> set[int]:

@@ -52,8 +52,10 @@ class Counters:
         """Return the sum of one counter. Raises SimtbedError if there is no such counter."""
         if not isinstance(name, str) or name not in MEANING:
             near = closest(name, MEANING) if isinstance(name, str) else None
-            names = f"do you mean {near}?" if near else f"there are {', '.join(MEANING)}"
-            raise SimtbedError(f"no counter is called {shown(name)}; {names}")
+            first = [one for one in MEANING if "." not in one][:6]
+            others = f"there are {', '.join(first)} and {len(MEANING) - len(first)} others, the keys of totals()"
+            advice = f"do you mean {near}?" if near else others
+            raise SimtbedError(f"no counter is called {shown(name)}; {advice}")
         return sum(row.get(name, 0) for row in self.rows.values())
 
     def totals(self) -> Row:

@@ -66,9 +66,10 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     Parameters
     ----------
     grid, block : one to three extents.
-    args : every argument by name, or in the order of the parameters. A global array is a NumPy array of exactly the
-        element's dtype, with 1 to 4 dimensions (a vector's lanes in the last axis), neither modified nor copied; or
-        `empty`, `zeros`, `full`, or a `DeviceArray`. Numbers must be in range. Const: int, float, bool, tuples of them.
+    args : every argument by name, or in the order of the parameters. A global array is a NumPy
+        array of exactly the element's dtype, with 1 to 4 dimensions (a vector's lanes in the last
+        axis), neither modified nor copied; or `empty`, `zeros`, `full`, or a `DeviceArray`.
+        Numbers must be in range. Const: int, float, bool, tuples of them.
     engine : "jit" (compiled) and "numpy" emulate, with equal outputs, counters and faults;
         "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
     device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
@@ -76,9 +77,10 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     detail : whether to record examples of accesses. decisions : branches and iterations by warp. compiled : whether to
         copy the arrays before the launch, for `Result.compiled`.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
-    check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers", "arithmetic", "benign" (also races that
-        write the same value), "acquire" (also reads of released data without acquire) and, not in "all", "nan". Blocks run in sequence
-        for races and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
+    check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers",
+        "arithmetic", "benign" (also races that write the same value), "acquire" (also reads of
+        released data without acquire) and, not in "all", "nan". Blocks run in sequence for races
+        and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
     cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
     maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.

@@ -39,11 +39,11 @@ class BudgetCheck:
     def report_files(self, targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
         """Return the output files; the file of baselines is an output under --update-budget, else an input."""
         if self.budgets is None:
-            return report_files(targets, inputs, device)
+            return report_files(targets, inputs, [device])
         path = self.budgets.baselines.path
         if self.budgets.update:
-            return report_files({**targets, _FILE: path}, inputs, device)
-        return report_files(targets, [*inputs, path], device)
+            return report_files({**targets, _FILE: path}, inputs, [device])
+        return report_files(targets, [*inputs, path], [device])
 
     def add(self, target: Target | str, run: Run) -> None:
         """Compare the kernels of a run with their baselines."""

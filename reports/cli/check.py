@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from simtbed import Diagnostic, Launch, Run, SimtbedError
+from simtbed import Diagnostic, Launch, Run, SimtbedError, devices
 from simtbed.escaping import Document
 from simtbed.kernels.files import Outputs
 from simtbed.profiler.run import merge_findings
@@ -20,7 +20,7 @@ from simtbed.testing.compiling import Compiling, architectures
 from simtbed.testing.known_findings import Pin, read_file
 
 from .. import tables
-from ..selection import find_device, find_variants
+from ..selection import find_variants
 from ..targets.findings import as_row, as_text, findings
 from ..targets.formats import FORMATS, fingerprinted, summary
 from ..targets.running import require_launches, run_shipped, run_target
@@ -114,7 +114,7 @@ class CheckOptions:
         return partial(
             Recorder,
             engine=self.engine.value,
-            device=find_device(self.device),
+            device=devices.find(self.device),
             check=parsed(self.check),
             seeds=tuple(range(1, self.schedules + 1)),
             counters=self.budget.budget is not None or self.coverage is not None,

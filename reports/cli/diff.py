@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated
 
 from simtbed import Device as DeviceRow
-from simtbed import Run, SimtbedError
+from simtbed import Run, SimtbedError, devices
 from simtbed.escaping import Document, csv_cell, fenced, markdown, printable
 from simtbed.runtime.recording import Recorder
 
@@ -22,7 +22,6 @@ from .. import tables
 from ..printing import print_text
 from ..profile.counter_tables import ratio
 from ..profile.difference import Change, changes
-from ..selection import find_device
 from ..targets.formats import MAX_COMMENT, markdown_table
 from ..targets.running import require_launches, run_target
 from ..targets.target import RUN_SUFFIX, Target, find_target
@@ -78,7 +77,7 @@ def diff(
     simtbed diff --format markdown base.json head.json
     simtbed diff iterative reduction
     """
-    device = find_device(options.device)
+    device = devices.find(options.device)
     sides = [_find(name) for name in (before, after)]
     inputs = [path for side in sides for path in ([side] if isinstance(side, Path) else side.files)]
     budgets = BudgetCheck.from_options(options.budget)

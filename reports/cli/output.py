@@ -15,21 +15,41 @@ from simtbed.kernels.files import Outputs
 from .. import tables
 from ..launchers import Runner
 from ..printing import print_message, print_text
+from ..selection import find_device, is_device_file
 
 STDERR = 2
 
 
-def report_files(targets: Mapping[str, Path | None], inputs: Iterable[Path], device: str = "") -> Outputs:
+class ReportFiles(Outputs):
+    """The output files of a report. Entering it prints the sources of the devices' values to stderr.
+
+    devices: names of devices, and TOML files, which are inputs.
+    """
+
+    def __init__(self, targets: Mapping[str, Path | None], inputs: Iterable[Path], devices: Iterable[str]) -> None:
+        self.device_files = [name for name in devices if is_device_file(name)]
+        super().__init__(targets, [*inputs, *map(Path, self.device_files)])
+
+    def __enter__(self) -> ReportFiles:
+        super().__enter__()
+        for name in self.device_files:
+            find_device(name)
+        return self
+
+
+def report_files(
+    targets: Mapping[str, Path | None], inputs: Iterable[Path], devices: Iterable[str] = ()
+) -> ReportFiles:
     """Return the output files of a report, keyed by option.
 
-    No output may be an input or the TOML file of the device; see Outputs. Raises SimtbedError if --output, which
+    No output may be an input or the TOML file of a device; see Outputs. Raises SimtbedError if --output, which
     receives text, has the suffix of another option, such as .json.
     """
     output = targets.get("--output")
     option = "" if output is None else f"--{output.suffix.lower().removeprefix('.')}"
     if option != "--output" and option in targets:
         raise SimtbedError(f"--output {output}: takes the report as text; {option} {output} writes such a file")
-    return Outputs(targets, [*inputs, *([Path(device)] if device.endswith(".toml") else [])])
+    return ReportFiles(targets, inputs, devices)
 
 
 def write_report(outputs: Outputs, text: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from simtbed import Device as DeviceRow
-from simtbed import LaunchError, Run, SimtbedError
+from simtbed import LaunchError, Run, SimtbedError, devices
 from simtbed.engines.cuda.nvcc import find_nvcc
 from simtbed.engines.cuda.sass import find_nvdisasm
 from simtbed.escaping import Document
@@ -17,7 +17,6 @@ from simtbed.runtime.recording import Recorder
 
 from .. import tables
 from ..profile import page
-from ..selection import find_device
 from ..targets.running import CompletedTarget, require_launches, run_target, without_setup_kernels
 from ..targets.target import Shipped, find_target, target_name
 from .budgets import BudgetCheck
@@ -83,7 +82,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     """
     profiled, device = (
         find_target(target, arguments, options.input, options.selection.emulate),
-        find_device(options.device),
+        devices.find(options.device),
     )
     with_budget = options.budget.budget is not None
     budgets = BudgetCheck.from_options(options.budget, options.compiled and with_budget, options.update_budget)
@@ -126,6 +125,10 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     return completed.code or int(bool(budgets.faults))
 
 
+_MAX_EXECUTED = 10_000
+"""Instructions of a warp, in all launches of a kernel, that are executed beside the source view: about a second on one core."""
+
+
 def _missing_tool(device: DeviceRow) -> str:
     """Return the reason why no kernel can be compiled for a device on this machine; "" if one can."""
     if device.compute_capability < MIN_NVCC_CAPABILITY:
@@ -145,6 +148,10 @@ def _compiled(run: Run, device: DeviceRow) -> list[CompiledKernel] | str:
 
     try:
         launched = printed_kernels((one.request, one.counts, one.memory) for one in run.launches)
+        if any(
+            sum(one.instructions / one.request.warps for one in kernel.inputs) > _MAX_EXECUTED for kernel in launched
+        ):
+            return f"a warp executes more than {_MAX_EXECUTED:,}; --compiled executes all"
         return compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     except SimtbedError as error:
         return str(error).splitlines()[0]

@@ -19,7 +19,7 @@ from simtbed.testing.comparing import REMARKS, TARGET, Comparison
 
 from .. import tables
 from ..launchers import ENGINES, Runner, require_engine, why_unavailable
-from ..selection import find_device, find_problem, find_variants
+from ..selection import find_problem, find_variants
 from ..targets.findings import as_row
 from ..targets.running import require_launches, run_target
 from ..targets.target import Shipped, find_target, is_program
@@ -88,7 +88,7 @@ def verify(target: TargetOrAll = None, arguments: TargetArguments = (), *, optio
     simtbed verify --engine numpy --ulp 1 file.py:function
     simtbed verify --family sfs
     """
-    find_device(options.device)
+    devices.find(options.device)
     budgets = BudgetCheck.from_options(options.budget)
     if options.engine is not None:
         require_engine(options.engine.value)

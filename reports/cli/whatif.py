@@ -96,7 +96,7 @@ def whatif(target: TargetArgument, arguments: TargetArguments = (), *, options: 
     devices = chosen_devices(options.device, options.replace)
     make = partial(Planner, axes=varied, devices=devices, kernels=selection.kernel, number=selection.launch)
     files = {"--csv": options.csv, "--svg": options.svg, "--html": options.html, "--output": options.output}
-    with report_files(files, planned_target.files, options.device) as outputs:
+    with report_files(files, planned_target.files, options.device.split(",")) as outputs:
         completed = run_target(planned_target, make, output=program_output(outputs))
         require_launches(completed, planned_target)
         chosen = without_setup_kernels(completed.run, planned_target).select(selection.kernel, selection.launch)

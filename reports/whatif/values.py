@@ -7,12 +7,10 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
-from simtbed import Device, SimtbedError
+from simtbed import Device, SimtbedError, devices
 from simtbed.machine.device import Rates
 from simtbed.machine.timing import Timing
 from simtbed.model.sweeps import Axes, Dim3
-
-from ..selection import find_device
 
 _EXTENT = re.compile(r"\d{1,10}(x\d{1,10}){0,2}")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -39,7 +37,7 @@ def axes(block: str | None, grid: str | None, const: Iterable[str], tie: Iterabl
 
 def chosen_devices(names: str, replaced: str | None) -> tuple[Device, ...]:
     """Return the listed devices, with fields replaced as in l2=50MB,timing.dram=500."""
-    listed = [find_device(name) for name in names.split(",")]
+    listed = [devices.find(name) for name in names.split(",")]
     return tuple(_replaced(device, replaced) if replaced else device for device in listed)
 
 

@@ -66,7 +66,7 @@ def _wrong_arguments() -> Iterable[tuple[str, Any]]:
     arrays = [
         *(w for w in NOT_A_NUMBER if not isinstance(w, np.ndarray)), 1, 1.5, True, np.float32(1), np.array(1, np.float32),
         np.ones(4), np.ones(4, np.int32), np.ones(4, ">f4"), np.ones(4, object), np.ones(4, bool), np.ones(4, np.float16),
-        np.ones(4, complex), np.array(["a"]), np.ones((0, 0, 0), np.float64), np.ma.ones(4, np.float32), np.ones(4, "f4,f4"),
+        np.ones(4, complex), np.array(["a"]), np.ones(0, np.float64), np.ma.ones(4, np.float32), np.ones(4, "f4,f4"),
         st.empty(4, "i32"), st.zeros(4, "float2"), st.DeviceArray(np.ones(4)), memoryview(b"abcd"), range(4),
     ]  # fmt: skip
     yield from (("x", one) for one in arrays)
@@ -159,14 +159,15 @@ ENTRIES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def refused(call: Callable[[], Any], name: str) -> str:
-    """The sentence with which a call is refused; it names what is wrong."""
+def refused(call: Callable[[], Any], name: str, most: int = 1) -> str:
+    """The sentences, one to `most`, with which a call is refused, one a line; they name what is wrong."""
     with pytest.raises(SimtbedError) as caught:
         call()
     message = str(caught.value)
-    assert "\n" not in message
+    lines = message.split("\n")
+    assert len(lines) <= most, lines
     assert name in message
-    assert 10 < len(message) < 700
+    assert all(10 < len(line) < 700 for line in lines), lines
     return message
 
 
@@ -220,6 +221,13 @@ def test_wrong_engines_and_failures() -> None:
 )
 def test_the_sentences(how: dict[str, Any], sentence: str) -> None:
     assert refused(lambda: launch(**how), "") == sentence
+
+
+def test_a_refused_array_and_its_dimensions_are_one_error() -> None:
+    sentence, place, *quoted = refused(lambda: launch(args={**RIGHT, "x": np.ones((0, 0, 0))}), "", 5).split("\n")
+    assert sentence == "x is Global[f32], the array given is float64; convert it: .astype(np.float32)"
+    assert place.endswith("x has 3 dimensions: x[0] is a row of it, not an element")
+    assert quoted[-1].strip() == "write x[i, j, k], or give the kernel x.ravel()"
 
 
 def test_arrays_that_share_memory() -> None:
@@ -283,7 +291,7 @@ def calls(draw: strategies.DrawFn) -> tuple[dict[str, Any], list[str]]:
 def test_random_calls(call: tuple[dict[str, Any], list[str]]) -> None:
     how, wrong = call
     if wrong:
-        refused(lambda: launch(**how), "")
+        refused(lambda: launch(**how), "", most=len(set(wrong)))
     else:
         launch(**how)
 
@@ -291,10 +299,11 @@ def test_random_calls(call: tuple[dict[str, Any], list[str]]) -> None:
 # ------------------------------------------------------------------ other entry points
 @pytest.mark.parametrize("make", [st.empty, st.zeros])
 def test_wrong_new_arrays(make: Callable[..., Any]) -> None:
-    sizes = [w for w in NOT_WHOLE if not isinstance(w, tuple)]
-    sizes += [-1, *HUGE, (), (1, 2, 3, 4, 5), (1, -1), (1.0,), (None,)]
+    sizes = [w for w in NOT_WHOLE if not isinstance(w, tuple | list)]  # one number in a tuple or a list is a size
+    sizes += [-1, *HUGE, (), [], (1, 2, 3, 4, 5), [1] * 5, (1, -1), [1, -1], (1.0,), [1.0], (None,), [None], [[1]]]
     each_refused(sizes, lambda shape: make(shape, "f32"), "shape")
-    types = [None, "", "float", int, float, np.float32, 1, [], Global, object()]
+    types: list[Any] = [None, "", "float", int, float, np.float32(1), 1, [], Global, object()]
+    types += [np.generic, np.number, np.floating, np.character, np.void, np.object_, np.dtype(">f4"), np.dtype("f4,f4")]
     each_refused(types, lambda type: make(1, type), "is not a type")
     refused(lambda: launch(args={**RIGHT, "out": make(1 << 60, "f32")}), "memory")
 

@@ -52,11 +52,19 @@ def test_no_report_replaces_the_program(name: str, option: str) -> None:
             assert Path("k.py").read_text() == PROGRAM
 
 
-@pytest.mark.parametrize("name", ["profile", "check", "verify", "diff"])
+@pytest.mark.parametrize("name", ["profile", "check", "verify", "diff", "whatif"])
 def test_no_report_replaces_the_device(name: str) -> None:
     second = ["k.py:run"] if name == "diff" else []
-    assert "the same file" in refused([name, "-o", "mine.toml", "--device", "mine.toml", "k.py:run", *second])
+    for devices in ("mine.toml", "H200,mine.toml") if name == "whatif" else ("mine.toml",):
+        assert "the same file" in refused([name, "-o", "mine.toml", "--device", devices, "k.py:run", *second])
     assert "mine" in Path("mine.toml").read_text()
+
+
+@pytest.mark.parametrize("name", ["profile", "check", "verify", "diff"])
+def test_the_source_of_a_device_is_printed_once(name: str) -> None:
+    second = ["k.py:run"] if name == "diff" else []
+    code, _, message = command([name, "-o", "report", "--device", "mine.toml", "k.py:run", *second])
+    assert (code, message.count("simtbed: mine.toml: as V100: ")) == (0, 1), message
 
 
 @pytest.mark.parametrize("name", ["profile", "check", "verify"])

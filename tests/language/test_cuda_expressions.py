@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as hst
+from simtbed.engines.cuda.expressions import quoted
 from simtbed.engines.cuda.operators import Fragment, literal, spelled
 from simtbed.ir import nodes as ir
 from simtbed.language.types import BOOL, F32, F64, I8, I32, I64, U16, U32, U64, Scalar
@@ -132,3 +133,7 @@ def test_float_literals_read_back_exactly(value: float) -> None:
         single = np.float32(value)
     if np.isfinite(single):
         assert np.float32(literal(ir.Const(value, F32, GENERATED)).text.removesuffix("f")) == single
+
+
+def test_texts_hold_bytes_of_paths_and_lone_surrogates() -> None:
+    assert quoted('a"\u00e9\udce9\ud800') == r'"a\"\303\251\351\355\240\200"'

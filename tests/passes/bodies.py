@@ -1,35 +1,38 @@
-"""Kernels of bodies in CUDA C++, as the passes see them: inlined and unrolled, with sites."""
+"""Kernels of bodies in the kernel language, as the passes see them: inlined and unrolled, with sites.
+
+The language is read without a compiler that rewrites it: the nodes of a kernel are those that its body states.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-import numpy as np
 import simtbed as st
 from simtbed.ir import nodes as ir
 from simtbed.ir.walk import statements
 from simtbed.runtime.engine import Request
 from simtbed.runtime.request import prepare_request
 
-HEAD = "__global__ void k{}(int *x, int *count, float *f, int *out, int n) {{ int t = threadIdx.x; "
+ARRAYS = {"x": st.i32, "count": st.i32, "u": st.u32, "f": st.f32, "d": st.f64, "out": st.i32}
+HEAD = f"def k({', '.join(f'{name}: st.Global[st.{item}]' for name, item in ARRAYS.items())}, n: st.i32) -> None:"
 
 
-def requests_of(bodies: Sequence[str], before: str = "") -> list[Request]:
-    """Return the launches of bodies on 2 blocks of 64 threads, from one text."""
-    texts = (f"\n{HEAD.format(number)}\n{body}\n}}" for number, body in enumerate(bodies))
-    source = st.cuda_source(before + "".join(texts))
-    arrays = (np.zeros(64, np.int32), np.zeros(64, np.int32), np.zeros(64, np.float32), np.zeros(64, np.int32))
-    return [prepare_request(source[f"k{n}"], grid=2, block=64, args=(*arrays, 4)) for n in range(len(bodies))]
+def request_of(body: str) -> Request:
+    """Return the launch of a body on 2 blocks of 64 threads. Its variable t is the thread."""
+    lines = ["t = st.thread.x", *body.splitlines()]
+    source = "\n".join([HEAD, *(f"    {line}" for line in lines)])
+    args = {name: st.zeros(64, item) for name, item in ARRAYS.items()}
+    return prepare_request(st.kernel(source=source), grid=2, block=64, args={**args, "n": 4})
 
 
-def kernels_of(bodies: Sequence[str], before: str = "") -> list[ir.Function]:
-    """Return the prepared kernels of bodies."""
-    return [request.prepared.program.kernel for request in requests_of(bodies, before)]
+def kernel_of(body: str) -> ir.Function:
+    """Return the prepared kernel of a body."""
+    return request_of(body).prepared.program.kernel
 
 
 def lines_of(kernel: ir.Function, positions: Collection[tuple[str, int]]) -> set[int]:
-    """Return the lines of positions, counted from that of the kernel's head."""
-    return {line - kernel.span.line for _, line in positions}
+    """Return the lines of positions in the body of a kernel, counted from 1."""
+    return {line - kernel.span.line - 1 for _, line in positions}
 
 
 def first_loop(kernel: ir.Function) -> ir.While | ir.For:
