@@ -49,8 +49,8 @@ def folders() -> Iterator[Sequence[str]]:
 def _measured() -> dict[str, tuple[str, bool]]:
     """Return the pairs that ran under compute-sanitizer: kind of the mistake, and whether it is reported and its fixed twin is not."""
     table = json.loads((ROOT / "tests/checkers/sanitizer_h200.json").read_text(encoding="utf-8"))["pairs"]
-    ran = {name: row for name, row in table.items() if row["mistake"] != "not run"}
-    return {name: (row["kind"], bool(row["mistake"]) and not row["mended"]) for name, row in ran.items()}
+    executed = {name: row for name, row in table.items() if row["mistake"] != "not run"}
+    return {name: (row["kind"], bool(row["mistake"]) and not row["mended"]) for name, row in executed.items()}
 
 
 def mistakes() -> Iterator[Sequence[str]]:
@@ -58,8 +58,8 @@ def mistakes() -> Iterator[Sequence[str]]:
     yield "mistakes in the corpus", "simtbed", "compute-sanitizer on an H200 (all four tools)"
     faults = [pair.fault for pair in PAIRS.values()]
     for kind, words in MISTAKES.items():
-        pairs, ran = faults.count(kind), [found for own, found in _measured().values() if own == kind]
-        measured = f"{sum(ran)} of {len(ran)}" if ran else "not run"
+        pairs, detected = faults.count(kind), [reported for own, reported in _measured().values() if own == kind]
+        measured = f"{sum(detected)} of {len(detected)}" if detected else "not run"
         yield words, f"{pairs} of {pairs}", measured
 
 
@@ -70,11 +70,12 @@ TABLES: dict[str, Callable[[], Iterator[Sequence[str]]]] = {"folders": folders, 
 def _numbers() -> list[tuple[str, str, tuple[int, ...]]]:
     """Return (page, pattern, the numbers of its groups)."""
     variants = sum(len(family.variants) for family in FAMILIES.values())
-    found = [reported for _, reported in _measured().values()]
+    detected = [reported for _, reported in _measured().values()]
     pairs = len(PAIRS)
     return [
         ("README.md", r"(\d+) variants\]", (variants,)),
-        ("README.md", r"(\d+) of (\d+) in the corpus; compute-sanitizer finds (\d+) of the (\d+)", (pairs, pairs, sum(found), len(found))),
+        ("README.md", r"(\d+) of (\d+) in the corpus; compute-sanitizer finds (\d+) of the (\d+)",
+         (pairs, pairs, sum(detected), len(detected))),
         ("docs/checkers.md", r"`tests/checkers/corpus` has (\d+) pairs", (pairs,)),
     ]  # fmt: skip
 

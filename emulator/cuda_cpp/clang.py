@@ -1,7 +1,7 @@
 """clang in a child process: a CUDA C++ text to LLVM IR, with limits of time, memory and files.
 
-The compiler sees only the files that it is given: the text, the user's files that it includes, and those of `headers/`. A text that
-ends or stops the compiler is one error.
+The compiler reads only the text, the user's files included by it, and those of `headers/`. A crash or a timeout of the compiler is one
+error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -25,11 +25,11 @@ from ..errors import SimtbedError, UnavailableError
 from ..escaping import printable
 
 ROOT = "/simtbed"
-"""Folder of the files that the compiler is given."""
+"""Folder of the compiler's input files."""
 SOURCE = f"{ROOT}/source/simtbed_text.cu"
 HEADER = f"{ROOT}/include/simtbed_device.h"
 ZIGLANG = "0.17."
-"""Versions of ziglang that have clang 22, whose LLVM IR llvmlite 0.50 reads."""
+"""Versions of ziglang with clang 22. llvmlite 0.50 reads its LLVM IR."""
 MIN_VERSION, MIN_LLVM = 20, 22
 SECONDS, KIBIBYTES, BLOCKS = 10, 4_000_000, 400_000
 """Limits of the compiler: processor time, memory, and the size of its output in blocks of 512 bytes."""
@@ -68,7 +68,7 @@ class Error:
 @cache
 def compiler() -> Compiler:
     """Return clang of the package ziglang, else of the system. Raises UnavailableError without one of a supported version, and for a
-    llvmlite that does not read its LLVM IR."""
+    llvmlite without a reader of its LLVM IR."""
     if llvm_version_info[0] < MIN_LLVM:
         raise UnavailableError(
             f"llvmlite has LLVM {llvm_version_info[0]}, CUDA C++ needs {MIN_LLVM}: python -m pip install 'simtbed[cuda-source]'"
@@ -103,11 +103,11 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
     Raises SimtbedError where the compiler ends without a message, UnavailableError without a compiler.
     """
     first, *rest = folders or ("",)
-    arguments = [*ARGUMENTS, *(option for option in options if option.startswith(USED_OPTIONS))]
+    arguments = [*ARGUMENTS, *_used(options)]
     arguments += ["-iquote", first] * bool(first) + [f"-I{folder}" for folder in rest]
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         overlay, output = Path(folder, "files.json"), Path(folder, "output.ll")
-        source = str(Path(folder, os.path.basename(SOURCE)))  # the command line names a file that exists
+        source = str(Path(folder, os.path.basename(SOURCE)))  # the command line names an existing file
         present = {source if path == SOURCE else path: text for path, text in files.items()}
         overlay.write_text(json.dumps(_overlay(present, Path(folder))), encoding="utf-8")
         command = [*compiler().command, *arguments, "-ivfsoverlay", str(overlay), "-o", str(output), source]
@@ -124,8 +124,21 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
     return "", errors
 
 
+def _used(options: Sequence[str]) -> Iterator[str]:
+    """Yield the options that change the meaning of a text; `-D` and `-U` with the name that follows. Raises SimtbedError without one."""
+    rest = iter(options)
+    for option in rest:
+        if option in ("-D", "-U"):
+            name = next(rest, "")
+            if not name:
+                raise SimtbedError(f"the option {option} of a CUDA C++ text has no name: write {option}NAME")
+            yield option + name
+        elif option.startswith(USED_OPTIONS):
+            yield option
+
+
 def _overlay(files: Mapping[str, str], folder: Path) -> dict[str, object]:
-    """Write the contents of files to a folder; return the description of the file system that the compiler sees."""
+    """Write the contents of files to a folder; return the description of the compiler's file system."""
     contents: dict[str, list[dict[str, str]]] = {}
     for number, (path, text) in enumerate(files.items()):
         own = folder / (os.path.basename(SOURCE) if os.path.dirname(path) == str(folder) else str(number))

@@ -21,7 +21,7 @@ from .places import SourceText
 from .segments import Segment, segments, without
 
 _ROUNDS = 12
-"""Compilations of a text, each without the declarations that had errors in the one before."""
+"""Compilations of a text, each without the erroneous declarations of the one before."""
 _KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n@]*@(\"[^\"]*\"|[-\w.$]+)\(", re.MULTILINE)
 _TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*?__global__[^;{}(]*?(\w+)\s*\(")
 _COMPUTED = re.compile(r"\s*#\s*include\s+[A-Za-z_]")
@@ -31,7 +31,7 @@ _REQUEST = "simtbed_instance_"
 class CompiledText:
     """The LLVM IR of a text. Raises UnavailableError without clang, SimtbedError where it ends without a message.
 
-    text: of the module. errors: of the declarations that it lacks, which are device code, by the kernel; "" for those of no kernel.
+    text: of the module. errors: of the removed declarations of device code, by the kernel; "" for those of no kernel.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class CompiledText:
             self.text = stored
 
     def _compiled(self) -> tuple[str, dict[str, list[Error]]]:
-        """Compile the text without the declarations that have errors. Return the module, and the errors in device code."""
+        """Compile the text without the erroneous declarations. Return the module, and the errors in device code."""
         from .header import device_header  # late: it reads the table of operations
 
         requests = "".join(
@@ -65,7 +65,7 @@ class CompiledText:
         folders = [self.source.folder, *include_folders(self.options)]
         texts = {SOURCE: self.source.text + requests + "\n", **self._files}
         shipped = {f"{ROOT}/include/{name}": included(name) for name in self._names} | {HEADER: device_header()}
-        kept: dict[str, list[Error]] = {}
+        device_errors: dict[str, list[Error]] = {}
         causes: dict[str, Error] = {}  # by the words of a removed declaration of host code
         end = time.monotonic() + 2 * clang.SECONDS
         for _ in range(_ROUNDS):
@@ -73,7 +73,7 @@ class CompiledText:
                 raise SimtbedError(f"the text is not compiled in {2 * clang.SECONDS} s")
             module, errors = clang.compile_text(texts | shipped, self.options, folders)
             if not errors:
-                return module, kept
+                return module, device_errors
             removed = {
                 file: _erroneous(text, {e.line for e in errors if e.file == file}) for file, text in texts.items()
             }
@@ -83,13 +83,13 @@ class CompiledText:
                 for segment in own:
                     inside = [e for e in errors if e.file == file and segment.first <= e.line <= segment.last]
                     if segment.is_device_code:
-                        kept.setdefault(segment.kernel, []).extend(_cause(error, causes) for error in inside)
+                        device_errors.setdefault(segment.kernel, []).extend(_cause(error, causes) for error in inside)
                     else:
                         causes |= {
                             word: inside[0] for word in segment.words if word.isidentifier() and word not in causes
                         }
             texts = {file: without(text, removed[file]) for file, text in texts.items()}
-        return "", kept | {"": [*kept.get("", []), *errors]}
+        return "", device_errors | {"": [*device_errors.get("", []), *errors]}
 
     # -------------------------------------------------------------- kernels
     @cached_property
@@ -107,9 +107,9 @@ class CompiledText:
             variable = self.module.variables.get(f"{_REQUEST}{number}")
             if variable is not None and isinstance(variable.initial, Global):
                 requested[variable.initial.name] = name
-        known = [functions[symbol] for symbol in symbols if symbol in functions]
-        known.sort(key=lambda own: (own.file != SOURCE, own.file, own.line))
-        return {requested.get(own.symbol, own.name): own for own in known}
+        kernels = [functions[symbol] for symbol in symbols if symbol in functions]
+        kernels.sort(key=lambda own: (own.file != SOURCE, own.file, own.line))
+        return {requested.get(own.symbol, own.name): own for own in kernels}
 
     def function(self, name: str) -> DescribedFunction:
         """Return a kernel. Raises CompileError for an erroneous one, LaunchError for an unknown name."""
@@ -133,7 +133,7 @@ class CompiledText:
 
     @property
     def names(self) -> list[str]:
-        """The names of the kernels, with those that have errors."""
+        """The names of the kernels, with the erroneous ones."""
         return [*self.kernels, *(name for name in self.errors if name and name not in self.kernels)]
 
     def refused(self, errors: Sequence[Error]) -> CompileError:

@@ -65,7 +65,7 @@ class OutsideVariable:
 
 @dataclass(frozen=True)
 class HostInterface:
-    """The signature of a kernel, and the variables outside of functions that it accesses, by name."""
+    """The signature of a kernel, and the accessed variables outside of functions, by name."""
 
     signature: Signature
     constants: Mapping[str, OutsideVariable]

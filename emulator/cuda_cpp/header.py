@@ -12,13 +12,13 @@ from .header_files import FOLDER
 
 _CALL = re.compile(r"(\w+)\(([^()]*)\)")
 _OF_THE_PRINTER = {"floor_div", "floor_mod", "frexp_fraction", "frexp_exponent"}
-"""Helpers that the printer of CUDA C++ defines in its own text."""
+"""Helpers defined in the text of the printer of CUDA C++."""
 _ROUNDED = {
     "__fadd_rn": "add", "__fsub_rn": "sub", "__fmul_rn": "mul", "__fdiv_rn": "fdiv", "__fmaf_rn": "fma", "__fsqrt_rn": "sqrt",
     "__frsqrt_rn": "rsqrt", "__dadd_rn": "add", "__dsub_rn": "sub", "__dmul_rn": "mul", "__ddiv_rn": "fdiv", "__fma_rn": "fma",
     "__dsqrt_rn": "sqrt",
 }  # fmt: skip
-"""Names of operations that are rounded to nearest, with their rows. A name with f is of f32, with d of f64."""
+"""Names of operations rounded to nearest, with their rows. A name with f is of f32, with d of f64."""
 
 
 @cache
@@ -65,7 +65,7 @@ def device_header() -> str:
 def _operation(
     name: str, row: str, type: Scalar, types: Sequence[Scalar], result: Scalar, places: Iterable[int]
 ) -> str:
-    """Return the declaration of a function that is a row of the table. places: for each argument the operand of the row."""
+    """Return the declaration of a function of a row of the table. places: for each argument the operand of the row."""
     arguments = ", ".join(CUDA_NAMES[t] for t in types)
     label = f"simtbed.op.{row}.{type}.{''.join(map(str, places))}"
     return f'SIMTBED_PURE {CUDA_NAMES[result]} {name}({arguments}) __asm__("{label}");'

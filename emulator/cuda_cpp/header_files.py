@@ -15,19 +15,19 @@ from ..escaping import printable
 
 FOLDER = Path(__file__).with_name("headers")
 INCLUDED = {"cooperative_groups.h": "cooperative_groups.h", "cooperative_groups/reduce.h": "cooperative_groups.h"}
-"""Files of `headers/` by the name in an `#include`. Other files that are not the user's are empty."""
+"""Files of `headers/` by the name in an `#include`. Other files are empty, except the user's."""
 INCLUDED |= dict.fromkeys(
     ("cuComplex.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"), "complex.h"
 )
 MAX_BYTES = 1 << 24
-"""Bytes of all the files that a text includes."""
+"""Bytes of all the files included by a text."""
 _INCLUDE = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*([<"])([^>"]+)[>"]""", re.MULTILINE)
 _TOOLKIT = "cuda_runtime.h"
 """A file of the folder with the toolkit's headers, which `headers/` replace."""
 
 
 def missing(text: str, names: set[str]) -> list[str]:
-    """Return the names in quotes that a text includes, and that are not found."""
+    """Return the names in quotes of missing included files."""
     return [name for mark, name in _INCLUDE.findall(text) if mark == '"' and name in names - set(INCLUDED)]
 
 

@@ -51,8 +51,8 @@ WORDS = {
 class CudaSource(Mapping[str, "CudaKernel"]):
     """The kernels of a CUDA C++ text, by name. variables: contents of its `__constant__` and `__device__` variables.
 
-    Assign `variables[name] = array` between launches. A `__device__` variable keeps what kernels write. The files that the text includes
-    are read now; it is compiled at the first request that the cache on disk does not answer.
+    Assign `variables[name] = array` between launches. A `__device__` variable keeps what kernels write. The files included by the
+    text are read now; it is compiled at the first request without an entry in the cache on disk.
     """
 
     def __init__(self, source: SourceText, options: Sequence[str] = (), instances: Sequence[str] = ()) -> None:
@@ -60,7 +60,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         self._kernels: dict[str, CudaKernel] = {}
         self.variables = Variables()
         self.included = included_files(source.text, source.folder, self.options)[0]
-        """The user's files that the text includes, by path."""
+        """The user's files included by the text, by path."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.compiled.names)
@@ -110,7 +110,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
 
     @cached_property
     def digest(self) -> str:
-        """A digest of everything that the kernels of the text depend on."""
+        """A digest of the inputs of the compilation: texts, options, compiler, headers and package."""
         inputs = (
             *(self.source, self.options, self.instances, self.included),
             *(clang.compiler().identity, headers_digest(), disk_cache.edition()),
@@ -296,7 +296,7 @@ class CudaKernel(LaunchableKernel):
 
 
 def _struct(name: str, type: Record | ArrayOf, value: Any) -> Any:
-    """Return an argument for a struct that is passed by value: a tuple with names. value: with items, in order or by name, or with
+    """Return an argument for a struct passed by value: a tuple with names. value: with items, in order or by name, or with
     attributes."""
     if isinstance(type, ArrayOf):
         items, kinds = list(value), dict.fromkeys(map(str, range(type.count or 0)), type.element)
@@ -357,5 +357,5 @@ def cuda_source(text: str, options: Sequence[str] = (), instances: Sequence[str]
 
 
 def cuda_file(path: str, options: Sequence[str] = (), instances: Sequence[str] = ()) -> CudaSource:
-    """Return the kernels of a CUDA C++ file, as `cuda_source`. Raises SimtbedError for a file that cannot be read."""
+    """Return the kernels of a CUDA C++ file, as `cuda_source`. Raises SimtbedError for an unreadable file."""
     return CudaSource(SourceText.of_file(str(path)), options, instances)

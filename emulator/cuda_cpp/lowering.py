@@ -51,7 +51,7 @@ class LoweredKernel:
 def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: Mapping[str, Alias]) -> LoweredKernel:
     """Return the program of a kernel. aliases: of pointer parameters without memory of their own.
 
-    Raises CompileError with the position of a construct that is not supported.
+    Raises CompileError with the position of an unsupported construct.
     """
     span = text.source.span(function.file, function.line, 1)
     wrapper = _Wrapper(function, aliases, span)
@@ -67,7 +67,7 @@ def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: M
     )
     program = translation.program
     present = {param.name: param for param in program.kernel.params}
-    # Parameters that the program does not read are arguments of the launch all the same.
+    # Parameters without a read in the program are also arguments of the launch.
     params = [present.pop(own.name, ir.Param(own.name, _param_type(own), span)) for own in wrapper.parameters]
     program = replace(program, kernel=replace(program.kernel, params=(*params, *present.values())))
     interface = _interface(text, function, aliases, replace(translation, program=program))
@@ -75,7 +75,7 @@ def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: M
 
 
 def _param_type(parameter: ArrayParameter | ScalarParameter) -> Scalar | Array:
-    """Return the type of a parameter that the program does not read."""
+    """Return the type of a parameter without a read in the program."""
     return parameter.type if isinstance(parameter, ScalarParameter) else Array(parameter.element or U8, None, "global")
 
 
@@ -104,10 +104,10 @@ class _Wrapper:
         return results
 
     def _leaves(self, name: str, type: SourceType) -> Iterator[tuple[str, Scalar, int]]:
-        """Yield the name, the type and the offset of each number of a parameter that is passed by value."""
+        """Yield the name, the type and the offset of each number of a parameter passed by value."""
         for path, leaf, offset in source_leaves(type):
             if isinstance(leaf, PointerTo):
-                message = f"{'.'.join((name, *path))} is {leaf}: not supported in a struct that is passed by value"
+                message = f"{'.'.join((name, *path))} is {leaf}: not supported in a struct passed by value"
                 raise CompileError([Diagnostic("compile", message, self.span)])
             yield "@:".join((name, *path)), leaf, offset
 
@@ -155,7 +155,7 @@ def _has_memory(name: str, aliases: Mapping[str, Alias]) -> bool:
 
 
 def _passed(module: str, symbol: str) -> Iterator[tuple[str, str]]:
-    """Yield the LLVM type of each parameter of a function, and that of the value that it points to if it is passed by value."""
+    """Yield the LLVM type of each parameter of a function, and the type of the value behind it if it is passed by value."""
     start = next(
         module.index(f"{mark}(") + len(mark) for mark in (f"@{symbol}", f'@"{symbol}"') if f"{mark}(" in module
     )

@@ -1,4 +1,4 @@
-"""Positions in a CUDA C++ text: in its own file, in the Python file that contains it, or where `#line` refers to."""
+"""Positions in a CUDA C++ text: in its own file, in the Python file with the text, or in the file of a `#line`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAIRS = {"(": ")", "[": "]"}
 @dataclass(frozen=True)
 class SourceText:
     """A text, and its position: the file, the lines before it there, and the characters before it in its first line. folder: of a text
-    that is a file of its own, in which it may include others."""
+    with a file of its own, the folder of its included files."""
 
     text: str
     file: str

@@ -1,6 +1,6 @@
 """Declarations of a C++ text outside of functions and classes, without a parser: their range and their words.
 
-Host code is declared beside kernels and often needs headers that a kernel does not. A declaration with an error is removed.
+Host code is declared beside kernels and often needs other headers than a kernel. A declaration with an error is removed.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _is_function(words: list[str]) -> bool:
 
 
 def without(text: str, removed: list[Segment]) -> str:
-    """Return a text in which declarations are blank; its lines keep their numbers."""
+    """Return a text with blank declarations; its lines keep their numbers."""
     for segment in removed:
         blank = "".join(c if c == "\n" else " " for c in text[segment.start : segment.end])
         text = text[: segment.start] + blank + text[segment.end :]

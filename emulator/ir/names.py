@@ -13,6 +13,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+CONVERSION = "\0"
+"""The mark of a conversion in a text of a `Print`."""
+
 _TEXT = re.compile(r"([^@\[]*)((?:@[^@\[]*)*)(?:\[(\d+)\])?(@set)?")
 
 

@@ -56,10 +56,6 @@ class HostFunction:
         return type(None), ()
 
 
-CONVERSION = "\0"
-"""The mark of a conversion in a text of a Print."""
-
-
 # fmt: off
 # ------------------------------------------------------------------ expressions: pure values
 @node
@@ -163,7 +159,7 @@ class Assert:
     cond: Expr; message: str; span: Span; site: int = -1; items: tuple[str | Expr, ...] = (); shown: tuple[Expr, ...] = ()
 @node
 class Print:
-    """items: texts and values. CONVERSION in a text: the conversion of C's `printf` for the next values follows, to the end of the text;
+    """items: texts and values. names.CONVERSION in a text: a conversion of `printf` for the next values follows, to the end of the text;
     without one, the next print continues the line."""
 
     items: tuple[str | Expr, ...]; span: Span; site: int = -1

@@ -59,8 +59,8 @@ def loaded(scope: Scope, pointer: Pointer, type: Type, order: AccessOrder, stem:
             for o in range(0, size_of(type), unit.size)
             for word in _loaded_unit(scope, pointer.moved(o), unit, order, stem)
         ]
-        parts = regrouped([scope.emitter.let(word, stem) for word in words], memory_scalar(lane_type(type)))
-        return parts if isinstance(type, SequenceType) else parts[0]
+        elements = regrouped([scope.emitter.let(word, stem) for word in words], memory_scalar(lane_type(type)))
+        return elements if isinstance(type, SequenceType) else elements[0]
     if isinstance(type, StructType | SequenceType):
         count = len(type.items) if isinstance(type, StructType) else type.count
         components = [component(type, number) for number in range(count)]
@@ -138,9 +138,9 @@ def access_unit(scope: Scope, type: Type, alignment: int) -> Scalar | Vector | N
         return None if unit >= lane.size else _WORDS[unit]
     if unit <= lane.size:
         return lane if unit == lane.size else _WORDS[unit]
-    known = next((v for v in VECTORS.values() if v.element is lane and v.size == unit), None)
+    vector = next((v for v in VECTORS.values() if v.element is lane and v.size == unit), None)
     words: dict[int, Scalar | Vector] = {16: VECTORS["int4"], 8: VECTORS["int2"], 4: I32, 2: I16}
-    return known if known is not None and known.name[0] != "c" else words[unit]
+    return vector if vector is not None and vector.name[0] != "c" else words[unit]
 
 
 def regrouped(values: Sequence[ir.Expr], type: Scalar) -> list[ir.Expr]:
@@ -164,8 +164,10 @@ def regrouped(values: Sequence[ir.Expr], type: Scalar) -> list[ir.Expr]:
     for first in range(0, len(words), count):
         total = cast(unsigned(words[first]), word)
         for step in range(1, count):
-            part = operation("shl", cast(unsigned(words[first + step]), word), constant(8 * own.size * step, I32, span))
-            total = operation("or", total, part)
+            shifted = operation(
+                "shl", cast(unsigned(words[first + step]), word), constant(8 * own.size * step, I32, span)
+            )
+            total = operation("or", total, shifted)
         results.append(bitcast(total, type))
     return results
 
@@ -179,12 +181,12 @@ def stored(scope: Scope, pointer: Pointer, value: Item, type: Type, order: Acces
     elif unit := access_unit(scope, type, alignment):
         lane = unit.element if isinstance(unit, Vector) else unit
         own = value if isinstance(value, list) else [value]
-        parts = regrouped(
-            [scope.emitter.let(cast(part, memory_scalar(lane_type(type))), "value") for part in own], lane
+        elements = regrouped(
+            [scope.emitter.let(cast(word, memory_scalar(lane_type(type))), "value") for word in own], lane
         )
-        each = unit.size // lane.size
-        for number in range(len(parts) // each):
-            moved, words = pointer.moved(number * unit.size), parts[number * each : (number + 1) * each]
+        count = unit.size // lane.size
+        for number in range(len(elements) // count):
+            moved, words = pointer.moved(number * unit.size), elements[number * count : (number + 1) * count]
             if isinstance(unit, Vector):
                 scope.arrays.store_vector(moved, words, unit, order)
             else:

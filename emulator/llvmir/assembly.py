@@ -104,13 +104,13 @@ def statements(text: str) -> tuple[Statement, ...]:
     """Return the instructions of a text. Raises UnsupportedError for labels and jumps."""
     results = []
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).replace("$$", "%%")
-    for part in re.sub(r"(^|;)\s*[{}]+(?=\s|$)|[{}]\s*$|^\s*\{", r"\1 ", text.strip()).split(";"):
-        part = part.strip().strip("{}").strip() if not re.search(r"\{[^}]*\}", part) else part.strip()
-        if not part or part.startswith(".reg"):
+    for source in re.sub(r"(^|;)\s*[{}]+(?=\s|$)|[{}]\s*$|^\s*\{", r"\1 ", text.strip()).split(";"):
+        source = source.strip().strip("{}").strip() if not re.search(r"\{[^}]*\}", source) else source.strip()
+        if not source or source.startswith(".reg"):
             continue
-        match = _STATEMENT.fullmatch(part)
+        match = _STATEMENT.fullmatch(source)
         if match is None or match[3] in ("bra", "call", "ret"):
-            raise UnsupportedError(f"the inline assembly {part!r} is not supported")
+            raise UnsupportedError(f"the inline assembly {source!r} is not supported")
         operands = tuple(own for item in _OPERAND.findall(match[4]) if (own := item.strip()))
         results.append(Statement(re.sub(r"\s", "", match[3]), operands, match[2] or "", not match[1]))
     return tuple(results)

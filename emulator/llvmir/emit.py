@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from .. import source_text
 from ..ir import nodes as ir
 from ..ir.walk import registers
 from ..language.types import BOOL, I32, Scalar
@@ -47,8 +48,10 @@ class TreeEmitter:
         emitter = self.emitter
         match statement:
             case Run(block):
-                for instruction in self.graph.nodes[block].body:
+                node = self.graph.nodes[block]
+                for instruction in node.body:
                     self.run(instruction, block)
+                self.place(node.end)
             case Move(source, target):
                 self.move(source, target)
             case Clear(targets):
@@ -67,6 +70,13 @@ class TreeEmitter:
                 emitter.emit(ir.Continue(emitter.span) if again else ir.Break(emitter.span))
             case Finish(block):
                 self.finish(block)
+
+    def place(self, end: Instruction) -> None:
+        """Take the position of a block's end, such as a return statement. One without a position and a closing brace are no
+        statements: what follows has the position before them."""
+        span = self.span_of(end)
+        if end.position >= 0 and source_text.line(span.file, span.line)[span.column - 1 : span.column] != "}":
+            self.emitter.span = span
 
     # -------------------------------------------------------------- registers
     def move(self, source: str, target: str) -> None:
@@ -133,7 +143,8 @@ class TreeEmitter:
     def finish(self, block: str) -> None:
         """Return from the kernel. A returned code with a message is a failed assertion."""
         end = self.graph.nodes[block].end
-        span = self.emitter.span = self.span_of(end)
+        self.place(end)
+        span = self.emitter.span
         if self.raised and end.operands:
             code = self.emitter.let(self.values.expr(end.operands[0]), "code")
             for number, (message, place) in self.raised.items():

@@ -36,8 +36,9 @@ class Emitter(BodyBuilder):
         return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "vector", self._registers), type, self.span)
 
     def let(self, value: ir.Expr, stem: str = "") -> ir.Expr:
-        """Assign an expression to a register, unless it is one or a constant."""
-        if isinstance(value, ir.Reg | ir.Const | ir.Special):
+        """Assign an expression to a register, unless it is one, a constant, or a special value of no variable of the source."""
+        is_variable = stem.startswith(VARIABLE)
+        if isinstance(value, ir.Reg | ir.Const) or (isinstance(value, ir.Special) and not is_variable):
             return value
         assert isinstance(value.type, Scalar)
         register = self.register(stem, value.type)

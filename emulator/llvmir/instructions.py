@@ -167,8 +167,8 @@ def address_of(scope: Scope, pointer: Pointer) -> ir.Expr:
 
 def _converted_vector(instruction: Instruction, value: list[Any]) -> Item:
     if instruction.op == "bitcast":
-        parts = regrouped(value, scalar_of(lane_type(instruction.type)))
-        return parts if isinstance(instruction.type, SequenceType) else parts[0]
+        elements = regrouped(value, scalar_of(lane_type(instruction.type)))
+        return elements if isinstance(instruction.type, SequenceType) else elements[0]
     assert isinstance(instruction.type, SequenceType)
     type = scalar_of(instruction.type.item)
     return [converted(instruction.op, x, type, "nneg" in instruction.flags) for x in value]

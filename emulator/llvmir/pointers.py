@@ -228,7 +228,7 @@ class Memories:
         key = "dynamic shared memory" if dynamic else f"@{name}"
         if key in self.by_key:
             return self.by_key[key]
-        given = self.single and variable.space in (_DEVICE_SPACE, _CONSTANT_SPACE) and variable.described >= 0
+        from_host = self.single and variable.space in (_DEVICE_SPACE, _CONSTANT_SPACE) and variable.described >= 0
         if variable.space == _SHARED_SPACE:
             length = None if dynamic else size_of(variable.type)
             memory = self._declare(key, "shared", name, variable.type, variable.described, length)
@@ -237,11 +237,11 @@ class Memories:
             memory = self._declare(key, "constant", name, variable.type, variable.described, len(content))
             memory.content = content
             self.pointed[memory] = self._pointers_in(variable.initial, variable.type)
-        elif given:
+        elif from_host:
             memory = self._declare(key, "global", name, variable.type, variable.described, None)
         else:
             raise UnsupportedError(f"the variable {name} of the module is not supported")
-        memory.symbol = name if given else ""
+        memory.symbol = name if from_host else ""
         return memory
 
     def _pointers_in(self, initial: Operand, type: Type) -> dict[Memory, None]:
@@ -295,13 +295,15 @@ class Memories:
 
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
-        every = list(instructions)
-        numbers = any(instruction.op in _TO_NUMBER for instruction in every)
+        sequence = list(instructions)
+        numbers = any(instruction.op in _TO_NUMBER for instruction in sequence)
         pointing = [
-            own for own in every if own.name and (_may_point(own.type) or (numbers and isinstance(own.type, IntType)))
+            own
+            for own in sequence
+            if own.name and (_may_point(own.type) or (numbers and isinstance(own.type, IntType)))
         ]
-        storing = [own for own in every if own.op == "store" and _may_point(own.operands[0].type)]
-        storing += [own for own in every if own.function.startswith(COPIES)]
+        storing = [own for own in sequence if own.op == "store" and _may_point(own.operands[0].type)]
+        storing += [own for own in sequence if own.function.startswith(COPIES)]
         changed = True
         while changed:
             changed = False
@@ -327,10 +329,10 @@ class Memories:
             pointed = {memory: None for own in pointed for memory in self.pointed.get(own, {})}
         changed = False
         for memory in self.addressed_by(target):
-            known = self.pointed.setdefault(memory, {})
-            before = len(known)
-            known.update(pointed)
-            changed = changed or len(known) != before
+            targets = self.pointed.setdefault(memory, {})
+            before = len(targets)
+            targets.update(pointed)
+            changed = changed or len(targets) != before
         return changed
 
     def number_of(self, memory: Memory) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
-from ..ir.nodes import CONVERSION
+from ..ir.names import CONVERSION
 from ..language.types import I32
 from .accesses import Scope
 from .arithmetic import cast, constant, operation, unsigned

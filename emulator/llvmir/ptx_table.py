@@ -46,11 +46,11 @@ def _row(name: str) -> tuple[Effect, tuple[str | None, ...]] | None:
 
 def execute(r: Registers, statement: Statement) -> None:
     """Execute an instruction. Raises UnsupportedError for one without a row."""
-    found = _row(statement.name)
-    if found is None:
+    matched = _row(statement.name)
+    if matched is None:
         text = f"{statement.name} {', '.join(statement.operands)}".strip()
         raise UnsupportedError(f"the inline assembly {text!r} is not supported")
-    effect, words = found
+    effect, words = matched
     try:
         effect(r, *words, *statement.operands)
     except (TypeError, KeyError, ValueError):  # operands in another number, or of another kind
@@ -123,25 +123,25 @@ def _fma(r: Registers, type: str, d: str, a: str, b: str, c: str) -> None:
     r.write(d, _lanes(lambda x, y, z: operation("fma", x, y, z), r, type, a, b, c))
 
 
-def _product(r: Registers, part: str, type: str, a: str, b: str) -> ir.Expr:
+def _product(r: Registers, mode: str, type: str, a: str, b: str) -> ir.Expr:
     own = TYPES[type]
     x, y = r.read(a, own), r.read(b, own)
-    if part == "hi":
+    if mode == "hi":
         return operation("mulhi", x, y)
-    if part == "wide":
+    if mode == "wide":
         wide = {I16: I32, U16: U32, I32: I64, U32: U64}[own]
         return operation("mul", cast(x, wide), cast(y, wide))
     return operation("mul", unsigned(x), unsigned(y))
 
 
 @row(r"mul(?:24)?\.(lo|hi|wide)\.(T)")
-def _multiply(r: Registers, part: str, type: str, d: str, a: str, b: str) -> None:
-    r.write(d, _product(r, part, type, a, b))
+def _multiply(r: Registers, mode: str, type: str, d: str, a: str, b: str) -> None:
+    r.write(d, _product(r, mode, type, a, b))
 
 
 @row(r"(?:mad|madc|mad24)\.(lo|hi|wide)\.(T)")
-def _multiply_add(r: Registers, part: str, type: str, d: str, a: str, b: str, c: str) -> None:
-    product = unsigned(_product(r, part, type, a, b))
+def _multiply_add(r: Registers, mode: str, type: str, d: str, a: str, b: str, c: str) -> None:
+    product = unsigned(_product(r, mode, type, a, b))
     assert isinstance(product.type, Scalar)
     r.write(d, operation("add", product, unsigned(r.read(c, product.type))))
 
@@ -153,10 +153,10 @@ def _with_carry(r: Registers, op: str, sets: str | None, type: str, d: str, a: s
 
 
 @row(r"(mad|madc)\.(lo|hi)(\.cc)?\.([us](?:32|64))")
-def _multiply_with_carry(r: Registers, op: str, part: str, sets: str | None, type: str, d: str, *factors: str) -> None:
+def _multiply_with_carry(r: Registers, op: str, mode: str, sets: str | None, type: str, d: str, *factors: str) -> None:
     own = UNSIGNED.get(TYPES[type], TYPES[type])
     a, b, c = factors
-    product = r.let(as_type(_product(r, part, type, a, b), own))
+    product = r.let(as_type(_product(r, mode, type, a, b), own))
     _carried(r, "addc" if op == "madc" else "add", bool(sets), d, product, r.let(r.read(c, own)))
 
 
@@ -282,10 +282,10 @@ def _move(r: Registers, type: str, d: str, a: str) -> None:
         own, size = TYPES[f"u{8 * TYPES[type].size}"], TYPES[type].size // len(names)
         total: ir.Expr = constant(0, own, r.span)
         for number, name in enumerate(names):
-            part = operation(
+            shifted = operation(
                 "shl", cast(unsigned(r.read(name, TYPES[f"b{8 * size}"])), own), r.number(8 * size * number)
             )
-            total = operation("or", total, part)
+            total = operation("or", total, shifted)
         r.write(d, total)
     elif a[0] == "%" and a not in r.values:
         special = _special(r, a[1:])

@@ -354,6 +354,8 @@ class _Translator:
             depth = 1 + max((self.depths.get(local.name, 0) for local in used_values(instruction)), default=0)
             once = self.values.is_used_once(instruction.name, block) and depth < MAX_DEPTH
             stem = self.values.stem(instruction.name)
+            if isinstance(value, ir.Op):  # of a branch, the position is that of its condition
+                value = replace(value, span=self.emitter.span)
             if self.values.uses[instruction.name] and (not once or stem.startswith(VARIABLE)):
                 value = self.emitter.let(value, stem)
             self.depths[instruction.name] = depth if isinstance(value, ir.Op) else 0

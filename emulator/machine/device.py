@@ -176,8 +176,8 @@ _DIFFERING = (
 
 def _inherited(base: Device, table: dict[str, Any]) -> str:
     """Return the fields that a user's table takes from another device, with their values."""
-    kept = [name for name in _DIFFERING if name not in table]
-    values = (f"{name} {getattr(base, name)}" if name not in ("rates", "timing") else name for name in kept)
+    inherited = [name for name in _DIFFERING if name not in table]
+    values = (f"{name} {getattr(base, name)}" if name not in ("rates", "timing") else name for name in inherited)
     return f"as {base.name}: {', '.join(values) or 'the other fields'}"
 
 

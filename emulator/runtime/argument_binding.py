@@ -39,10 +39,10 @@ class Bindings:
 
     def bind_array(self, name: str, element: Scalar | Vector, argument: Any, accepts: tuple[str, ...] = ()) -> None:
         if accepts and not isinstance(argument, NewArray):
-            given = argument.host if isinstance(argument, DeviceArray) else _any_array(name, argument)
-            array = as_elements(name, given, element, accepts)
+            host_array = argument.host if isinstance(argument, DeviceArray) else _any_array(name, argument)
+            array = as_elements(name, host_array, element, accepts)
             form = ArrayForm.for_array(name, array, element)
-            form = form if array is given else replace(form, own=(given.dtype, given.shape))
+            form = form if array is host_array else replace(form, own=(host_array.dtype, host_array.shape))
         else:
             array = _array(name, element, argument)
             form = ArrayForm.for_array(name, array, element)

@@ -382,8 +382,8 @@ def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[lis
     """Return faults and remarks. Suppression comments apply only to findings and requested checks."""
     from ..sanitizer import suppressions  # late: it needs the program
 
-    found = outcome.faults if request.checks else request.specialisation.ending(outcome.faults)
-    faults, remarks = suppressions.sort_findings(found, request.prepared.program.kernel, request.checks)
+    findings = outcome.faults if request.checks else request.specialisation.ending(outcome.faults)
+    faults, remarks = suppressions.sort_findings(findings, request.prepared.program.kernel, request.checks)
     if any(fault.kind == "race" for fault in faults):
         faults = _with_remedies(engine, request, faults)
     if "uninitialised" in request.checks and not faults:  # a fault may end threads before they write

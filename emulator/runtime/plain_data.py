@@ -248,8 +248,8 @@ def _dtype(text: str) -> np.dtype[Any]:
     if text == "bfloat16":
         from ml_dtypes import bfloat16  # late: few programs use it
 
-        known: np.dtype[Any] = np.dtype(bfloat16)
-        return known
+        dtype: np.dtype[Any] = np.dtype(bfloat16)
+        return dtype
     dtype = np.lib.format.descr_to_dtype(_description(json.loads(text)))
     if dtype.hasobject:
         raise ValueError("an array contains Python objects")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.nodes import CONVERSION
+from ..ir.names import CONVERSION
 from ..sanitizer.places import coordinates
 from .engine import Request
 
@@ -27,15 +27,15 @@ class Prints:
         self.request = request
         self.lines: list[str] = []
         self.count = 0
-        self._begun: dict[tuple[int, int], str] = {}  # lines without an end, by block and thread
+        self._unfinished: dict[tuple[int, int], str] = {}  # lines without an end, by block and thread
         self._shown = 0
 
     def add(self, block: int, thread: int, items: Sequence[Any]) -> None:
         """Add the line of one thread. block, thread: linear indices. items: texts and numbers."""
         text, ends = formatted(items, _as_printf if self.request.plain_prints else str)
-        text = self._begun.pop((block, thread), "") + text
+        text = self._unfinished.pop((block, thread), "") + text
         if not ends:
-            self._begun[block, thread] = text
+            self._unfinished[block, thread] = text
             return
         self._keep_line(block, thread, text)
 
@@ -50,11 +50,11 @@ class Prints:
 
     def begin_again(self) -> None:
         """Start the launch again in the same order: the repeated lines are not shown twice."""
-        self.lines, self.count, self._begun = [], 0, {}
+        self.lines, self.count, self._unfinished = [], 0, {}
 
     def finish(self) -> list[str]:
         """Return all lines; the last one counts the omitted lines."""
-        for (block, thread), text in self._begun.items():
+        for (block, thread), text in self._unfinished.items():
             self._keep_line(block, thread, text)
         more = self.count - len(self.lines)
         if more:

@@ -299,11 +299,19 @@ def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None) -> An
     return a.get(order=order, out=out) if isinstance(a, ndarray) else np.asarray(a)
 
 
-class Stream(Named):
-    """A stream. Its work is complete."""
+class _Completed(Named):
+    """A stream or an event. Its work is complete."""
+
+    done = True
+
+    def synchronize(self) -> None: ...
+
+
+class Stream(_Completed):
+    """A stream."""
 
     library = "cupy.cuda.Stream"
-    ptr, done = 0, True
+    ptr = 0
 
     def __init__(self, null: bool = False, non_blocking: bool = False) -> None: ...
 
@@ -315,8 +323,6 @@ class Stream(Named):
     def use(self) -> Stream:
         return self
 
-    def synchronize(self) -> None: ...
-
     def wait_event(self, event: Event) -> None: ...
 
     def record(self, event: Event | None = None) -> Event:
@@ -325,11 +331,10 @@ class Stream(Named):
         return event
 
 
-class Event(Named):
+class Event(_Completed):
     """A point in time of the host."""
 
     library = "cupy.cuda.Event"
-    done = True
 
     def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
         from .pycuda import Event as Recorded
@@ -338,8 +343,6 @@ class Event(Named):
 
     def record(self, stream: Any = None) -> None:
         self.recorded.record()
-
-    def synchronize(self) -> None: ...
 
 
 class Device(Named):

@@ -286,8 +286,8 @@ def _write_coverage(outputs: Outputs, launches: list[Launch], options: CheckOpti
         write_lines(output, Document(coverage.as_lcov(files)))
         return
     output.write(coverage.merged_data(options.coverage, files))
-    if others := [name for name in files if not name.endswith(".py")]:
-        warn(f"{options.coverage} names Python files only: write .info for {', '.join(others)}")
+    if other_files := [name for name in files if not name.endswith(".py")]:
+        warn(f"{options.coverage} names Python files only: write .info for {', '.join(other_files)}")
 
 
 def _report(check: Check, heading: dict[str, str], rows_key: str, outputs: Outputs, options: CheckOptions) -> int:

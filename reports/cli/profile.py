@@ -87,9 +87,9 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     with_budget = options.budget.budget is not None
     budgets = BudgetCheck.from_options(options.budget, options.compiled and with_budget, options.update_budget)
     compiled_view = options.compiled and not with_budget
-    beside = not (options.source_only or options.compiled or with_budget)
-    reason = _missing_tool(device) if beside else ""
-    executed = compiled_view or (beside and not reason)
+    both_views = not (options.source_only or options.compiled or with_budget)
+    reason = _missing_tool(device) if both_views else ""
+    executed = compiled_view or (both_views and not reason)
     keep: Literal["nothing", "program"] = "program" if options.compiled or executed else "nothing"
     make = partial(
         Recorder,
@@ -116,7 +116,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
         if compiled_view:
             content = _compiled_view(heading, run, device, options.json)
         else:
-            compiled = (reason or _compiled(run, device)) if beside else None
+            compiled = (reason or _compiled(run, device)) if both_views else None
             content = _source_view(heading, completed, run, device, compiled, options.json)
         if isinstance(content, str):
             write_report(outputs, "\n\n".join([content, *budgets.text()]))

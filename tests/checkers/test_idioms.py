@@ -14,13 +14,13 @@ from simtbed.runtime.registry import EngineName
 from tests.table_checks import check_each
 
 ENGINES: tuple[EngineName, ...] = ("numpy", "jit", "python")
-COUNTERS = "__device__ unsigned count; __global__ void k(int *x, volatile int *part, int *out)"
+COUNTERS = "__device__ unsigned count; __global__ void k(int *x, volatile int *sums, int *out)"
 SWAP = "old = atomicCAS(x, assumed, assumed + 1)"
 
 
 @dataclass(frozen=True)
 class Idiom:
-    """CUDA C++ of a kernel k(int *x, volatile int *part, int *out), and the kinds of its findings and remarks."""
+    """CUDA C++ of a kernel k(int *x, volatile int *sums, int *out), and the kinds of its findings and remarks."""
 
     name: str
     body: str
@@ -125,11 +125,11 @@ EXCHANGES = (
     Idiom("mask", f"{FILL} if (t < 16) {{ s[t] += s[t + 8]; }} if (t == 40) out[0] = s[0];", ("race",)),
     Idiom("in lines", f"{FILL} s[t] = t; out[t] = s[t ^ 1];", ("race",)),
     Idiom("own update first", f"{FILL} s[t] = s[t] + 1; out[t] = s[t ^ 1];", ("race",)),
-    Idiom("global memory", "part[t] = x[t]; out[t] = part[t ^ 1];", ("race",)),
+    Idiom("global memory", "sums[t] = x[t]; out[t] = sums[t ^ 1];", ("race",)),
     Idiom("other warp", f"{FILL} out[t] = s[t ^ 32];"),
     Idiom("own element", f"{FILL} s[t] += 1; out[t] = s[t];"),
-    Idiom("found", "for (int i = 0; i < 8; i++) { if (part[0]) break; if (x[t] + i == t) part[0] = 1; }"),
-    Idiom("same instruction", "part[0] = 1;"),
+    Idiom("found", "for (int i = 0; i < 8; i++) { if (sums[0]) break; if (x[t] + i == t) sums[0] = 1; }"),
+    Idiom("same instruction", "sums[0] = 1;"),
     Idiom("fence", f"{FILL} s[t] = t; __threadfence_block(); out[t] = s[t ^ 1];", ("race",), engines=("numpy", "jit")),
 )  # fmt: skip
 

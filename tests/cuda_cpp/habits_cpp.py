@@ -11,7 +11,7 @@ from tests.cuda_cpp.habits_classes import HABITS
 __all__ = ["HABITS"]
 
 
-def one(name: str, text: str, expected: list[int], inputs: list[int] | None = None) -> None:
+def add_single_thread(name: str, text: str, expected: list[int], inputs: list[int] | None = None) -> None:
     """Add a kernel `k(const int *x, int *out)` of one thread."""
     x = np.array(inputs or [0], np.int32)
     add(
@@ -20,7 +20,7 @@ def one(name: str, text: str, expected: list[int], inputs: list[int] | None = No
     )  # fmt: skip
 
 
-one(
+add_single_thread(
     "in-class initialisers",
     """
     struct Acc { float sum = 10.f; float best = -3.f; };
@@ -28,7 +28,7 @@ one(
     """,
     [11, -3],
 )
-one(
+add_single_thread(
     "constructors and destructors of variables and members",
     """
     __device__ int live;
@@ -38,7 +38,7 @@ one(
     """,
     [1, 3, 0],
 )
-one(
+add_single_thread(
     "an average of ints",
     """
     __global__ void k(const int *x, int *out) {
@@ -48,7 +48,7 @@ one(
     [-3, -2, 1],
     [-7, 2],
 )
-one(
+add_single_thread(
     "tables of letters",
     """
     __constant__ char first[5] = "ACGT"; __device__ const char second[] = "CGTA";
@@ -59,7 +59,7 @@ one(
     """,
     [a * 1000000 + b * 10000 + c * 100 + d - 65 for a, b, c, d in zip(b"ACGT", b"CGTA", b"GTAC", b"TACG", strict=True)],
 )
-one(
+add_single_thread(
     "goto, and a switch that falls through",
     """
     __global__ void k(const int *x, int *out) {
@@ -75,7 +75,7 @@ one(
     [11, 12],
     [1, 1],
 )
-one(
+add_single_thread(
     "virtual functions, second base classes, bit fields, unions",
     """
     struct A { int n; __device__ virtual int f() { return n; } };
@@ -92,7 +92,7 @@ one(
     [9, 16, 121, 0x3F800000, 0x3F],
     [9],
 )
-one(
+add_single_thread(
     "function pointers, static variables, lambdas with copies, range-based for",
     """
     __device__ int twice(int x) { return 2 * x; }
@@ -111,7 +111,7 @@ one(
     [14, 8, 6],
     [7],
 )
-one(
+add_single_thread(
     "pointers in arrays, in structs, to variables, null on one path",
     """
     struct View { const int *data; int size; };
@@ -135,7 +135,7 @@ one(
     [6, 9, 112, -1, 43],
     [1, 8, 9],
 )
-one(
+add_single_thread(
     "loops whose counter wraps",
     """
     __global__ void k(const int *x, int *out) {
@@ -148,7 +148,7 @@ one(
     """,
     [10, 2, 4],
 )
-one(
+add_single_thread(
     "addresses as numbers",
     """
     __global__ void k(const int *x, int *out) {
@@ -160,7 +160,7 @@ one(
     [0, 4, 3, 1, 7],
     [1, 5, 7],
 )
-one(
+add_single_thread(
     "structs as vectors, and vectors as structs",
     """
     struct Pair { short x, y; int t; };
@@ -174,7 +174,7 @@ one(
     [3, 5, 7, 2],
     [3 << 16, 5, 6, 7],
 )
-one(
+add_single_thread(
     "scopes of atomics with their default",
     """
     __global__ void k(const int *x, int *out) {

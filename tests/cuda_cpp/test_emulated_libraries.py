@@ -207,14 +207,14 @@ def test_a_copy_to_a_strided_array_is_refused(pycuda: Any) -> None:
 
 def test_random_numbers_of_cupy_have_the_given_type(cupy: Any) -> None:
     cupy.random.seed(1)
-    drawn = [
+    samples = [
         cupy.random.random((2, 3), dtype=np.float32),
         cupy.random.rand(4, dtype=cupy.float32),
         cupy.random.normal(0, 1, 5, dtype=np.float32),
         cupy.random.randint(0, 9, 6, dtype=np.int32),
         cupy.random.uniform(size=7),
     ]
-    assert [(x.shape, x.dtype.str) for x in drawn] == [
+    assert [(x.shape, x.dtype.str) for x in samples] == [
         ((2, 3), "<f4"), ((4,), "<f4"), ((5,), "<f4"), ((6,), "<i4"), ((7,), "<f8"),
     ]  # fmt: skip
-    assert all(isinstance(x, cupy.ndarray) for x in drawn)
+    assert all(isinstance(x, cupy.ndarray) for x in samples)

@@ -18,8 +18,8 @@ library, pycuda, cupy = (getattr(test_emulated_libraries, name) for name in ("li
 COPY = 'extern "C" __global__ void copy(const float *a, float *o) { o[threadIdx.x] = a[threadIdx.x]; }'
 STORE = 'extern "C" __global__ void store(float *o, %s value) { o[threadIdx.x] = value; }'
 F = np.asfortranarray(np.arange(6, dtype=np.float32).reshape(2, 3))
-HELD = np.zeros(6, np.float32)
-HELD.flags.writeable = False
+FROZEN = np.zeros(6, np.float32)
+FROZEN.flags.writeable = False
 Call = Callable[[], object]
 
 
@@ -43,21 +43,21 @@ def test_pycuda_copies_the_bytes_of_arrays(pycuda: Any) -> None:
     row = arrays.to_gpu(np.ascontiguousarray(F))[1]
     copy(row, drv.Out(out[:3]), block=(3, 1, 1))
     assert out[:3].tolist() == [3, 4, 5]
-    taken = np.zeros((2, 3), np.float32, order="F")
-    drv.memcpy_dtoh(taken, drv.to_device(F))
-    assert (taken == F).all()
+    copied = np.zeros((2, 3), np.float32, order="F")
+    drv.memcpy_dtoh(copied, drv.to_device(F))
+    assert (copied == F).all()
 
 
 def test_operators_of_pycuda(pycuda: Any) -> None:
     arrays = pycuda.gpuarray
     x = arrays.to_gpu(np.array([1, 2, 3], np.float32))
-    alias, part = x, x[1:]
+    alias, tail = x, x[1:]
     x += 1
     x *= x
-    part -= 1
+    tail -= 1
     x[0] = 7
-    assert alias is x and x.get().tolist() == [7, 8, 15] and part.get().tolist() == [8, 15]
-    assert (x != part[:1]).get().tolist() == [True, False, True] and (2 / x).dtype == np.float32
+    assert alias is x and x.get().tolist() == [7, 8, 15] and tail.get().tolist() == [8, 15]
+    assert (x != tail[:1]).get().tolist() == [True, False, True] and (2 / x).dtype == np.float32
     assert (x >= 8).get().tolist() == [False, True, True] and float((-x).get()[0]) == -7
     assert arrays.sum(x).get() == 30 and arrays.dot(x, x).get() == 338 and arrays.max(x).get() == 15
     out = arrays.zeros(3, np.float32)
@@ -95,8 +95,8 @@ def test_what_pycuda_refuses(pycuda: Any) -> None:
         {
             "strided In": (lambda: drv.In(strided), st.LaunchError, "contiguous"),
             "strided source": (lambda: drv.memcpy_htod(memory, strided), st.LaunchError, "contiguous"),
-            "read only": (lambda: drv.Out(HELD), st.LaunchError, "not read only"),
-            "read only target": (lambda: drv.memcpy_dtoh(HELD, drv.mem_alloc(24)), st.LaunchError, "not read only"),
+            "read only": (lambda: drv.Out(FROZEN), st.LaunchError, "not read only"),
+            "read only target": (lambda: drv.memcpy_dtoh(FROZEN, drv.mem_alloc(24)), st.LaunchError, "not read only"),
             "negative": (lambda: drv.mem_alloc(-1), st.LaunchError, "an allocation of -1 bytes"),
             "empty": (lambda: drv.mem_alloc(0), st.LaunchError, "an allocation of 0 bytes"),
             "copy": (lambda: drv.memcpy_dtod(memory, memory, -4), st.LaunchError, "a copy of -4 bytes"),
@@ -130,7 +130,7 @@ def test_unknown_names(library: Any) -> None:
         "pycuda": sys.modules["pycuda"], "pycuda.tools": pycuda.tools, "pycuda.curandom": pycuda.curandom,
         "Stream": drv.Stream(), "Event": drv.Event(), "Context": pycuda.autoinit.context, "Device": drv.Device(0),
         "SourceModule": module, "Function": module.get_function("copy"), "GPUArray": pycuda.gpuarray.zeros(1, np.float32),
-        "DeviceAllocation": drv.mem_alloc(4), "In": drv.In(HELD), "func_cache": drv.func_cache, "Pool": pycuda.tools.DeviceMemoryPool(),
+        "DeviceAllocation": drv.mem_alloc(4), "In": drv.In(FROZEN), "func_cache": drv.func_cache, "Pool": pycuda.tools.DeviceMemoryPool(),
         "cupy": cupy, "cupy.cuda": cupy.cuda, "cupy.random": cupy.random, "cupy.linalg": cupy.linalg, "cupy.ndarray": cupy.zeros(1),
         "cupy.cuda.Stream": cupy.cuda.Stream(), "cupy.cuda.Event": cupy.cuda.Event(), "cupy.cuda.Device": cupy.cuda.Device(),
         "cupy.cuda.runtime": cupy.cuda.runtime, "RawKernel": cupy.RawKernel(COPY, "copy"), "RawModule": cupy.RawModule(code=COPY),

@@ -33,8 +33,8 @@ def add(x: Global[f32], y: Global[f32], out: Global[f32], n: i32) -> None:
 
 @pytest.mark.parametrize("memory", ["host", "device"])
 @pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize("held", [False, True])
-def test_launches_of_several_threads(memory: str, streams: bool, held: bool) -> None:
+@pytest.mark.parametrize("keep_results", [False, True])
+def test_launches_of_several_threads(memory: str, streams: bool, keep_results: bool) -> None:
     errors = Counter[str]()
 
     def work(thread: int) -> None:
@@ -47,7 +47,7 @@ def test_launches_of_several_threads(memory: str, streams: bool, held: bool) -> 
                 else:
                     args = {"x": x, "y": y, "out": out, "n": COUNT - number % 2}
                 results.append(launch(add, args=args, stream=stream, **HOW))
-                if not held:
+                if not keep_results:
                     result = results.pop()
                     errors["wrong"] += memory == "host" and not (result.out == expected).all()
             except Exception as error:
@@ -128,7 +128,7 @@ for use in uses:
 def test_errors_after_an_illegal_access(tmp_path: Path) -> None:
     script = tmp_path / "illegal.py"
     script.write_text(ILLEGAL)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
-    first, *others = done.stdout.splitlines()
-    assert "bad" in first and "failed on the GPU" in first and len(others) == 4
-    assert all("before it, " in line and "bad" in line for line in others), done.stdout + done.stderr
+    completed = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    first, *following = completed.stdout.splitlines()
+    assert "bad" in first and "failed on the GPU" in first and len(following) == 4
+    assert all("before it, " in line and "bad" in line for line in following), completed.stdout + completed.stderr

@@ -84,6 +84,7 @@ def expected(cache: Path, filled: tuple[Path, list[Any]]) -> list[Any]:
 def compile_all() -> list[Any]:
     """What this process needs of every kind of entry, as in a new process."""
     compiler._HELPERS.clear()
+    compiler._RECENT.clear()
     vars(quotients).pop("_facts", None)
     summed._codes.clear()
     x = np.arange(1, 66, dtype=np.int32)

@@ -22,12 +22,13 @@ RAISED = {
 
 def test_exceptions_prints_and_chains() -> None:
     completed = run("-m", "simtbed", "check", "--json", RAISING, code=1)
-    lines = completed.stdout.splitlines()
+    report = json.loads(completed.stdout)
+    lines = completed.stderr.splitlines()
+    assert lines.pop(0).startswith("simtbed: numba emulated: ")
     source = RAISING.read_text(encoding="utf-8").splitlines()
     marks = {line.split("# raises ")[1]: number for number, line in enumerate(source, 1) if "# raises " in line}
     assert lines[:5] == [f"{name} {text.format(RAISING, marks[name])}" for name, text in RAISED.items()]
     assert sorted(lines[5:]) == ["big 3.000000 3", "equal", *(f"small {n}.000000 {n}" for n in range(3))]
-    report = json.loads(completed.stderr[completed.stderr.index("\n{") :])
     places = {own["kernel"]: {fault["line"] for fault in own["faults"]} for own in report["kernels"] if own["faults"]}
     assert places == {name: {marks[name]} for name in RAISED}
 

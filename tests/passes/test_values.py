@@ -60,11 +60,11 @@ def test_conditions_that_vary() -> None:
         branch = kernel_of(f"{MEMORY}\nif {row[0]}:\n out[t] = 1")
         loop = kernel_of(f"{MEMORY}\nwhile True:\n out[t] = 1\n if {row[0]}:\n  break")
         for group, varies in zip(GROUPS, row[1], strict=True):
-            found = varying_control(branch, group, (2, 1, 1), (64, 1, 1))
-            assert lines_of(branch, found.conditions) == ({2} if varies else set()), group
-            assert lines_of(branch, found.branches) == {2}
-            found = varying_control(loop, group, (2, 1, 1), (64, 1, 1))
-            assert lines_of(loop, found.conditions) == ({2, 4} if varies else set()), group
+            varying = varying_control(branch, group, (2, 1, 1), (64, 1, 1))
+            assert lines_of(branch, varying.conditions) == ({2} if varies else set()), group
+            assert lines_of(branch, varying.branches) == {2}
+            varying = varying_control(loop, group, (2, 1, 1), (64, 1, 1))
+            assert lines_of(loop, varying.conditions) == ({2, 4} if varies else set()), group
 
     check_each(CONDITIONS, check, lambda row: row[0])
 
@@ -89,11 +89,11 @@ def calling(x: Global[i32], out: Global[i32]) -> None:
 def test_calls_and_exits_that_vary() -> None:
     arguments = np.zeros(64, np.int32), np.zeros(64, np.int32)
     kernel = prepare_request(calling, grid=2, block=64, args=arguments).prepared.program.kernel
-    found = varying_control(kernel, "block", (2, 1, 1), (64, 1, 1))
-    assert lines_of(kernel, found.conditions) == {-8, 1, 3}
-    assert lines_of(kernel, found.calls) == {-8, -7, -6, -5}
-    found = varying_control(kernel, "block", (2, 1, 1), (1, 1, 1))
-    assert (found.conditions, found.calls) == (frozenset(), frozenset())
+    varying = varying_control(kernel, "block", (2, 1, 1), (64, 1, 1))
+    assert lines_of(kernel, varying.conditions) == {-8, 1, 3}
+    assert lines_of(kernel, varying.calls) == {-8, -7, -6, -5}
+    varying = varying_control(kernel, "block", (2, 1, 1), (1, 1, 1))
+    assert (varying.conditions, varying.calls) == (frozenset(), frozenset())
 
 
 ROUNDED: tuple[tuple[str, dict[str, str | None]], ...] = (
@@ -114,8 +114,8 @@ ROUNDED: tuple[tuple[str, dict[str, str | None]], ...] = (
 
 def test_rounded_arrays() -> None:
     def check(row: tuple[str, dict[str, str | None]]) -> None:
-        found = rounded_arrays(kernel_of(row[0].replace("E", "st.exp(st.f32(x[t]))").replace("i32(", "st.i32(")))
-        assert {name: one.bound and one.bound.name for name, one in found.items()} == row[1]
+        rounded = rounded_arrays(kernel_of(row[0].replace("E", "st.exp(st.f32(x[t]))").replace("i32(", "st.i32(")))
+        assert {name: one.bound and one.bound.name for name, one in rounded.items()} == row[1]
 
     check_each(ROUNDED, check, lambda row: row[0])
 
@@ -142,8 +142,8 @@ INDICES = (
 
 def test_local_arrays_indexed_at_run_time() -> None:
     def check(row: tuple[str, bool]) -> None:
-        found = arrays_indexed_at_run_time(kernel_of(f"a = st.local(st.i32, 4)\n{row[0]}"))
-        assert found == ({"a"} if row[1] else set())
+        arrays = arrays_indexed_at_run_time(kernel_of(f"a = st.local(st.i32, 4)\n{row[0]}"))
+        assert arrays == ({"a"} if row[1] else set())
 
     check_each(INDICES, check, lambda row: row[0])
     assert arrays_indexed_at_run_time(kernel_of("a = st.shared(st.i32, 64); a[t] = 1")) == frozenset()
@@ -259,12 +259,12 @@ def test_intervals_of_terms() -> None:
 def test_counters_that_wrap() -> None:
     """Single values are exact; of intervals the answer is that of their worst values."""
     byte, step = (-128, 127), range(-60, 61)
-    for start, stop, by in itertools.product(range(-128, 128, 17), range(-128, 128, 19), step):
-        numbers = range(start, stop, by or 1)
-        expected = bool(numbers) and not -128 <= numbers[-1] + by <= 127
-        assert wraps((start, start), (stop, stop), (by, by), byte) == expected
-        if expected and abs(by) > 1:
-            assert wraps((start - 1, start), (stop, stop + 1), (by, by), byte)
+    for start, stop, increment in itertools.product(range(-128, 128, 17), range(-128, 128, 19), step):
+        numbers = range(start, stop, increment or 1)
+        expected = bool(numbers) and not -128 <= numbers[-1] + increment <= 127
+        assert wraps((start, start), (stop, stop), (increment, increment), byte) == expected
+        if expected and abs(increment) > 1:
+            assert wraps((start - 1, start), (stop, stop + 1), (increment, increment), byte)
     assert not wraps((0, 5), (6, 100), (2, 28), byte) and wraps((0, 5), (6, 100), (2, 29), byte)
     assert not wraps((-5, 0), (-100, -6), (-29, -2), byte) and wraps((-5, 0), (-100, -6), (-30, -2), byte)
     assert not wraps((0, 100), (0, 100), (1, 1), byte)
@@ -289,9 +289,9 @@ CAPABILITIES: tuple[tuple[str, list[Any]], ...] = (
 def test_capabilities() -> None:
     def check(row: tuple[str, list[Any]]) -> None:
         program = request_of(row[0]).program
-        found, line = needed(program), program.kernel.span.line + 2
-        assert [(one.word, one.capability) for one in found] == row[1]
-        assert all(one.place.endswith(f":{line}") for one in found)
+        requirements, line = needed(program), program.kernel.span.line + 2
+        assert [(one.word, one.capability) for one in requirements] == row[1]
+        assert all(one.place.endswith(f":{line}") for one in requirements)
 
     check_each(CAPABILITIES, check, lambda row: row[0])
 

@@ -80,7 +80,7 @@ WRONG = [
     ("[[launch]]", "[launch]", "launch: expected a list, got a table"),
     ("[[launch]]", 'options = "-O3"\n[[launch]]', "options: expected a list, got a text"),
     ("[[launch]]", "options = [3]\n[[launch]]", "options[0]: expected a text, got a whole number"),
-    ("[[launch]]", 'options = ["-D"]\n[[launch]]', "libclang does not accept the options ['-D']"),
+    ("[[launch]]", 'options = ["-D"]\n[[launch]]', "the option -D of a CUDA C++ text has no name"),
     ("[[launch]]", "name = 1\n[[launch]]", "unknown key name"),
     ("[launch.args]", "args = 3\n[launch.other]", "launch[0]"),
     ("n = 64", "", "launch[0]: shift<float> needs n"),
@@ -163,7 +163,7 @@ def test_a_script_is_emulated_on_request(capfd: pytest.CaptureFixture[str]) -> N
 def test_lines_that_no_file_has(project: Path, named: str) -> None:
     """`#line` may name a line or a file without a text; the source of that line is empty."""
     (project / "shift.cu").write_text(f"#line {named}\n__global__ void c(float *x) {{ x[threadIdx.x] += 1; }}\n")
-    kernel = st.cuda_file("shift.cu")["c"]
+    kernel = st.cuda_file(str(project / "shift.cu"))["c"]
     profile = st.launch(kernel, grid=1, block=8, args=(np.ones(8, np.float32),)).profile()
     assert {one.source for one in annotate.hottest(profile)} == {""}
     assert annotate.annotated(profile).endswith(" |")

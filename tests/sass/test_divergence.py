@@ -23,7 +23,7 @@ def test_arms_merge_at_bsync() -> None:
     assert counted(result) == [*[WHOLE] * 4, HALVES, HALVES, (2, 32), WHOLE, WHOLE]
 
 
-def test_arms_without_a_barrier_stay_apart() -> None:
+def test_arms_without_a_barrier_do_not_reconverge() -> None:
     result = executions(LANE, HALF, "@P0 BRA 0x40", "NOP", "NOP", "EXIT")
     assert counted(result) == [WHOLE, WHOLE, WHOLE, HALVES, (2, 32), (2, 32)]
 

@@ -45,8 +45,8 @@ def test_values() -> None:
     check_each(cases, lambda case: _equal(stored(*case[0], banks=banks), case[1]))
 
 
-def _equal(found: list[int], expected: list[int]) -> None:
-    assert found == expected
+def _equal(actual: list[int], expected: list[int]) -> None:
+    assert actual == expected
 
 
 def test_atomics() -> None:

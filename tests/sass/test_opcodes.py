@@ -236,8 +236,8 @@ def check(case: str) -> None:
     text, before, after = case.rsplit("|", 2)
     s = State((1, 1, 1), (32, 1, 1), np.arange(1), 12, 1024, GlobalMemory.allocate({}), {0: bytes(64)})
     for pair in before.split():
-        name, _, given = pair.partition("=")
-        number, wide = value(given)
+        name, _, literal = pair.partition("=")
+        number, wide = value(literal)
         if wide:
             registers(s, name)[:] = number & 0xFFFFFFFF
             registers(s, f"R{int(name[1:]) + 1}")[:] = number >> 32
@@ -250,16 +250,16 @@ def check(case: str) -> None:
         name, _, expected = pair.partition("=")
         number, wide = value(expected)
         at = min(5, registers(s, name).shape[1] - 1)
-        found = int(registers(s, name)[0, at])
+        actual = int(registers(s, name)[0, at])
         if wide:
-            found |= int(registers(s, f"R{int(name[1:]) + 1}")[0, at]) << 32
-        assert found == number, f"{name} is {found:#x}"
+            actual |= int(registers(s, f"R{int(name[1:]) + 1}")[0, at]) << 32
+        assert actual == number, f"{name} is {actual:#x}"
 
 
 ROWS_OF_CASES = CASES.strip().splitlines()
 
 
-def parts(case: str) -> str:
+def instruction_text(case: str) -> str:
     return case.rsplit("|", 2)[0].strip()
 
 
@@ -270,7 +270,7 @@ def test_each_row_computes_what_the_hardware_does() -> None:
 def test_each_row_has_a_case() -> None:
     tested = set()
     for case in ROWS_OF_CASES:
-        op = decode(0, instruction(0, parts(case)))
+        op = decode(0, instruction(0, instruction_text(case)))
         tested.add(id(bind(op, rows_of(op)).row))
     untested = [f"{row.opcode}.{row.required}" for rows in ROWS.values() for row in rows if id(row) not in tested]
     assert untested == []

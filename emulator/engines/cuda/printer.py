@@ -17,6 +17,7 @@ from ...ir import counting
 from ...ir import nodes as ir
 from ...ir.effects import TABLE
 from ...ir.halves import widened
+from ...ir.names import CONVERSION
 from ...ir.walk import statements
 from ...ir.wide import widest_accesses
 from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
@@ -384,7 +385,7 @@ class _Function:
         formats, conversion = ["block (%u, %u, %u), thread (%u, %u, %u): "], ""
         for item in items:
             if isinstance(item, str):
-                text, _, conversion = item.partition(ir.CONVERSION)
+                text, _, conversion = item.partition(CONVERSION)
                 formats.append(text.replace("%", "%%") + conversion)
                 continue
             if not conversion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -115,8 +116,17 @@ def test_check_writes_the_coverage(
     write_cuda()
     assert simtbed("check", "--coverage", "kernels.info", "half.cu").code == 0
     text = Path("kernels.info").read_text()
-    assert f"SF:{tmp_path / 'half.cu'}\nDA:3,64\n" in text and "\nDA:5,0\n" in text and "\nDA:6,64\n" in text
+    assert f"SF:{tmp_path / 'half.cu'}\nDA:3,64\nDA:4,64\nDA:5,0\nDA:6,64\nLF:4\n" in text  # no brace, not line 1
     assert "\nBRDA:4,9,0,0\nBRDA:4,9,1,64\nBRDA:6,9,0,32\nBRDA:6,9,1,32\n" in text
+    Path("half.cu").write_text(
+        "__global__ void half_of(float *out, int n)\n{\n    int i = threadIdx.x;\n    if (i > 60)\n        return;\n"
+        "    if (i < 10) {\n        out[i] = 2;\n        return;\n    }\n    out[i] = 3;\n    if (i > n)\n"
+        "        out[i] = 4;\n}\n"
+    )
+    assert simtbed("check", "--coverage", "kernels.info", "half.cu").code == 0
+    lines = dict(re.findall(r"^DA:(\d+),(\d+)$", Path("kernels.info").read_text(), re.MULTILINE))
+    counts = {3: 64, 4: 64, 5: 3, 6: 61, 7: 10, 8: 10, 10: 51, 11: 51, 12: 0}  # 9 and 13: closing braces
+    assert lines == {str(line): str(count) for line, count in counts.items()}
     pytest.importorskip("coverage")
     assert "names Python files only" in simtbed("check", "--coverage", ".coverage", "half.cu").err
     Path("other").write_text("no data")
