@@ -11,7 +11,7 @@ from tests.validation.inputs import ROOT
 from tests.validation.test_inputs import environment_of
 
 TESTS = (
-    "compiled/test_calibrated.py", "counters", "kernels/sfs/test_exponentials.py", "kernels/sfs/test_oracle.py",
+    "counters", "kernels/sfs/test_exponentials.py", "kernels/sfs/test_oracle.py",
     "kernels/sfs/test_spectrum.py", "machine", "ops/test_halves.py",
 )  # fmt: skip
 """Tests with functions of NumPy (exp, log, matmul, normal) whose last bit depends on the processor."""

@@ -13,7 +13,8 @@ from tests.checkers.test_remedies import check_corrected, remedies
 from tests.table_checks import check_each
 
 WITHOUT_BARRIER = {
-    "blocks_count_by_block_scope", "blocks_share_an_output", "compaction_with_shared_slots", "everybody_writes_one_cell",
+    "blocks_count_by_block_scope", "blocks_share_an_output",
+    "counter_reset_by_another_block_than_the_last", "compaction_with_shared_slots", "everybody_writes_one_cell",
     "fence_of_the_block_only", "flag_between_blocks", "flag_read_plainly", "halo_written_by_two_blocks", "hand_over_without_a_release",
     "histogram_without_atomics", "in_place_stencil", "last_block_without_a_fence", "queue_length_read_plainly",
     "release_to_its_own_block", "sum_into_one_cell", "table_made_by_the_first_block",
