@@ -159,6 +159,7 @@ def test_a_difference_is_explained() -> None:
     args = {"tickets": np.zeros(1, np.int32), "out": st.empty(64, st.i32)}
     result = st.launch(claimed, grid=1, block=64, args=args, compiled=True)
     view = result.compiled()
+    assert result.memory is not None
     result.memory.after["out"] = ""  # as of another order
     (reason,) = kernel.counted(
         view.launched, nvcc.build(view.launched.source.with_lines(), view.name, "sm_90").cubin, "sm_90", view.resources

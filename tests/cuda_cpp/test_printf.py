@@ -32,5 +32,5 @@ LINES = [
 @pytest.mark.parametrize("engine", ["jit", "numpy", "python"])
 def test_the_conversions_are_those_of_a_gpu(engine: str) -> None:
     args = (np.frombuffer(b"ACGT", np.int8), np.array([0xDEADBEEF], np.uint32))
-    result = st.launch(st.cuda_source(TEXT).k, grid=1, block=1, args=args, engine=engine)
+    result = st.launch(st.cuda_source(TEXT).k, grid=1, block=1, args=args, engine=engine)  # type: ignore[arg-type]
     assert [line.partition(": ")[2] for line in result.printed] == LINES

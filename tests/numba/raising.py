@@ -66,7 +66,7 @@ def print_in_branches(x):
             print("small", x[i], i)
 
 
-def chain(arms: int):
+def chain(arms: int):  # type: ignore[no-untyped-def]
     """Return a kernel with a chain of `elif`."""
     lines = (f"    {'el' if arm else ''}if v < {arm}.5:\n        w += {arm % 7} * v\n" for arm in range(arms))
     text = "def chained(x):\n    v = x[cuda.threadIdx.x]\n    w = 1.0\n" + "".join(lines)

@@ -141,7 +141,7 @@ def test_extras_allow_the_tested_versions() -> None:
         }
         for name in package.tested[0]:
             limits = [limit for row in package.tested for limit in row[name]]
-            assert limits[0] <= limits[1] and all(own in allowed[name] for own in limits), (name, allowed[name])
+            assert limits[0] <= limits[1] and all(own in allowed[name] for own in limits), name  # type: ignore[index]
 
 
 def test_words_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_a_python_without_simtbed_keeps_its_own_start(tmp_path: Path) -> None:
     request(environment)
 
     def start(shown: str) -> str:
-        command = [tmp_path / "other" / "bin" / "python", "-c", f"import sys; print({shown})"]
+        command = [str(tmp_path / "other" / "bin" / "python"), "-c", f"import sys; print({shown})"]
         completed = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert not completed.stderr
         return completed.stdout

@@ -21,7 +21,7 @@ def stored(*texts: str, result: str = "R6", **options: object) -> list[int]:
         *OUT, *texts, "LDC.64 R4, c[0x0][0x218]", "IMAD.WIDE.U32 R4, R0, 0x4, R4", f"STG.E desc[UR4][R4.64], {result}",
         "EXIT", arrays=arrays, **options,  # type: ignore[arg-type]
     )  # fmt: skip
-    return memory.array("out").tolist()
+    return memory.array("out").tolist()  # type: ignore[no-any-return]
 
 
 LANES = list(range(32))
