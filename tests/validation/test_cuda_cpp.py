@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import pytest
 import simtbed as st
 from simtbed.testing.conformance import FEATURES
 
