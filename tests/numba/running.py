@@ -70,10 +70,15 @@ def expected_findings(mistakes: Path) -> dict[str, tuple[int, str, int]]:
     return dict(zip(names, marks, strict=True))
 
 
+def equal_lines(text: str) -> list[str]:
+    """Return the lines of a program's output that name an equal result."""
+    return [line for line in text.splitlines() if line.startswith("equal:")]
+
+
 def require_mistake(mistakes: Path, kernel: str) -> None:
     """Check a kernel, and compare the findings with the comment of its mistake."""
     completed = run("-m", "simtbed", "check", "--json", mistakes, kernel, code=1)
-    report = json.loads(completed.stderr[completed.stderr.index("\n{") :])
+    report = json.loads(completed.stdout)
     faults = report["kernels"][0]["faults"]
     line, kind, column = expected_findings(mistakes)[kernel]
     matching = [fault for fault in faults if fault["kind"] == kind and fault["line"] == line]

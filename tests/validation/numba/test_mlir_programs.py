@@ -15,6 +15,7 @@ from tests.numba.running import (
     MISTAKES,
     PROGRAMS,
     RAISING,
+    equal_lines,
     expected_findings,
     mlir_script,
     mlir_text,
@@ -32,14 +33,14 @@ WITHOUT = "random numbers"
 
 def test_results_are_those_of_numpy_under_all_checkers(tmp_path: Path) -> None:
     completed = run("-m", "simtbed", "check", "--json", mlir_script(PROGRAMS, tmp_path), WITHOUT)
-    assert completed.stdout.splitlines() == [f"equal: {name}" for name in KERNELS if name != WITHOUT]
-    report = json.loads(completed.stderr[completed.stderr.index("\n{") :])
+    assert equal_lines(completed.stderr) == [f"equal: {name}" for name in KERNELS if name != WITHOUT]
+    report = json.loads(completed.stdout)
     assert report["silent"] and len(report["kernels"]) == 10
 
 
 def test_features_of_kernels_on_both_engines(tmp_path: Path) -> None:
     script = mlir_script(FEATURES, tmp_path)
-    assert run("-m", "simtbed", "verify", "--json", script).stdout.count("equal:") == 12
+    assert len(equal_lines(run("-m", "simtbed", "verify", "--json", script).stderr)) == 12
     assert run("-m", "simtbed", "numba", script).stdout.count("equal:") == 12
 
 
@@ -159,8 +160,8 @@ def test_counters_of_loops_have_no_local_memory(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(NESTED_LOOPS)
     completed = run("-m", "simtbed", "profile", "--json", script)
-    totals = json.loads(completed.stderr[completed.stderr.index("\n{") :])["totals"]
-    assert completed.stdout == "20.0\n"
+    totals = json.loads(completed.stdout)["totals"]
+    assert "20.0" in completed.stderr.splitlines()
     assert (totals["global_load_requests"], totals["local_loads"], totals["local_stores"]) == (20, 0, 0)
 
 
