@@ -132,6 +132,14 @@ class DebugInformation:
     def type_of_variable(self, node: int) -> SourceType | None:
         return self.type(node_number(self.variable(node).get("type", "")))
 
+    def scopes(self, scope: int) -> Iterator[int]:
+        """Yield a scope and those around it up to the function's. The scope of a change of files is none of the source."""
+        while scope in self.nodes:
+            fields = self.fields(scope)
+            if fields["kind"] != "!DILexicalBlockFile":
+                yield scope
+            scope = -1 if fields["kind"].endswith("!DISubprogram") else node_number(fields.get("scope", ""))
+
     def file(self, scope: int) -> str:
         """Return the path of the file of a scope; "" if it is unknown."""
         fields = self.fields(node_number(self.fields(scope).get("file", "")))

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 
 from ..dominators import immediate_dominators, reverse_postorder
 from .module import Block, Function, Instruction, Local, Number, Operand
+from .source_scopes import Scope, SourceScopes
 from .types import I1, UnsupportedError
 
 
@@ -38,12 +39,12 @@ class Loop:
 
 @dataclass
 class Graph:
-    """nodes: the reachable blocks in reverse postorder, the entry first. is_behind: whether an instruction is
-    behind the loop in the source whose last branch is given."""
+    """nodes: the reachable blocks in reverse postorder, the entry first. is_behind: whether an instruction is behind the loop of the
+    source with a number."""
 
     nodes: Mapping[str, Node]
     predecessors: Mapping[str, list[str]] = field(default_factory=dict)
-    is_behind: Callable[[Instruction, Instruction], bool] = field(default=lambda latch, instruction: True)
+    is_behind: Callable[[int, Instruction], bool] = field(default=lambda loop, instruction: True)
 
     @cached_property
     def order(self) -> dict[str, int]:
@@ -77,15 +78,17 @@ class Graph:
                         loop.blocks.add(block)
                         work += self.predecessors[block]
         for loop in loops.values():
-            latch = next(self.nodes[name].end for name in self.predecessors[loop.header] if name in loop.blocks)
-            if latch.loop >= 0:
-                self._add_exits(loop, latch)
+            self._add_exits(loop, self.number_of(loop))
         for loop in loops.values():
             around = [o for o in loops.values() if o is not loop and loop.header in o.blocks]
             loop.parent = min(around, key=lambda o: len(o.blocks), default=None)
         return loops
 
-    def _add_exits(self, loop: Loop, latch: Instruction) -> None:
+    def number_of(self, loop: Loop) -> int:
+        """Return the number of the loop in the source; -1 if it is unknown."""
+        return next(self.nodes[name].end.loop for name in self.predecessors[loop.header] if name in loop.blocks)
+
+    def _add_exits(self, loop: Loop, number: int) -> None:
         """Add the blocks that the source has in the body of a loop and that lead out of it, such as those before a `break`.
 
         The lanes that leave execute them in their own iteration.
@@ -94,7 +97,7 @@ class Graph:
         while pending:
             name = pending.pop()
             node = self.nodes[name]
-            if name in loop.blocks or not node.body or self.is_behind(latch, node.body[0]):
+            if name in loop.blocks or not node.body or self.is_behind(number, node.body[0]):
                 continue
             if all(source in loop.blocks for source in self.predecessors[name]):
                 loop.blocks.add(name)
@@ -116,15 +119,17 @@ def graph_of(
     function: Function,
     is_removed: Callable[[Instruction], bool],
     decided: Mapping[str, bool] | None = None,
-    is_behind: Callable[[Instruction, Instruction], bool] | None = None,
+    scopes: SourceScopes | None = None,
 ) -> Graph:
     """Return the graph of a function without some instructions. A switch becomes a chain of comparisons.
 
-    decided: conditions of blocks that are constant: such a branch is a jump. is_behind: as in Graph.
+    decided: conditions of blocks that are constant: such a branch is a jump. scopes: of the source, where blocks that leave a loop from
+    its body remain in it.
     Raises UnsupportedError for other terminators.
     """
     nodes: dict[str, Node] = {}
-    latches = {end.loop: end for block in function.blocks if (end := block.instructions[-1]).loop >= 0}
+    is_behind = _is_behind(graph_of(function, is_removed, decided), scopes) if scopes is not None else None
+    numbers = {block.instructions[-1].loop for block in function.blocks} - {-1}
     renamed: dict[tuple[str, str], list[str]] = {}  # (block, target) -> the blocks that jump to the target in its place
     for block in function.blocks:
         *body, end = [one for one in block.instructions if not is_removed(one)]
@@ -132,7 +137,7 @@ def graph_of(
         node = Node(block.name, phis, [one for one in body if one.op != "phi"], end, tuple(dict.fromkeys(end.targets)))
         nodes[block.name] = node
         if is_behind is not None and end.op != "switch":
-            _split_behind_loops(node, nodes, renamed, [partial(is_behind, latch) for latch in latches.values()])
+            _split_behind_loops(node, nodes, renamed, [partial(is_behind, number) for number in numbers])
         if end.op == "switch":
             _expand_switch(node, nodes, renamed)
         elif end.op not in ("br", "ret", "unreachable"):
@@ -147,6 +152,16 @@ def graph_of(
     if is_behind is not None:
         graph.is_behind = is_behind
     return graph
+
+
+def _is_behind(graph: Graph, scopes: SourceScopes) -> Callable[[int, Instruction], bool]:
+    """Return the function `Graph.is_behind` of a graph whose loops are those of the jumps alone."""
+    bodies: dict[int, frozenset[Scope]] = {}
+    for loop in graph.loops.values():
+        number = graph.number_of(loop)
+        repeated = (one for name in loop.blocks for one in (*graph.nodes[name].body, graph.nodes[name].end))
+        bodies[number] = bodies.get(number, frozenset()) | scopes.of_body(number, repeated)
+    return lambda number, instruction: bodies.get(number, frozenset()).isdisjoint(scopes.around(instruction.position))
 
 
 def _split_behind_loops(

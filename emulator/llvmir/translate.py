@@ -36,6 +36,7 @@ from .parameters import (
 from .pointers import COPIES, NULL_MEMORY, Memories, Memory, Pointer
 from .printing import PrintBuffers, translate_print
 from .replay import verify_structure
+from .source_scopes import SourceScopes
 from .structure import structure
 from .text import parse
 from .types import (
@@ -119,19 +120,6 @@ class _Positions:
     def span_of(self, instruction: Instruction) -> Span:
         return self._at(instruction.position)
 
-    def is_behind(self, latch: Instruction, instruction: Instruction) -> bool:
-        """Whether an instruction is behind the loop in the source whose last branch is given."""
-        limits = [number for number in self.module.debug.items(f"!{latch.loop}") if number in self.module.positions]
-        position = self.module.positions.get(instruction.position)
-        if len(limits) < 2 or position is None:
-            return len(limits) < 2
-        first, last = (self.module.positions[number] for number in limits[:2] if number is not None)
-        while position is not None and position.inlined != first.inlined:
-            position = self.module.positions.get(position.inlined)
-        if position is None:
-            return False
-        return not (first.line, first.column) <= (position.line, position.column) < (last.line, last.column)
-
     def _at(self, number: int) -> Span:
         if number not in self._spans:
             position = self.module.positions.get(number)
@@ -172,7 +160,7 @@ class _Translator:
         self.exact_shifts: set[Instruction] = set()
         self.decided: dict[str, bool] = {}
         self.depths: dict[str, int] = {}  # of expressions, by the names of values
-        self.graph = graph_of(function, self._is_removed, decided, positions.is_behind if single else None)
+        self.graph = graph_of(function, self._is_removed, decided, SourceScopes(module) if single else None)
         known_memories, values = self._parameters(function.parameters, parameters)
         self.memories = Memories(module, function, known_memories, single)
         self.memories.trace(self._instructions())

@@ -91,3 +91,36 @@ def test_lanes_that_leave_a_loop_act_in_their_iteration() -> None:
     args = (st.zeros(1, st.i32), st.zeros(2, st.i32))
     result = st.launch(st.cuda_source(text).k, grid=1, block=64, args=args, step_limit=100_000)
     assert result.count.tolist() == [64, 64]
+
+
+SUMS = """
+__device__ int total(const int *x, int n) {{ int t = 0; for (int i = threadIdx.x; i < n; i += 32) t += x[i]; return t; }}
+__global__ void sums(const int *x, int *out) {{
+    __shared__ int parts[32];
+    {loop}
+{line}
+    __syncthreads();
+    out[threadIdx.x] = parts[threadIdx.x ^ 31];
+}}"""
+
+
+@pytest.mark.parametrize("line", ["", "#line 1", '#line 1 "other.cu"'])
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "parts[threadIdx.x] = 0; for (int i = threadIdx.x; i < 40; i += 32) {\n    parts[threadIdx.x] += x[i];\n    }",
+        "int i = threadIdx.x, t = 0; while (i < 40) { t += x[i];\n i += 32; } parts[threadIdx.x] = t;",
+        "int i = threadIdx.x, t = 0; do { t += x[i];\n i += 32; } while (i < 40); parts[threadIdx.x] = t;",
+        "int t = 0, i = threadIdx.x; while (true) { t += x[i]; if ((i += 32) >= 40) { parts[threadIdx.x] = t; break; } }",
+        "parts[threadIdx.x] = total(x, 40);",
+    ],
+)
+def test_a_barrier_behind_a_loop_is_behind_it(loop: str, line: str) -> None:
+    """Lanes run the loop one or two times. Lines do not tell what is behind it: they may begin again."""
+    x = np.arange(40, dtype=np.int32)
+    text = SUMS.format(loop=loop, line=line)
+    result = st.launch(
+        st.cuda_source(text).sums, grid=1, block=32, args={"x": x, "out": st.empty(32, "i32")}, check="all"
+    )
+    expected = x[:32] + np.where(np.arange(32) < 8, np.arange(32) + 32, 0)
+    np.testing.assert_array_equal(result.out, expected[::-1])
