@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-import pytest
 import simtbed as st
 from simtbed.testing.conformance import FEATURES
 
@@ -20,8 +19,8 @@ ROWS = {
 """Mistakes of rows and slices, which the printed text does not have."""
 PROMOTED = {"register_set_in_one_arm", "accumulator_without_a_start"}
 """Reads of elements of local arrays that were never written: LLVM promotes the arrays to registers, and the values are undefined."""
-RETURNED = {"vote_of_all_in_a_branch"}
-"""A vote in a branch at the end of a kernel: the other lanes have returned."""
+RETURNED = {"vote_of_all_in_a_branch", "match_in_a_loop_that_lanes_leave"}
+"""Collectives in a branch or a loop at the end of a kernel: in C++ the lanes that leave it have returned."""
 COMPONENTS = {"where_bits", "vectors_in_shared", "unsigned_vectors"}
 """Kernels that read a component of a vector in memory: C++ loads the component alone."""
 DEAD_RESULTS = {"vector_addition_with_its_result"}
@@ -45,7 +44,6 @@ def test_printed_kernels_have_their_bits_and_memory_counters() -> None:
     assert different <= COMPONENTS | DEAD_RESULTS
 
 
-@pytest.mark.xfail(reason="fails since clang compiles the texts; the cause is not examined")
 def test_mistakes_of_the_corpus_are_found_in_their_printed_text() -> None:
     missed, blamed = set(), set()
     for name, pair in PAIRS.items():
