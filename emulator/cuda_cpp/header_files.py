@@ -14,7 +14,9 @@ from ..errors import SimtbedError
 from ..escaping import printable
 
 FOLDER = Path(__file__).with_name("headers")
-INCLUDED = {"cooperative_groups.h": "cooperative_groups.h", "cooperative_groups/reduce.h": "cooperative_groups.h"}
+INCLUDED = {
+    f"cooperative_groups{name}.h": "cooperative_groups.h" for name in ("", "/reduce", "/scan", "/details/partitioning")
+}
 """Files of `headers/` by the name in an `#include`. Other files are empty, except the user's."""
 INCLUDED |= dict.fromkeys(
     ("cuComplex.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"), "complex.h"

@@ -266,7 +266,7 @@ class Arrays:
         old: ir.Expr = result
         for own in self.into_each_memory(pointer):
             (memory,) = own.memories
-            place = self.place(own, type.size, type if memory.single and type.is_float else None)
+            place = self.place(own, type.size, type if memory.single else None)
             operand = bitcast(value, place.type)
             if op in ("add", "sub", "min", "max", "inc", "dec") and not _same_kind(op, type, place.type):
                 raise UnsupportedError(f"an atomic {op} on {place.type} as {type} is not supported")

@@ -14,7 +14,7 @@ from ..ir.ops import TABLE
 from ..language.forms import AtomicOp, MemoryOrder, MemoryScope
 from ..language.types import BOOL, I8, I32, I64, SCALARS, U32, VECTORS, Scalar, Vector
 from .accesses import Scope
-from .arithmetic import bitcast, cast, constant, operation, signed, unsigned
+from .arithmetic import bitcast, cast, compared, constant, operation, selected, signed, unsigned
 from .arrays import Need, Ordering
 from .calls import Handler, fixed
 from .module import Instruction, Number, Operand
@@ -183,10 +183,28 @@ def _shuffle(scope: Scope, call: Instruction) -> Item:
     mode: Any = word
     mask, value, lane, width = _operands(scope, call)
     if not isinstance(width, ir.Const):
-        raise UnsupportedError("the width of a shuffle must be a constant")
+        mode, lane, width = (
+            "idx",
+            _source_lane(scope, word, signed(lane), signed(width)),
+            constant(32, I32, scope.emitter.span),
+        )
     type = SCALARS[name]
     operands = typed(value, type), signed(lane), int(width.value), unsigned(mask)
     return returned(scope.emitter.effect(ir.Shuffle(mode, *operands, type, scope.emitter.span), "shuffled"), call)
+
+
+def _source_lane(scope: Scope, word: str, lane: ir.Expr, width: ir.Expr) -> ir.Expr:
+    """Return the lane that a shuffle reads whose width is a variable, as a lane of the warp."""
+    span = scope.emitter.span
+    lane, width = scope.emitter.let(lane, "source"), scope.emitter.let(width, "width")
+    own, low = ir.Special("lane", I32, span), operation("sub", width, constant(1, I32, span))
+    base = operation("sub", own, operation("and", own, low))
+    if word == "idx":
+        return operation("or", base, operation("and", lane, low))
+    source = operation({"up": "sub", "down": "add", "xor": "xor"}[word], own, lane)
+    end = operation("add", base, width)
+    inside = compared("sge", source, base) if word == "up" else compared("slt", source, end)
+    return selected(inside, source, own)
 
 
 def _vote(scope: Scope, call: Instruction) -> Item:

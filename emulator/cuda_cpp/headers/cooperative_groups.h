@@ -2,7 +2,15 @@
 #ifndef SIMTBED_COOPERATIVE_GROUPS_H  // the file has several names
 #define SIMTBED_COOPERATIVE_GROUPS_H
 namespace cooperative_groups {
-struct thread_group {};
+struct thread_group {
+    unsigned int lanes = 0;  // of the warp; 0 for the block
+    SIMTBED_INTRINSIC static unsigned int block_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+    SIMTBED_INTRINSIC static unsigned int below() { return (1u << block_rank() % 32u) - 1u; }
+    SIMTBED_INTRINSIC unsigned int thread_rank() const { return lanes ? __popc(lanes & below()) : block_rank(); }
+    SIMTBED_INTRINSIC unsigned int size() const { return lanes ? __popc(lanes) : blockDim.x * blockDim.y * blockDim.z; }
+    SIMTBED_INTRINSIC unsigned int num_threads() const { return size(); }
+    SIMTBED_INTRINSIC void sync() const { if (lanes) __syncwarp(lanes); else __syncthreads(); }
+};
 struct thread_block : thread_group {
     SIMTBED_INTRINSIC static void sync() { __syncthreads(); }
     SIMTBED_INTRINSIC static unsigned int thread_rank() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
@@ -31,8 +39,8 @@ template <unsigned int N, class P> struct simtbed_parent<thread_block_tile<N, P>
     SIMTBED_INTRINSIC static unsigned int size() { return N; }
 };
 template <unsigned int N, class Parent> struct thread_block_tile : thread_group {
-    thread_block_tile() = default;
-    template <class P> SIMTBED_INTRINSIC thread_block_tile(const thread_block_tile<N, P> &) {}
+    SIMTBED_INTRINSIC thread_block_tile() { lanes = mask(); }
+    template <class P> SIMTBED_INTRINSIC thread_block_tile(const thread_block_tile<N, P> &) { lanes = mask(); }
     SIMTBED_INTRINSIC static unsigned int first_lane() { return thread_block::thread_rank() % 32u / N * N; }
     SIMTBED_INTRINSIC static unsigned int mask() { return N == 32 ? 0xffffffffu : ((1u << (N % 32)) - 1u) << first_lane(); }
     SIMTBED_INTRINSIC static void sync() { __syncwarp(mask()); }
@@ -48,33 +56,83 @@ template <unsigned int N, class Parent> struct thread_block_tile : thread_group 
     SIMTBED_INTRINSIC static int any(int predicate) { return __any_sync(mask(), predicate); }
     SIMTBED_INTRINSIC static int all(int predicate) { return __all_sync(mask(), predicate); }
     SIMTBED_INTRINSIC static unsigned int ballot(int predicate) { return __ballot_sync(mask(), predicate) >> first_lane(); }
+    template <class T> SIMTBED_INTRINSIC static unsigned int match_any(T value) { return __match_any_sync(mask(), value) >> first_lane(); }
+    template <class T> SIMTBED_INTRINSIC static unsigned int match_all(T value, int &equal) { return __match_all_sync(mask(), value, &equal) >> first_lane(); }
 };
 struct coalesced_group : thread_group {
-    unsigned int lanes;
     SIMTBED_INTRINSIC unsigned int lane_of(unsigned int rank) const {
         unsigned int rest = lanes;
         for (; rank > 0; --rank) rest &= rest - 1;
         return __ffs((int)rest) - 1;
     }
-    SIMTBED_INTRINSIC void sync() const { __syncwarp(lanes); }
-    SIMTBED_INTRINSIC unsigned int thread_rank() const { return __popc(lanes & ((1u << thread_block::thread_rank() % 32u) - 1u)); }
-    SIMTBED_INTRINSIC unsigned int size() const { return __popc(lanes); }
-    SIMTBED_INTRINSIC unsigned int num_threads() const { return __popc(lanes); }
+    SIMTBED_INTRINSIC unsigned int ranks(unsigned int chosen) const {  // the bits of lanes as bits of ranks
+        unsigned int result = 0, rank = 0;
+        for (unsigned int rest = lanes; rest; rest &= rest - 1) result |= (chosen >> (__ffs((int)rest) - 1) & 1u) << rank++;
+        return result;
+    }
     template <class T> SIMTBED_INTRINSIC T shfl(T value, unsigned int rank) const { return __shfl_sync(lanes, value, (int)lane_of(rank % size())); }
     SIMTBED_INTRINSIC int any(int predicate) const { return __any_sync(lanes, predicate); }
+    template <class T> SIMTBED_INTRINSIC T shfl_up(T value, unsigned int delta) const {
+        unsigned int rank = thread_rank();
+        return __shfl_sync(lanes, value, (int)lane_of(rank < delta ? rank : rank - delta));
+    }
+    template <class T> SIMTBED_INTRINSIC T shfl_down(T value, unsigned int delta) const {
+        unsigned int rank = thread_rank();
+        return __shfl_sync(lanes, value, (int)lane_of(rank + delta < size() ? rank + delta : rank));
+    }
     SIMTBED_INTRINSIC int all(int predicate) const { return __all_sync(lanes, predicate); }
+    SIMTBED_INTRINSIC unsigned int ballot(int predicate) const { return ranks(__ballot_sync(lanes, predicate)); }
+    template <class T> SIMTBED_INTRINSIC unsigned int match_any(T value) const { return ranks(__match_any_sync(lanes, value)); }
 };
-SIMTBED_INLINE coalesced_group coalesced_threads() { coalesced_group group; group.lanes = __activemask(); return group; }
+SIMTBED_INLINE coalesced_group simtbed_lanes(unsigned int lanes) { coalesced_group group; group.lanes = lanes; return group; }
+SIMTBED_INLINE coalesced_group coalesced_threads() { return simtbed_lanes(__activemask()); }
 SIMTBED_INLINE thread_block this_thread_block() { return thread_block(); }
 SIMTBED_INLINE grid_group this_grid() { return grid_group(); }
 template <unsigned int N, class P> SIMTBED_INLINE thread_block_tile<N, P> tiled_partition(const P &) { return thread_block_tile<N, P>(); }
+SIMTBED_INLINE coalesced_group tiled_partition(const coalesced_group &group, unsigned int size) {
+    unsigned int chosen = 0, rank = 0, own = group.thread_rank() / size;
+    for (unsigned int rest = group.lanes; rest; rest &= rest - 1) chosen |= rank++ / size == own ? rest & (0u - rest) : 0u;
+    return simtbed_lanes(chosen);
+}
+SIMTBED_INLINE thread_group tiled_partition(const thread_group &group, unsigned int size) {
+    unsigned int all = size < 32 ? (1u << size) - 1u : 0xffffffffu, first = group.lanes ? __ffs((int)group.lanes) - 1 : 0;
+    thread_group result;
+    result.lanes = all << (first + (group.block_rank() % 32u - first) / size * size);
+    return result;
+}
+template <class G> SIMTBED_INLINE coalesced_group labeled_partition(const G &group, int label) { return simtbed_lanes(__match_any_sync(group.lanes, label)); }
+template <class G> SIMTBED_INLINE coalesced_group binary_partition(const G &group, bool predicate) {
+    unsigned int chosen = __ballot_sync(group.lanes, predicate);
+    return simtbed_lanes(predicate ? chosen : group.lanes & ~chosen);
+}
 template <class G> SIMTBED_INLINE void sync(const G &group) { group.sync(); }
 template <class T> struct plus { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a + b; } };
 template <class T> struct less { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a < b ? a : b; } };
 template <class T> struct greater { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a > b ? a : b; } };
+template <class T> struct bit_and { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a & b; } };
+template <class T> struct bit_or { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a | b; } };
+template <class T> struct bit_xor { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a ^ b; } };
 template <unsigned int N, class P, class T, class O> SIMTBED_INLINE T reduce(const thread_block_tile<N, P> &tile, T value, O op) {
     for (unsigned int bits = N / 2; bits > 0; bits /= 2) value = op(value, tile.shfl_xor(value, bits));
     return value;
 }
+template <class T, class O> SIMTBED_INLINE T reduce(const coalesced_group &group, T value, O op) {
+    T result = group.shfl(value, 0);
+    for (unsigned int rank = 1; rank < group.size(); ++rank) result = op(result, group.shfl(value, rank));
+    return result;
+}
+template <class G, class T, class O> SIMTBED_INLINE T inclusive_scan(const G &group, T value, O op) {
+    for (unsigned int delta = 1; delta < group.size(); delta *= 2) {
+        T other = group.shfl_up(value, delta);
+        if (group.thread_rank() >= delta) value = op(other, value);
+    }
+    return value;
+}
+template <class G, class T> SIMTBED_INLINE T inclusive_scan(const G &group, T value) { return inclusive_scan(group, value, plus<T>()); }
+template <class G, class T, class O> SIMTBED_INLINE T exclusive_scan(const G &group, T value, O op) {
+    T result = group.shfl_up(inclusive_scan(group, value, op), 1);
+    return group.thread_rank() ? result : T();
+}
+template <class G, class T> SIMTBED_INLINE T exclusive_scan(const G &group, T value) { return exclusive_scan(group, value, plus<T>()); }
 }
 #endif

@@ -77,8 +77,26 @@ SIMTBED_INLINE __nv_bfloat16 __float2bfloat16(float x) { return (__nv_bfloat16)x
 SIMTBED_INLINE __half __hadd(__half a, __half b) { return a + b; }
 SIMTBED_INLINE __half __hsub(__half a, __half b) { return a - b; }
 SIMTBED_INLINE __half __hmul(__half a, __half b) { return a * b; }
-SIMTBED_INLINE half2 __hadd2(half2 a, half2 b) { return {a.x + b.x, a.y + b.y}; }
-SIMTBED_INLINE half2 __hmul2(half2 a, half2 b) { return {a.x * b.x, a.y * b.y}; }
+SIMTBED_INLINE __half __hdiv(__half a, __half b) { return a / b; }
+SIMTBED_INLINE __half __hneg(__half x) { return -x; }
+#define SIMTBED_COMPARISONS(T) \
+    SIMTBED_INLINE bool __heq(T a, T b) { return a == b; } SIMTBED_INLINE bool __hne(T a, T b) { return a < b || a > b; } \
+    SIMTBED_INLINE bool __hlt(T a, T b) { return a < b; } SIMTBED_INLINE bool __hle(T a, T b) { return a <= b; } \
+    SIMTBED_INLINE bool __hgt(T a, T b) { return a > b; } SIMTBED_INLINE bool __hge(T a, T b) { return a >= b; } \
+    SIMTBED_INLINE bool __hisnan(T x) { return x != x; }
+SIMTBED_COMPARISONS(__half) SIMTBED_COMPARISONS(__nv_bfloat16)
+#define SIMTBED_PAIR(T, NAME, OP) \
+    SIMTBED_INLINE T NAME(T a, T b) { return {a.x OP b.x, a.y OP b.y}; } \
+    SIMTBED_INLINE T operator OP(T a, T b) { return {a.x OP b.x, a.y OP b.y}; } \
+    SIMTBED_INLINE T &operator OP##=(T &a, T b) { a = a OP b; return a; }
+#define SIMTBED_PAIRS(T) \
+    SIMTBED_PAIR(T, __hadd2, +) SIMTBED_PAIR(T, __hsub2, -) SIMTBED_PAIR(T, __hmul2, *) SIMTBED_PAIR(T, __h2div, /) \
+    SIMTBED_INLINE T operator-(T v) { return {-v.x, -v.y}; } SIMTBED_INLINE T __hneg2(T v) { return {-v.x, -v.y}; }
+SIMTBED_PAIRS(half2) SIMTBED_PAIRS(bfloat162)
+
+// ------------------------------------------------------------------ types of the runtime, in declarations
+struct cudaArray;
+typedef cudaArray *cudaArray_t; typedef struct CUstream_st *cudaStream_t; typedef struct CUevent_st *cudaEvent_t; typedef int cudaError_t;
 
 struct dim3 {
     unsigned int x, y, z;
@@ -230,6 +248,10 @@ template <class T, class V> SIMTBED_INLINE bool __nv_atomic_compare_exchange_n(T
 }
 
 // ------------------------------------------------------------------ loads, stores, copies
+// clang knows both as its own where they are of the host and the device.
+extern "C" __host__ __device__ void *memcpy(void *to, const void *from, size_t size);
+extern "C" __host__ __device__ void *memset(void *to, int value, size_t size);
+SIMTBED_INTRINSIC inline void *operator new(size_t, void *place) noexcept { return place; }
 template <class T> SIMTBED_INLINE T __ldg(const T *p) { return *p; }
 template <class T> SIMTBED_INLINE T __ldcg(const T *p) { return *p; }
 template <class T> SIMTBED_INLINE T __ldca(const T *p) { return *p; }
