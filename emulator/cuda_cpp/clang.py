@@ -109,7 +109,7 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         overlay, output = Path(folder, "files.json"), Path(folder, "output.ll")
         source = str(Path(folder, os.path.basename(SOURCE)))  # the command line names an existing file
         present = {source if path == SOURCE else path: text for path, text in files.items()}
-        overlay.write_text(json.dumps(_overlay(present, Path(folder))), encoding="utf-8")
+        overlay.write_text(json.dumps(_overlay(present, folders, Path(folder))), encoding="utf-8")
         command = [*compiler().command, *arguments, "-ivfsoverlay", str(overlay), "-o", str(output), source]
         status, messages = _run(command, folder)
         messages = messages.replace(source, SOURCE)
@@ -137,9 +137,12 @@ def _used(options: Sequence[str]) -> Iterator[str]:
             yield option
 
 
-def _overlay(files: Mapping[str, str], folder: Path) -> dict[str, object]:
-    """Write the contents of files to a folder; return the description of the compiler's file system."""
-    contents: dict[str, list[dict[str, str]]] = {}
+def _overlay(files: Mapping[str, str], folders: Sequence[str], folder: Path) -> dict[str, object]:
+    """Write the contents of files to a folder; return the description of the compiler's file system.
+
+    folders: present without a file too, since a name may climb from them.
+    """
+    contents: dict[str, list[dict[str, str]]] = {own: [] for own in folders if own}
     for number, (path, text) in enumerate(files.items()):
         own = folder / (os.path.basename(SOURCE) if os.path.dirname(path) == str(folder) else str(number))
         own.write_text(text, encoding="utf-8", errors="surrogatepass")

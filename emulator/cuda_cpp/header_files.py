@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 from collections.abc import Sequence
@@ -23,6 +24,8 @@ INCLUDED |= dict.fromkeys(
 )
 MAX_BYTES = 1 << 24
 """Bytes of all the files included by a text."""
+MAX_CLIMB = 3
+"""Folders above its own that a file includes others from."""
 _INCLUDE = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*([<"])([^>"]+)[>"]""", re.MULTILINE)
 _TOOLKIT = "cuda_runtime.h"
 """A file of the folder with the toolkit's headers, which `headers/` replace."""
@@ -44,7 +47,8 @@ def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict
     """Return the user's files that a text includes, directly or not, by path, and the names of other included files.
 
     A name in quotes is searched in the folder of the including file, then as others in the folders of `-I`. Files are regular ones
-    below the folder of the text and those of `-I`. folder: of the text, empty for none. Raises SimtbedError.
+    below the folder of the text and those of `-I`, or below a folder that a name in quotes climbs to, by up to MAX_CLIMB `../`.
+    folder: of the text, empty for none. Raises SimtbedError.
     """
     files, shipped, pending, size = dict[str, str](), set[str](), [(text, folder)], 0
     folders = include_folders(options)
@@ -52,7 +56,10 @@ def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict
     while pending:
         content, own = pending.pop()
         for mark, name in _INCLUDE.findall(content):
-            tried = (os.path.normpath(os.path.join(f, name)) for f in [own] * bool(mark == '"' and own) + folders)
+            quoted = [own] * bool(mark == '"' and own)
+            tried = (os.path.normpath(os.path.join(f, name)) for f in quoted + folders)
+            if quoted and name.startswith("../"):
+                allowed.append(_climbed(own, name))
             path = next((path for path in tried if _is_readable(path, allowed)), None)
             if path is None:
                 shipped.add(name)
@@ -65,6 +72,12 @@ def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict
     return files, shipped
 
 
+def _climbed(folder: str, name: str) -> str:
+    """Return the folder above another one that a name such as `../a/b.h` begins at."""
+    steps = len(name) - len(name.lstrip("./"))
+    return os.path.realpath(os.path.join(folder, *[".."] * min(steps // 3, MAX_CLIMB)))
+
+
 def _is_readable(path: str, allowed: Sequence[str]) -> bool:
     """Whether a file may be included: a regular one below these folders."""
     real = os.path.realpath(path)
@@ -74,10 +87,17 @@ def _is_readable(path: str, allowed: Sequence[str]) -> bool:
 def _content(path: str) -> str:
     if os.path.getsize(path) > MAX_BYTES:
         raise SimtbedError(f"{printable(path)}: an included file has at most {MAX_BYTES} bytes")
+    return source_of(path)
+
+
+def source_of(path: str) -> str:
+    """Return the text of a file in UTF-8, else in Latin-1: C++ permits any bytes in comments. Raises SimtbedError."""
     try:
         return text_of(path)
     except ValueError:
-        raise SimtbedError(f"{printable(path)}: expected UTF-8") from None
+        text = Path(path).read_bytes().decode("latin-1")
+        linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)  # messages show its lines
+        return text
 
 
 @cache

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from .. import source_text
-from ..documents import text_of
-from ..errors import SimtbedError
-from ..escaping import printable
 from ..span import Span
 from .clang import ROOT, SOURCE
+from .header_files import source_of
 
 _NAME = re.compile(r"[A-Za-z_]\w*|\d[\w.]*")
 _OPERATOR = re.compile(r"[-+*/%&|^<>=!]+=?")
@@ -34,10 +32,7 @@ class SourceText:
     @staticmethod
     def of_file(path: str) -> SourceText:
         """Return the text of a file. Raises SimtbedError."""
-        try:
-            return SourceText(text_of(path), path, folder=os.path.dirname(os.path.abspath(path)))
-        except ValueError:
-            raise SimtbedError(f"{printable(path)}: expected UTF-8") from None
+        return SourceText(source_of(path), path, folder=os.path.dirname(os.path.abspath(path)))
 
     @staticmethod
     def inside(text: str, caller: str) -> SourceText:

@@ -65,3 +65,23 @@ def test_the_headers_of_a_toolkit_are_replaced(folder: Path) -> None:
     (folder / "common/factor.h").unlink()
     with pytest.raises(st.CompileError, match="FACTOR"):
         st.cuda_file(str(folder / "kernel.cu"), (f"-I{folder / 'common'}",))["scale"]
+
+
+def test_a_name_may_climb_out_of_the_folder(tmp_path: Path) -> None:
+    """Projects have `src` and `inc` beside one another; comments may be in another encoding than UTF-8."""
+    for name in ("src", "inc"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "inc/a.h").write_bytes(b'#include "b.h" // caf\xe9\n')
+    (tmp_path / "inc/b.h").write_text("#define FACTOR 42\n")
+    path = tmp_path / "src/k.cu"
+    path.write_bytes(b'#include "../inc/a.h"\n// \xe9\n__global__ void k(int *x) { x[threadIdx.x] = FACTOR; }\n')
+    assert st.launch(st.cuda_file(str(path)).k, grid=1, block=4, args=(st.zeros(4, st.i32),)).x.tolist() == [42] * 4
+
+
+def test_a_name_climbs_to_few_folders(tmp_path: Path) -> None:
+    own = tmp_path / "a/b/c/d"
+    own.mkdir(parents=True)
+    (tmp_path / "far.h").write_text("#define FACTOR 42\n")
+    (own / "k.cu").write_text('#include "../../../../far.h"\n__global__ void k(int *x) { x[0] = FACTOR; }\n')
+    with pytest.raises(st.CompileError, match="far.h"):
+        st.cuda_file(str(own / "k.cu"))["k"]
