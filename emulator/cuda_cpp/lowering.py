@@ -34,6 +34,8 @@ from .compiled_text import CompiledText
 from .declaration import Alias, HostInterface, OutsideVariable
 
 ENTRY = "simtbed_entry"
+MAX_NUMBERS = 900
+"""Numbers and pointers in the parameters of a kernel: each is an argument of compiled code, whose calls have at most 1,024."""
 _FIRST_ADDRESS, _ADDRESSES = 0x7F00_0000_0000, 1 << 36
 """The address of the first parameter's array as a number, and the distance to the next."""
 _FLOATS = {F16: "half", BF16: "bfloat", F32: "float", F64: "double"}
@@ -55,6 +57,9 @@ def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: M
     """
     span = text.source.span(function.file, function.line, 1)
     wrapper = _Wrapper(function, aliases, span)
+    if (count := len(wrapper.parameters)) > MAX_NUMBERS:
+        message = f"the parameters of {name} hold {count} numbers, at most {MAX_NUMBERS} are supported: pass an array by a pointer"
+        raise CompileError([Diagnostic("compile", message, span)])
     try:
         inlined = optimised([wrapper.text(text.text)], ENTRY, INLINING)
         module = optimised([with_separate_copies(inlined)], ENTRY, STATEMENT_PASSES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
@@ -226,20 +227,25 @@ class _Translator:
     def _constant(self, value: int, type: Scalar) -> Callable[[], Item]:
         return lambda: constant(value, type, self.emitter.span)
 
+    @cached_property
+    def _uses(self) -> Mapping[str, Mapping[Instruction, None]]:
+        """The instructions that use each value, in order."""
+        uses: dict[str, dict[Instruction, None]] = {}
+        for instruction in self._all_instructions():
+            for local in used_values(instruction):
+                uses.setdefault(local.name, {})[instruction] = None
+        return uses
+
     def _divisor(self, name: str) -> int:
         """Return the power of two by which all uses of a parameter divide it without a remainder, as a stride in bytes; else 1."""
-        uses = [
-            instruction
-            for instruction in self._all_instructions()
-            if any(local.name == name for local in used_values(instruction))
-        ]
+        uses = self._uses.get(name, {})
         if not uses or not all(_is_exact_shift(instruction) for instruction in uses):
             return 1
         shifts = {instruction.operands[1] for instruction in uses}
         (shift, *more) = shifts
         if more or not isinstance(shift, Number):
             return 1
-        self.exact_shifts |= set(uses)
+        self.exact_shifts.update(uses)
         return 1 << int(shift.value)
 
     def _scalar(self, name: str, type: Scalar, own: Type, source: ScalarSource) -> Callable[[], Item]:

@@ -28,9 +28,9 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "__global__ void k(float *p, long long n) { *(float *)n = p[0]; // here\n }",
         "a computed number as an address",
     ),
-    "widths of shuffles at run time": (
-        "__global__ void k(int *p, int w) { p[0] = __shfl_sync(0xffffffff, p[1], 0, w); // here\n }",
-        "the width of a shuffle must be a constant",
+    "a large struct by value": (
+        "struct S { int v[3000]; };\n__global__ void k(S s, int *p) { // here\n p[0] = s.v[p[1]]; }",
+        "hold 3001 numbers, at most 900 are supported: pass an array by a pointer",
     ),
     "stores to constant memory": (
         "__constant__ int c[4];\n__global__ void k(int *p) { ((int *)c)[0] = p[0]; // here\n }",
