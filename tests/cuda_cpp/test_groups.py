@@ -1,4 +1,4 @@
-"""Cooperative groups whose lanes are data, shuffles of a variable width, and functions of memory and pairs of halves."""
+"""Cooperative groups whose lanes are data, shuffles of a variable width, memory functions, and pairs of halves."""
 
 from __future__ import annotations
 
@@ -71,6 +71,22 @@ __global__ void copies(float4 *x, half2 *pairs, unsigned char *raw, int *out) {
     new (room + threadIdx.x * sizeof(Twice)) Twice(threadIdx.x);
     __syncthreads();
     out[threadIdx.x] = ((Twice *)room)[31 - threadIdx.x].value;
+}
+template <class A, class B> __device__ typename std::common_type<A, B>::type sum(A a, B b) { return a + b; }
+__global__ void halves(const half2 *x, half2 *pairs, float *out, int n) {
+    half2 a = x[0], b = x[1];
+    pairs[0] = __hfma2(a, b, a);
+    pairs[1] = __hmax2(a, b);
+    pairs[2] = __hgt2(a, b);
+    pairs[3] = __lowhigh2highlow(a);
+    pairs[4] = __lows2half2(a, b);
+    pairs[5] = __habs2(-a);
+    out[0] = __hbgt2(a, b);
+    out[1] = sum(1, 2.5f);
+    out[2] = __low2float(__hfma2(__float2bfloat162_rn(1.5f), __floats2bfloat162_rn(1.5f, 2), __float2bfloat162_rn(1.5f)));
+    float value;
+    if (n > 2) value = __half2int_rn(a.x);
+    if (n > 2) out[3] = value;
 }"""
 SOURCE = st.cuda_source(TEXT)
 
@@ -120,3 +136,11 @@ def test_memory_functions_pairs_and_placed_objects() -> None:
     result = st.launch(SOURCE.copies, grid=1, block=32, args=args, check="all")
     assert result.x.tolist() == [[2, 1, 1, 1]] * 32 and result.pairs.tolist() == [[0, 5]] * 32
     assert (result.raw == 7).all() and result.out.tolist() == [2 * n for n in reversed(range(32))]
+
+
+def test_functions_of_pairs_of_halves() -> None:
+    x = np.array([[1.5, -2], [1, 5]], np.float16)
+    args = {"x": x, "pairs": st.zeros((6, 2), "f16"), "out": st.zeros(4, "f32"), "n": 3}
+    result = st.launch(SOURCE.halves, grid=1, block=1, args=args, check="all")
+    assert result.pairs.tolist() == [[3, -12], [1.5, 5], [1, 0], [-2, 1.5], [1.5, 1], [1.5, 2]]
+    assert result.out.tolist() == [0, 3.5, 3.75, 2]

@@ -63,6 +63,38 @@ SIMTBED_INLINE int __mul24(int a, int b) { return (int)((unsigned int)((int)((un
 SIMTBED_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 SIMTBED_INLINE unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return (a > b ? a - b : b - a) + c; }
 
+// ------------------------------------------------------------------ halves
+SIMTBED_INLINE int __half2int_rn(__half x) { return (int)rintf((float)x); }
+SIMTBED_INLINE int __half2int_rz(__half x) { return (int)(float)x; }
+SIMTBED_INLINE __half __hadd_sat(__half a, __half b) { return __hmin(__hmax(a + b, (__half)0.0f), (__half)1.0f); }
+#define SIMTBED_EACH(T, NAME) \
+    SIMTBED_INLINE T NAME##2(T a, T b) { return {NAME(a.x, b.x), NAME(a.y, b.y)}; }
+#define SIMTBED_EACH_COMPARED(T, WORD) \
+    SIMTBED_INLINE T __h##WORD##2(T a, T b) { return {(decltype(a.x))__h##WORD(a.x, b.x), (decltype(a.x))__h##WORD(a.y, b.y)}; } \
+    SIMTBED_INLINE bool __hb##WORD##2(T a, T b) { return __h##WORD(a.x, b.x) && __h##WORD(a.y, b.y); }
+#define SIMTBED_PAIR_FUNCTIONS(T) \
+    SIMTBED_EACH(T, __hmax) SIMTBED_EACH(T, __hmin) SIMTBED_EACH_COMPARED(T, eq) SIMTBED_EACH_COMPARED(T, ne) \
+    SIMTBED_EACH_COMPARED(T, lt) SIMTBED_EACH_COMPARED(T, le) SIMTBED_EACH_COMPARED(T, gt) SIMTBED_EACH_COMPARED(T, ge) \
+    SIMTBED_INLINE T __habs2(T v) { return {__habs(v.x), __habs(v.y)}; } \
+    SIMTBED_INLINE T __hfma2(T a, T b, T c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
+    SIMTBED_INLINE T __lowhigh2highlow(T v) { return {v.y, v.x}; }
+SIMTBED_PAIR_FUNCTIONS(half2) SIMTBED_PAIR_FUNCTIONS(bfloat162)
+#define SIMTBED_PARTS(T, PAIR) \
+    SIMTBED_INLINE T __low2##PAIR(T v) { return {v.x, v.x}; } SIMTBED_INLINE T __high2##PAIR(T v) { return {v.y, v.y}; } \
+    SIMTBED_INLINE T __lows2##PAIR(T a, T b) { return {a.x, b.x}; } SIMTBED_INLINE T __highs2##PAIR(T a, T b) { return {a.y, b.y}; }
+SIMTBED_PARTS(half2, half2) SIMTBED_PARTS(bfloat162, bfloat162)
+SIMTBED_INLINE half2 __float22half2_rn(float2 v) { return {(__half)v.x, (__half)v.y}; }
+SIMTBED_INLINE bfloat162 __float22bfloat162_rn(float2 v) { return {(__nv_bfloat16)v.x, (__nv_bfloat16)v.y}; }
+SIMTBED_INLINE bfloat162 __float2bfloat162_rn(float x) { return {(__nv_bfloat16)x, (__nv_bfloat16)x}; }
+SIMTBED_INLINE bfloat162 __floats2bfloat162_rn(float x, float y) { return {(__nv_bfloat16)x, (__nv_bfloat16)y}; }
+SIMTBED_INLINE float2 __bfloat1622float2(bfloat162 v) { return {(float)v.x, (float)v.y}; }
+SIMTBED_INLINE bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+SIMTBED_INLINE bfloat162 __bfloat162bfloat162(__nv_bfloat16 x) { return {x, x}; }
+SIMTBED_INLINE __nv_bfloat16 __low2bfloat16(bfloat162 v) { return v.x; }
+SIMTBED_INLINE __nv_bfloat16 __high2bfloat16(bfloat162 v) { return v.y; }
+SIMTBED_INLINE float __low2float(bfloat162 v) { return v.x; }
+SIMTBED_INLINE float __high2float(bfloat162 v) { return v.y; }
+
 // ------------------------------------------------------------------ of the standard library
 namespace std {
 using ::size_t; using ::ptrdiff_t; using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
@@ -86,6 +118,19 @@ template <class T> struct remove_const { typedef T type; };
 template <class T> struct remove_const<const T> { typedef T type; };
 template <class T> struct remove_reference { typedef T type; };
 template <class T> struct remove_reference<T &> { typedef T type; };
+template <class T> struct remove_cv { typedef typename remove_const<T>::type type; };
+template <class T> using remove_reference_t = typename remove_reference<T>::type;
+template <class T> using remove_cv_t = typename remove_cv<T>::type;
+template <class T> struct decay { typedef remove_cv_t<remove_reference_t<T>> type; };
+template <class T> using decay_t = typename decay<T>::type;
+template <class... T> struct common_type;
+template <class A> struct common_type<A> { typedef decay_t<A> type; };
+template <class A, class B> struct common_type<A, B> { typedef decay_t<decltype(true ? A() : B())> type; };
+template <class... T> using common_type_t = typename common_type<T...>::type;
+template <class T> inline constexpr bool is_signed_v = T(-1) < T(0);
+template <class T> inline constexpr bool is_unsigned_v = is_integral_v<T> && T(0) < T(-1);
+template <class T> SIMTBED_CONSTANT remove_reference_t<T> &&move(T &&value) { return static_cast<remove_reference_t<T> &&>(value); }
+template <class T> SIMTBED_CONSTANT T &&forward(remove_reference_t<T> &value) { return static_cast<T &&>(value); }
 template <class T> SIMTBED_INLINE const T &(min)(const T &a, const T &b) { return b < a ? b : a; }
 template <class T> SIMTBED_INLINE const T &(max)(const T &a, const T &b) { return a < b ? b : a; }
 template <class T> SIMTBED_INLINE void swap(T &a, T &b) { T c = a; a = b; b = c; }
