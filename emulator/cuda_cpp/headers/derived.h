@@ -95,6 +95,39 @@ SIMTBED_INLINE __nv_bfloat16 __high2bfloat16(bfloat162 v) { return v.y; }
 SIMTBED_INLINE float __low2float(bfloat162 v) { return v.x; }
 SIMTBED_INLINE float __high2float(bfloat162 v) { return v.y; }
 
+// ------------------------------------------------------------------ two or four integers in a word
+// low, high: the limits of an element; x, y: those of a and b at the bit s.
+#define SIMTBED_WORD(NAME, BITS, T, EXPR) \
+    SIMTBED_INLINE unsigned int NAME(unsigned int a, unsigned int b = 0) { \
+        constexpr int low = (T)-1 < 0 ? -(1 << (BITS - 1)) : 0, high = low + (1 << BITS) - 1; \
+        unsigned int r = 0; \
+        _Pragma("unroll") for (int s = 0; s < 32; s += BITS) { \
+            int x = (T)(a >> s), y = (T)(b >> s); \
+            r |= ((unsigned int)(EXPR) & ((1u << BITS) - 1)) << s; \
+        } \
+        return r; }
+#define SIMTBED_SIGNED(NAME, EXPR) SIMTBED_WORD(__v##NAME##2, 16, short, EXPR) SIMTBED_WORD(__v##NAME##4, 8, signed char, EXPR)
+#define SIMTBED_UNSIGNED(NAME, EXPR) SIMTBED_WORD(__v##NAME##2, 16, unsigned short, EXPR) SIMTBED_WORD(__v##NAME##4, 8, unsigned char, EXPR)
+#define SIMTBED_WITHIN(EXPR) min(max(EXPR, low), high)
+SIMTBED_SIGNED(abs, x < 0 ? -x : x) SIMTBED_SIGNED(absss, SIMTBED_WITHIN(x < 0 ? -x : x)) SIMTBED_SIGNED(neg, -x)
+SIMTBED_SIGNED(negss, SIMTBED_WITHIN(-x)) SIMTBED_SIGNED(add, x + y) SIMTBED_SIGNED(sub, x - y)
+SIMTBED_SIGNED(addss, SIMTBED_WITHIN(x + y)) SIMTBED_SIGNED(subss, SIMTBED_WITHIN(x - y)) SIMTBED_SIGNED(avgs, (x + y + (x + y >= 0)) >> 1)
+SIMTBED_UNSIGNED(addus, SIMTBED_WITHIN(x + y)) SIMTBED_UNSIGNED(subus, SIMTBED_WITHIN(x - y)) SIMTBED_UNSIGNED(avgu, (x + y + 1) >> 1)
+SIMTBED_UNSIGNED(haddu, (x + y) >> 1) SIMTBED_SIGNED(absdiffs, x > y ? x - y : y - x) SIMTBED_UNSIGNED(absdiffu, x > y ? x - y : y - x)
+SIMTBED_SIGNED(maxs, max(x, y)) SIMTBED_SIGNED(mins, min(x, y)) SIMTBED_UNSIGNED(maxu, max(x, y)) SIMTBED_UNSIGNED(minu, min(x, y))
+#define SIMTBED_TEST(WORD, OP) \
+    SIMTBED_SIGNED(set##WORD##s, x OP y) SIMTBED_UNSIGNED(set##WORD##u, x OP y) \
+    SIMTBED_SIGNED(cmp##WORD##s, x OP y ? -1 : 0) SIMTBED_UNSIGNED(cmp##WORD##u, x OP y ? -1 : 0)
+SIMTBED_TEST(lt, <) SIMTBED_TEST(le, <=) SIMTBED_TEST(gt, >) SIMTBED_TEST(ge, >=)
+SIMTBED_UNSIGNED(seteq, x == y) SIMTBED_UNSIGNED(setne, x != y) SIMTBED_UNSIGNED(cmpeq, x == y ? -1 : 0) SIMTBED_UNSIGNED(cmpne, x != y ? -1 : 0)
+#define SIMTBED_SUM(NAME, BITS, T) \
+    SIMTBED_INLINE unsigned int NAME(unsigned int a, unsigned int b) { \
+        unsigned int r = 0; \
+        _Pragma("unroll") for (int s = 0; s < 32; s += BITS) { int x = (T)(a >> s), y = (T)(b >> s); r += x > y ? x - y : y - x; } \
+        return r; }
+SIMTBED_SUM(__vsads2, 16, short) SIMTBED_SUM(__vsads4, 8, signed char)
+SIMTBED_SUM(__vsadu2, 16, unsigned short) SIMTBED_SUM(__vsadu4, 8, unsigned char)
+
 // ------------------------------------------------------------------ of the standard library
 namespace std {
 using ::size_t; using ::ptrdiff_t; using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
@@ -144,6 +177,11 @@ template <class T> struct numeric_limits;
         SIMTBED_CONSTANT T lowest() { return LOW; } SIMTBED_CONSTANT T min() { return LOW; } SIMTBED_CONSTANT T max() { return HIGH; } };
 SIMTBED_LIMITS(float, -__FLT_MAX__, __FLT_MIN__, __FLT_MAX__)
 SIMTBED_LIMITS(double, -__DBL_MAX__, __DBL_MIN__, __DBL_MAX__)
+SIMTBED_INTEGER_LIMITS(char, -128, 127)
+SIMTBED_INTEGER_LIMITS(signed char, -128, 127)
+SIMTBED_INTEGER_LIMITS(unsigned char, 0, 255)
+SIMTBED_INTEGER_LIMITS(short, -32768, 32767)
+SIMTBED_INTEGER_LIMITS(unsigned short, 0, 65535)
 SIMTBED_INTEGER_LIMITS(int, INT_MIN, INT_MAX)
 SIMTBED_INTEGER_LIMITS(unsigned int, 0, UINT_MAX)
 SIMTBED_INTEGER_LIMITS(long, -INT64_MAX - 1, INT64_MAX)
