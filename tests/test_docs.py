@@ -316,6 +316,17 @@ class Ids(HTMLParser):
 
 
 @pytest.mark.slow
+def test_every_folder_has_tests_to_run_after_a_change() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    changed = "".join(re.findall(r"^\| (`.*?) \| `tests/", page, re.MULTILINE))
+    folders = {
+        str(init.parent.relative_to(ROOT))
+        for top in ("emulator", "kernels", "reports")
+        for init in ROOT.glob(f"{top}/*/__init__.py")
+    }
+    assert set(re.findall("`(.*?)`", changed)) == folders | {"oracles"}
+
+
 def test_the_documentation_builds_with_a_complete_reference(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
     pytest.importorskip("mkdocstrings_handlers.python", reason="mkdocstrings is not installed: pip install '.[docs]'")
