@@ -166,9 +166,6 @@ class Print:
 @node
 class HostCall:    source: str; span: Span; site: int = -1               # a Python call, for engines that run Python
 @node
-class RecordDecision:                                                    # i32 values for `profiler.decisions`
-    about: int; value: Expr; whole: bool; alone: bool; span: Span; site: int = -1
-@node
 class Check:                                                             # by the checker named `about`
     about: str; cond: Expr; subject: Expr; shown: tuple[Expr, ...]; span: Span; site: int = -1
 
@@ -188,7 +185,7 @@ Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined |
 Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | HostCall | RecordDecision | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | HostCall | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 Access = Load | Store | Atomic | CompareSwap

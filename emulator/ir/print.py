@@ -48,8 +48,6 @@ def _statement(stmt: ir.Stmt) -> Iterator[str]:
                 repr(item) if isinstance(item, str) else _text(item) for item in stmt.items or (stmt.message,) if item
             ]
             yield ", ".join([f"assert {_text(stmt.cond)}", *pieces])
-        case ir.RecordDecision():
-            yield f"note {stmt.about} {_text(stmt.value)}"
         case ir.Check():
             yield f"check {stmt.about} {_text(stmt.cond)}"
         case ir.HostCall():

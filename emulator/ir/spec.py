@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import VerifyError
-from ..language.types import BOOL, I32, Array, Results, Scalar, Type, Value, Vector
+from ..language.types import BOOL, Array, Results, Scalar, Type, Value, Vector
 from . import nodes as ir
 from .effects import Effect, performed, row_of
 from .names import elements
@@ -86,8 +86,6 @@ class _Checker:
             case ir.Return():
                 returned = stmt.value.type if stmt.value is not None else None
                 self.require(returned == (None if frames else self.function.result), stmt, "the result's type")
-            case ir.RecordDecision():
-                self.same(stmt.value, I32, stmt)
 
     def let(self, stmt: ir.Let) -> None:
         target, value = stmt.target, stmt.value

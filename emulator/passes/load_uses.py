@@ -144,8 +144,8 @@ class _Uses:
                 state[name] = self.assigned(stmt, state) | choice
             case ir.Let() if isinstance(effect(stmt), ir.CompareSwap):
                 self.assigned(stmt, state)
-            case ir.Check() | ir.RecordDecision():
-                pass  # observers
+            case ir.Check():
+                pass  # an observer
             case _:
                 self.data(children(stmt), state)
 

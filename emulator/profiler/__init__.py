@@ -1,1 +1,1 @@
-"""Counters, events and recorded decisions of a launch, and the advice that follows from them."""
+"""Counters and events of a launch, and the advice that follows from them."""

@@ -12,6 +12,13 @@ from .trace import ENTRY, TRACED, Entries
 
 MAX_ACCESSES = 1 << 14
 """Accesses of a sample: 5 MB."""
+SAMPLED_WARPS = 1 << 10
+"""Warps of the sampled blocks of a launch; fewer than twice as many."""
+
+
+def sampling_interval(warps: int) -> int:
+    """Return the interval of sampled blocks of a launch: one of so many blocks is sampled."""
+    return max(1, warps // SAMPLED_WARPS)
 
 
 @dataclass

@@ -14,15 +14,10 @@ FACTORS = (-0x61C8864680B583EB, 0x2545F491)
 
 
 @st.device
-def block_hash(number: i64) -> i64:
-    """Return a hash of 24 bits."""
-    return ((number + 1) * FACTORS[0] >> 17 & 0x7FFFFFFFFFF) * FACTORS[1] >> 15 & 0xFFFFFF
-
-
-@st.device
 def is_sampled(block: i64, interval: i64) -> bool:
     """Return whether a block is sampled. interval: one of so many blocks is."""
-    return block_hash(block) * interval < i64(1) << 24
+    hash = ((block + 1) * FACTORS[0] >> 17 & 0x7FFFFFFFFFF) * FACTORS[1] >> 15 & 0xFFFFFF  # 24 bits
+    return hash * interval < i64(1) << 24
 
 
 @native

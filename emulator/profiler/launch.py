@@ -8,7 +8,6 @@ from typing import Any
 from ..errors import Diagnostic, SimtbedError
 from ..escaping import printable
 from ..machine.device import Device
-from .decisions import Decisions
 from .events import Counts
 from .launch_memory import LaunchMemory
 from .profile import CountedKernel, Profile
@@ -43,7 +42,7 @@ class Launch:
     shared_bytes: per block, static and dynamic. engine: the engine that gave the result. seconds: wall time on the host;
     milliseconds: of the kernel alone, on a GPU. registers: per thread, if a compiler reported them.
     counts: int64[site, column] for the sites of the kernel; None if not counted. packed: samples of a launch with detail.
-    decisions: of branches and loops, if requested. memory: the arrays before the launch, if requested.
+    memory: the arrays before the launch, if requested.
     faults, remarks: as in `Result`. disagreements: differences from the results of other engines, if compared.
     request: the launch itself, if recorded; with the values of its arguments for `keep_arguments`.
     """
@@ -60,7 +59,6 @@ class Launch:
     registers: int | None = None
     counts: Counts | None = None
     packed: Packed | None = None
-    decisions: Decisions | None = None
     memory: LaunchMemory | None = None
     faults: tuple[Diagnostic, ...] = ()
     remarks: tuple[Diagnostic, ...] = ()

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from ..errors import Diagnostic
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
-from ..profiler.decisions import Decisions
 from ..profiler.launch_memory import LaunchMemory
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
@@ -64,8 +63,7 @@ class Request:
     (elements, lanes) for vectors; a scalar is a NumPy scalar. Engines do not modify them. forms: layouts of the
     global arrays in that memory. structs: the arrays of structs passed by the caller; owners: for each field array,
     its struct array and path.
-    detail: whether to record samples (`profiler.samples`). decisions: whether to record branches and loops
-    (`profiler.decisions`). compiled: whether to copy the arrays before the launch, for the compiled view.
+    detail: whether to record samples (`profiler.samples`). compiled: whether to copy the arrays before the launch, for the compiled view.
     trace: receives the accesses of a counting emulator; None for no trace.
     dynamic_shared: bytes. step_limit: iterations of one execution of a loop; None for MAX_SPIN_ITERATIONS of a loop
     without progress (`passes.waiting`), and MAX_ITERATIONS of other loops.
@@ -99,7 +97,6 @@ class Request:
     in_place: frozenset[str] = frozenset()
     overlapping: bool = False
     detail: bool = False
-    decisions: bool = False
     compiled: bool = False
     trace: Tracer | None = None
     checks: frozenset[str] = frozenset()
@@ -226,7 +223,7 @@ class Request:
         """The program without calls and unrolled loops, with the requested checks."""
         from .prepared import prepare  # late, as in `specialisation`
 
-        return prepare(self.program, self.checks, self.decisions)
+        return prepare(self.program, self.checks)
 
 
 @dataclass(frozen=True)
@@ -246,8 +243,8 @@ class Outcome:
     """The outcome of a launch.
 
     buffers: the final memory of each written global array, by parameter name, flat as in the request. counts:
-    int64[site, event] as `profiler.events` defines them; None without counters. samples, decisions: of
-    `profiler.samples` and `profiler.decisions`, if requested. milliseconds: kernel time on real hardware. written:
+    int64[site, event] as `profiler.events` defines them; None without counters. samples: of
+    `profiler.samples`, if requested. milliseconds: kernel time on real hardware. written:
     under the uninitialised check, for arrays in `unwritten`: bool by element, flat. accessed: under the race check, the
     elements of device arrays that the launch accessed. trace: the frames of the kernel at a
     fault, of an engine that has them.
@@ -260,7 +257,6 @@ class Outcome:
     milliseconds: float | None = None
     resources: Resources | None = None
     samples: Samples | None = None
-    decisions: Decisions | None = None
     written: dict[str, Buffer] = field(default_factory=dict)
     accessed: Mapping[str, AccessedElements] = field(default_factory=dict)
     trace: TracebackType | None = None

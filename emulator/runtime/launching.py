@@ -49,7 +49,6 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     shared: int = 0,
     counters: bool = True,
     detail: bool = False,
-    decisions: bool = False,
     compiled: bool = False,
     step_limit: int | None = None,
     types: Mapping[str, str] | None = None,
@@ -74,8 +73,8 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
         "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
     device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
     shared : bytes of dynamic shared memory. counters : whether to count.
-    detail : whether to record examples of accesses. decisions : branches and iterations by warp. compiled : whether to
-        copy the arrays before the launch, for `Result.compiled`.
+    detail : whether to record examples of accesses. compiled : whether to copy the arrays before the launch, for
+        `Result.compiled`.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers",
         "arithmetic", "benign" (also races that write the same value), "acquire" (also reads of
@@ -90,7 +89,7 @@ def launch(  # noqa: PLR0913 - one keyword for each option of a launch
     """
     if faults not in _FAULTS:
         one_of("faults", faults, _FAULTS)
-    counted = counters, detail, decisions, compiled
+    counted = counters, detail, compiled
     chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths, device)
     latest: dict[Any, LatestLaunch] | None = getattr(kernel, "_latest", None)
     if latest and (repetition := find_repetition(latest, args)) is not None and types is None and engine == "cuda":
@@ -331,7 +330,7 @@ def _run(call: PendingLaunch) -> LaunchDetails:
 
 def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> LaunchDetails:
     memory = request.copied_memory() if request.compiled else None
-    outcome = _with_accesses(engine, request) if request.decisions or request.detail else _outcome(engine, request)
+    outcome = _with_accesses(engine, request) if request.detail else _outcome(engine, request)
     faults: list[Diagnostic] = []
     remarks: list[Diagnostic] = []
     if outcome.faults or request.checks:
@@ -350,7 +349,6 @@ def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> L
         request=request,
         counts=outcome.counts,
         samples=outcome.samples,
-        decisions=outcome.decisions,
         memory=memory,
         written=outcome.written,
         trace=outcome.trace,
@@ -358,21 +356,12 @@ def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> L
 
 
 def _with_accesses(engine: Engine, request: Request) -> Outcome:
-    """Run a launch, and record accesses of warps: in order for its decisions, else as a sample for its details."""
-    from ..profiler.access_sampling import AccessSampler  # late: few launches need them
-    from ..profiler.accesses import AccessRecorder
-    from ..profiler.decisions import sampling_interval
+    """Run a launch, and sample its accesses for its details."""
+    from ..profiler.access_sampling import AccessSampler, sampling_interval  # late: few launches need them
     from .access_remedies import add_remedies
 
-    interval = sampling_interval(request.warps)
-    sampler, recorder = AccessSampler(interval), AccessRecorder(interval)
-    outcome = _outcome(engine, replace(request, trace=recorder if request.decisions else sampler))
-    if outcome.decisions is not None:
-        accesses = recorder.finish()
-        outcome.decisions.accesses = [accesses]
-        sampler.interval = accesses.interval
-        for entries in accesses.by_warp.values():
-            sampler.take(entries)
+    sampler = AccessSampler(sampling_interval(request.warps))
+    outcome = _outcome(engine, replace(request, trace=sampler))
     if outcome.samples is not None:
         outcome.samples = add_remedies(request, outcome, sampler)
     return outcome
@@ -403,7 +392,6 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
         schedule=None,
         trace=None,
         counters=False,
-        decisions=False,
         compiled=False,
         detail=False,
         show_prints=False,

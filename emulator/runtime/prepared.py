@@ -12,7 +12,6 @@ from ..ir.walk import statements
 from ..passes import budget
 from ..passes.barriers import changed_arrays, order_matters
 from ..passes.clocks import count_clock_readings
-from ..passes.decisions import note_decisions
 from ..passes.inline import inline
 from ..passes.private_registers import private_registers
 from ..passes.rounded_arrays import Rounded, rounded_arrays
@@ -73,27 +72,18 @@ class PreparedProgram:
         return stmt.site < len(self.sites)
 
 
-_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[frozenset[str], bool], PreparedProgram]] = (
-    weakref.WeakKeyDictionary()
-)
+_PREPARED: weakref.WeakKeyDictionary[ir.Program, dict[frozenset[str], PreparedProgram]] = weakref.WeakKeyDictionary()
 
 
-def prepare(program: ir.Program, checks: frozenset[str] = frozenset(), decisions: bool = False) -> PreparedProgram:
-    """Inline, unroll, number and instrument a program, and verify it after the passes. Cached while the program lives.
-
-    decisions: whether to record them (`passes.decisions`).
-    """
+def prepare(program: ir.Program, checks: frozenset[str] = frozenset()) -> PreparedProgram:
+    """Inline, unroll, number and instrument a program, and verify it after the passes. Cached while the program lives."""
     variants = _PREPARED.setdefault(program, {})
-    if (checks, decisions) not in variants:
+    if checks not in variants:
         numbered, sites = _numbered(program)
-        kernel = instrument(numbered.kernel, len(sites), checks)
-        if decisions:
-            last = max((stmt.site for stmt in statements(kernel.body)), default=-1)
-            kernel = note_decisions(kernel, max(last + 1, len(sites)))
-        instrumented = ir.Program(kernel, ())
+        instrumented = ir.Program(instrument(numbered.kernel, len(sites), checks), ())
         verify(instrumented)
-        variants[checks, decisions] = PreparedProgram(instrumented, sites)
-    return variants[checks, decisions]
+        variants[checks] = PreparedProgram(instrumented, sites)
+    return variants[checks]
 
 
 _NUMBERED: weakref.WeakKeyDictionary[ir.Program, tuple[ir.Program, tuple[Site, ...]]] = weakref.WeakKeyDictionary()

@@ -156,7 +156,6 @@ class Recorder:
             registers=result.resources.registers if result.resources else None,
             counts=result.counts,
             packed=Packed.pack(result.samples) if result.samples else None,
-            decisions=result.decisions,
             memory=result.memory,
             faults=tuple(faults),
             remarks=tuple(remarks),

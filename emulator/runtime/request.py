@@ -38,7 +38,6 @@ class LaunchOptions:
     shared: int = 0
     counters: bool = True
     detail: bool = False
-    decisions: bool = False
     compiled: bool = False
     step_limit: int | None = None
     types: Mapping[str, str] | None = None
@@ -51,7 +50,7 @@ class LaunchOptions:
     @property
     def validated(self) -> tuple[Any, ...]:
         """The options that a launch plan depends on, without the device."""
-        counted = self.counters, self.detail, self.decisions, self.compiled
+        counted = self.counters, self.detail, self.compiled
         return (
             self.grid,
             self.block,
@@ -95,7 +94,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     with refusals.collected():
         checks = applied_checks(kernel, _checks(options.check))
     with refusals.collected():
-        counters, detail, decisions, compiled = _recording(options)
+        counters, detail, compiled = _recording(options)
     kernel, named_args = named_arguments(kernel, options.args)
     signature = signature_of(kernel)
     args = {**kernel.defaults, **named_args}
@@ -125,7 +124,6 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
         device=device,
         counters=counters,
         detail=detail,
-        decisions=decisions,
         compiled=compiled,
         step_limit=step_limit,
         forms=bindings.forms,
@@ -158,14 +156,13 @@ def _grid_and_block(options: LaunchOptions, device: Device) -> tuple[Dim3, Dim3]
     return grid, block
 
 
-def _recording(options: LaunchOptions) -> tuple[bool, bool, bool, bool]:
-    """Return whether to record counters, samples, decisions and arrays."""
-    detail, decisions = truth("detail", options.detail), truth("decisions", options.decisions)
-    counters, compiled = truth("counters", options.counters), truth("compiled", options.compiled)
-    for name, value in (("detail", detail), ("decisions", decisions), ("compiled", compiled)):
+def _recording(options: LaunchOptions) -> tuple[bool, bool, bool]:
+    """Return whether to record counters, samples and arrays."""
+    counters, detail, compiled = (truth(name, getattr(options, name)) for name in ("counters", "detail", "compiled"))
+    for name, value in (("detail", detail), ("compiled", compiled)):
         if value and not counters:
             raise LaunchError(f"{name}=True records counted events: leave counters=True")
-    return counters, detail, decisions, compiled
+    return counters, detail, compiled
 
 
 def check_device(kernel: AnyKernel, request: Request) -> None:

@@ -23,7 +23,6 @@ from .streams import wait_for
 if TYPE_CHECKING:  # counters are used by few programs: their code is imported on demand
     from ..machine.occupancy import Occupancy
     from ..profiler.counters import Counters
-    from ..profiler.decisions import Decisions
     from ..profiler.events import Counts
     from ..profiler.launch_memory import LaunchMemory
     from ..profiler.profile import Profile
@@ -46,8 +45,7 @@ class LaunchDetails:
     milliseconds, resources : of the kernel on the GPU; None on an emulator.
     counts : int64[site, column] for the sites of the request's program, columns as in `profiler.events`; None without counters.
     trace : on the python engine, the frames of the kernel at the fault; not pickled.
-    samples : with detail=True. decisions : with decisions=True (`profiler.decisions`). memory : with compiled=True, the
-        arrays before the launch. written : as in `Outcome`.
+    samples : with detail=True. memory : with compiled=True, the arrays before the launch. written : as in `Outcome`.
     """
 
     buffers: dict[str, Buffer]
@@ -59,7 +57,6 @@ class LaunchDetails:
     request: Request = field(repr=False)
     counts: Counts | None = field(default=None, repr=False)
     samples: Samples | None = field(default=None, repr=False)
-    decisions: Decisions | None = field(default=None, repr=False)
     memory: LaunchMemory | None = field(default=None, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     trace: TracebackType | None = field(default=None, repr=False)
@@ -234,7 +231,6 @@ class Result:
     request: Request
     counts: Counts | None
     samples: Samples | None
-    decisions: Decisions | None
     memory: LaunchMemory | None
     written: Mapping[str, Buffer]
     trace: TracebackType | None

@@ -28,7 +28,6 @@ def quiet(request: Request) -> Request:
         in_place=frozenset(),
         counters=False,
         detail=False,
-        decisions=False,
         checks=frozenset(),
         schedule=None,
         show_prints=False,

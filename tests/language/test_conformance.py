@@ -15,7 +15,7 @@ def test_jit(case: Case) -> None:
     case.run()
 
 
-COMPARED_WITH_NUMPY = ("feature", "samples", "decisions", "trace")
+COMPARED_WITH_NUMPY = ("feature", "samples", "trace")
 """Cases that compare an emulator with the numpy engine; test_jit runs them."""
 
 

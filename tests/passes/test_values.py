@@ -1,4 +1,4 @@
-"""Facts of values: rounded results, indices known at run time, varying conditions, slow paths, intervals, required capabilities."""
+"""Facts of values: rounded results, indices known at run time, varying conditions, intervals, required capabilities."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import pytest
 import simtbed as st
 from simtbed import Global, i32
 from simtbed.ir import nodes as ir
-from simtbed.ir.walk import statements
 from simtbed.passes.budget import trips
 from simtbed.passes.capabilities import needed
-from simtbed.passes.decisions import atoms
 from simtbed.passes.intervals import _OPERATIONS, Term, evaluated, wraps
 from simtbed.passes.rounded_arrays import rounded_arrays
 from simtbed.passes.run_time_indices import arrays_indexed_at_run_time
 from simtbed.passes.sites import number
-from simtbed.passes.slow_paths import slow_path_ops, slow_path_predicates
 from simtbed.passes.varying_control import Group, varying_control
 from simtbed.runtime.request import prepare_request
 
@@ -149,33 +146,6 @@ def test_local_arrays_indexed_at_run_time() -> None:
     assert arrays_indexed_at_run_time(kernel_of("a = st.shared(st.i32, 64); a[t] = 1")) == frozenset()
 
 
-DIVISIONS: tuple[tuple[str, list[str]], ...] = (
-    # a statement, and its divisions and roots with a slow path
-    ("f[t] = f[t] / f[0]", ["fdiv"]),
-    ("f[t] = 1.0 / f[0]", ["fdiv"]),
-    ("f[t] = st.sqrt(f[t])", ["sqrt"]),
-    ("f[t] = f[t] * f[0]", []),
-    ("x[t] = x[t] // n", []),
-    ("x[t] = st.i32(st.i64(x[t]) // st.i64(n))", ["floordiv"]),
-    ("x[t] = st.i32(st.i64(x[t]) % st.i64(n))", ["mod"]),
-    ("x[t] = st.i32(st.div(st.i64(x[t]), st.i64(n)))", ["div"]),
-    ("u[t] = st.u32(st.rem(st.u64(u[t]), st.u64(u[0])))", ["rem"]),
-    ("x[t] = st.i32(st.i64(x[t]) // 3)", []),
-    ("d[t] = d[t] / d[0]", ["fdiv"]),
-    ("f[t] = st.sqrt(f[t] / f[1])", ["fdiv", "sqrt"]),
-    ("f[t] = f[t] / f[0] if n > 2 else 1.0", ["fdiv"]),
-)  # fmt: skip
-
-
-def test_slow_paths() -> None:
-    def check(row: tuple[str, list[str]]) -> None:
-        stmts = list(statements(kernel_of(row[0]).body))
-        assert [op.name for stmt in stmts for op in slow_path_ops(stmt)] == row[1]
-        assert [len(slow_path_predicates(s)) for s in stmts] == [len(slow_path_ops(s)) for s in stmts]
-
-    check_each(DIVISIONS, check, lambda row: row[0])
-
-
 ATOMICS = (
     # body, kind of the site, whether lanes could combine their operations
     ("st.atomic_add(count, 0, 1)", "global_reduction", True),
@@ -294,19 +264,3 @@ def test_capabilities() -> None:
         assert all(one.place.endswith(f":{line}") for one in requirements)
 
     check_each(CAPABILITIES, check, lambda row: row[0])
-
-
-CONDITIONS_OF_ATOMS = (
-    ("n > 1", 0),
-    ("n > 1 and t < 5", 2),
-    ("not (n > 1 and (t < 5 or t == 7))", 3),
-    ("(n > 1) == (t < 5)", 2),
-)
-
-
-def test_atomic_conditions() -> None:
-    def check(row: tuple[str, int]) -> None:
-        (branch,) = (s for s in statements(kernel_of(f"if {row[0]}:\n out[t] = 1").body) if isinstance(s, ir.If))
-        assert len(atoms(branch.cond)) == row[1]
-
-    check_each(CONDITIONS_OF_ATOMS, check, lambda row: row[0])

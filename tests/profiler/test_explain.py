@@ -105,14 +105,6 @@ def test_engines_explain_the_same() -> None:
     assert texts[0] and texts[0] == texts[1]
 
 
-def test_decisions_do_not_change_explanations() -> None:
-    args = {"x": floats(N * 16), "out": st.empty(N, st.f32), "K": 16, "ACROSS": 0}
-    result = st.launch(column, grid=4, block=128, args=args, detail=True, decisions=True)
-    assert [str(one) for one in result.profile().explanations()] == [
-        str(one) for one in rows_by_thread().explanations()
-    ]
-
-
 def test_explanations_are_in_order_of_cost() -> None:
     shares = [one.share for case in ADVISED for one in case.before().explanations()[:1]]
     assert all(0 < share <= 1 for share in shares)

@@ -221,7 +221,7 @@ def test_every_node_is_read_again() -> None:
 
     def check(name: str) -> None:
         program = requests[name].program
-        for prepared in (program, prepare(program, checkers.parse("all"), decisions=True).program):
+        for prepared in (program, prepare(program, checkers.parse("all")).program):
             kinds.update(check_program(prepared))
 
     check_each(requests, check)

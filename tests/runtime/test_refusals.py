@@ -42,8 +42,8 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ),
     (
         {"x": [1.0]},
-        {"grid": 0, "shared": -1, "check": "rases", "schedule": -2, "decisions": True, "counters": False},
-        ["grid is 0", "shared is -1", "schedule is -2", "no check is called 'rases'", "decisions=True records",
+        {"grid": 0, "shared": -1, "check": "rases", "schedule": -2, "detail": True, "counters": False},
+        ["grid is 0", "shared is -1", "schedule is -2", "no check is called 'rases'", "detail=True records",
          "x is a NumPy array"],
     ),
     ({"m": 1, "n": 1 << 40}, {}, ["scaled has no parameter m", "n is i32, which holds"]),

@@ -104,7 +104,6 @@ class CodegenContext:
     arrays: dict[str, ArrayLocation] = field(default_factory=dict)
     counter_slots: CounterSlots = field(default_factory=CounterSlots)
     sample_slots: SampleSlots = field(default_factory=SampleSlots)
-    decision_slots: dict[int, int] = field(default_factory=dict)  # slots of branches and loops, by site
     records: FaultRecords = field(default_factory=FaultRecords)
     host_calls: HostCalls = field(default_factory=HostCalls)
     tables: dict[str, str] = field(default_factory=dict)  # constants of the module

@@ -20,7 +20,7 @@ from ...passes.waiting import may_stall, waits
 from ...profiler import events
 from ...runtime.engine import MAX_FAULTS_PER_LOOP, Request
 from ...sanitizer import barriers, checkers
-from . import decision_recording, interrupts, warp
+from . import interrupts, warp
 from .context import CodegenContext, LoopSlots
 from .counters import samples
 from .fault_records import Describe, Number
@@ -149,8 +149,6 @@ class StatementEmitter:
                 tracking.notify(self.context, "wait_for_copies", ("i64", str(stmt.pending)))
             case ir.Assert():
                 self.assertion(stmt)
-            case ir.RecordDecision():
-                decision_recording.record_decision(self.context, stmt)
             case ir.Check():
                 self.check(stmt)
             case ir.Print():

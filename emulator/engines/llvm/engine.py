@@ -33,7 +33,7 @@ from ...runtime.cores import current_cores
 from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
 from ...runtime.specialisation import ProgramSummary, Specialisation
-from . import decision_buffers, interrupts
+from . import interrupts
 from .grid_rounds import GridLaunch
 from .layout import ARGUMENTS, ENTRY, HOST_CALL, Buffers, Options, select_arguments
 from .tracing import REQUEST as TRACE
@@ -136,7 +136,7 @@ class _CompiledKernel:
     def prepared(self) -> PreparedProgram:
         from ...runtime.prepared import prepare
 
-        return prepare(self.specialisation.program, frozenset(self.options.checks), self.options.decisions)
+        return prepare(self.specialisation.program, frozenset(self.options.checks))
 
     @cached_property
     def converters(self) -> list[tuple[str, Callable[[Any], Any] | None]]:
@@ -235,7 +235,7 @@ def _options(request: Request) -> Options:
     ordered = request.specialisation.summary.ordered or _in_order(request.checks) or request.schedule is not None
     options = request.derived["code options"] = Options(
         request.block, request.device, tuple(request.dynamic_arrays.items()), request.counters, request.detail,
-        request.decisions, step_limited=False, atomic=not ordered,
+        step_limited=False, atomic=not ordered,
         checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
         scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
         overlapping=request.overlapping, overlap=tuple(memory.overlap for memory in request.overlapping_arrays),
@@ -270,9 +270,6 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
     launch_values = _arguments(program, request, buffers)
     blocks, function = prod(request.grid), program.function
     traced = TraceBuffers(request.trace)
-    recorder = None
-    if request.decisions:
-        recorder = decision_buffers.DecisionBuffers([worker.buffers["notes"] for worker in workers], request.warps)
     race_state, table = _race_state(request, program)
     order = _order(request)
     raised: list[BaseException] = []
@@ -282,7 +279,7 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
         ".limit": request.iteration_limits[1],
         ".shadow": 0 if table is None else table.ctypes.data,
         ".order": 0 if order is None else order.ctypes.data,
-        ".host_call": HOST_CALL(_host_calls(program, prints, recorder, traced, raised)),
+        ".host_call": HOST_CALL(_host_calls(program, prints, traced, raised)),
     }
     traces = {id(worker): traced.new() for worker in workers}
     of_workers: dict[int, tuple[Any, ...]] = {}
@@ -316,10 +313,9 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
         counts = program.buffers.decode_counts(counted[0] if len(counted) == 1 else np.sum(counted, axis=0))
     if request.detail:
         samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
-    decisions = recorder.finish() if recorder is not None else None
     faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
     outcome = Outcome({name: buffers[name] for name in summary.changed}, counts, faults, prints.finish())
-    outcome.samples, outcome.decisions = samples, decisions
+    outcome.samples = samples
     if race_state is not None:
         outcome.written = program.plan.written(race_state, request.arguments, request.unwritten)
         if "races" in request.checks:
@@ -411,7 +407,6 @@ def _arguments(program: _CompiledKernel, request: Request, buffers: dict[str, Bu
 def _host_calls(
     program: _CompiledKernel,
     prints: Prints,
-    recorder: decision_buffers.DecisionBuffers | None,
     traced: TraceBuffers,
     raised: list[BaseException],
 ) -> Callable[[int, int, int, int, int], None]:
@@ -420,9 +415,6 @@ def _host_calls(
         try:
             if request == interrupts.REQUEST:
                 interrupts.answer(data, raised)
-            elif request == decision_buffers.REQUEST:
-                assert recorder is not None
-                recorder.take_in(data)
             elif request == TRACE:
                 traced.transfer([data])
             else:

@@ -52,7 +52,6 @@ ARGUMENTS = (
     Argument(".allowance", "ptr noalias", ctypes.c_void_p),  # see `interrupts`
     Argument(".counts", "ptr noalias", ctypes.c_void_p),
     Argument(".samples", "ptr noalias", ctypes.c_void_p),
-    Argument(".notes", "ptr noalias", ctypes.c_void_p),
     Argument(".faults", "ptr noalias", ctypes.c_void_p),
     Argument(".shared", "ptr noalias", ctypes.c_void_p),
     Argument(".local", "ptr noalias", ctypes.c_void_p),
@@ -68,7 +67,7 @@ select_arguments = itemgetter(*(argument.name for argument in ARGUMENTS[2:]))
 """Returns the values of ARGUMENTS behind `.first` and `.last` from a mapping by name."""
 
 SIZES = np.dtype(
-    [(name, np.int64) for name in ("counts", "faults", "samples", "notes", "shared", "local", "workspace", "frame")]
+    [(name, np.int64) for name in ("counts", "faults", "samples", "shared", "local", "workspace", "frame")]
 )
 """Buffers of one thread. counts, faults: int64 elements; the others: bytes. frame: not 0 if blocks wait at grid barriers; each block
 then has its own memory from `shared` on."""
@@ -89,7 +88,6 @@ class Options:
     carved: tuple[tuple[str, PlacedArray], ...]
     counters: bool
     detail: bool
-    decisions: bool
     step_limited: bool
     atomic: bool
     checks: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from ...passes.grids import is_cooperative
 from ...runtime.prepared import PreparedProgram
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
-from . import decision_buffers, faults
+from . import faults
 from .block_frames import OWN, TABLE, Frame
 from .blocks import BlockEmitter
 from .context import CodegenContext, HostCalls
@@ -88,7 +88,6 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
         faults=context.records.size,
         shared=context.shared_bytes,
         local=context.local_bytes,
-        notes=decision_buffers.size(context.decision_slots),
         workspace=context.registers.workspace,
         frame=0 if context.frame is None else context.frame.size,
     )

@@ -41,7 +41,7 @@ class Worker:
         for name in ("counts", "faults"):
             sizes[name] = 8 * (sizes[name] + 1)
         if sizes["frame"]:
-            sizes = {name: sizes[name] for name in ("counts", "faults", "samples", "notes")}  # blocks have the others
+            sizes = {name: sizes[name] for name in ("counts", "faults", "samples")}  # blocks have the others
         sizes["allowance"] = 8
         memory = np.zeros(sum(-(-size // _LINE) * _LINE + _LINE for size in sizes.values()) + _LINE, np.uint8)
         first = memory.ctypes.data

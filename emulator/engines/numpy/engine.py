@@ -35,7 +35,6 @@ from ...sanitizer.races import happens_before
 from ...sanitizer.schedules import Schedule
 from . import memory, warp
 from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, GridPhase, Line, Loop, Phase, Step, scheduled
-from .decision_recording import DecisionRecorder, record_decision
 from .expressions import scalar, value
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
 from .warp_interleaving import interleave
@@ -53,13 +52,11 @@ class NumpyEngine:
         prepared = request.prepared
         counts = np.zeros((len(prepared.sites), events.COLUMNS), np.int64) if request.counters else None
         samples = Samples({}, {}) if request.detail else None
-        recorder = DecisionRecorder(request.warps) if request.decisions else None
-        run = _Run(request, prepared, counts, samples, recorder)
+        run = _Run(request, prepared, counts, samples)
         with np.errstate(all="ignore"):
             run.run_blocks()
-        decisions = recorder.finish() if recorder is not None else None
         diagnostics, printed = run.faults.diagnostics(), run.prints.finish()
-        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, decisions=decisions)
+        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples)
         if run.race_state is not None:
             outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.unwritten)
             if "races" in request.checks:
@@ -76,7 +73,6 @@ class _Run:
         prepared: PreparedProgram,
         counts: Counts | None,
         samples: Samples | None,
-        recorder: DecisionRecorder | None,
     ) -> None:
         self.request, self.prepared = request, prepared
         self.faults = Faults()
@@ -102,7 +98,7 @@ class _Run:
             else None
         )
         self.buffers = request.memory(self.changed)
-        self.compiler = _Compiler(prepared, self.arrays, counts, samples, recorder, self.prints, self.plan)
+        self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan)
         self.cooperative = is_cooperative(self.kernel)
         self.body = (self.compiler.grid_phases if self.cooperative else self.compiler.body)(self.kernel.body)
 
@@ -189,7 +185,6 @@ class _Compiler:
         arrays: dict[str, Array],
         counts: Counts | None,
         samples: Samples | None,
-        recorder: DecisionRecorder | None,
         prints: Prints,
         plan: tracking.Plan,
     ) -> None:
@@ -197,7 +192,6 @@ class _Compiler:
         self.sites: tuple[Site, ...] = prepared.sites
         self.private = prepared.private
         self.arrays, self.counts, self.samples, self.prints = arrays, counts, samples, prints
-        self.recorder = recorder
         self.lines: list[Line] = []
         self.frames = 0
         loops = (stmt for stmt in statements(prepared.program.kernel.body) if isinstance(stmt, ir.While))
@@ -358,9 +352,6 @@ class _Compiler:
                 return warp.copies(stmt)
             case ir.Assert():
                 return _assertion(stmt)
-            case ir.RecordDecision():
-                assert self.recorder is not None
-                return record_decision(stmt, self.recorder)
             case ir.Check():
                 return _check(stmt, self.prepared.program.kernel)
             case ir.Print():

@@ -23,7 +23,7 @@ from .common_memory import OVERLAPS, OverlapCase
 from .edge_values import comparable, defined
 from .feature import FEATURES, Feature
 from .operations import Group, group_id, groups, request, shifts
-from .outcomes import Accesses, assert_same, assert_same_counts, engine_of
+from .outcomes import Accesses, assert_same, engine_of
 from .wide_accesses import FAULTY, PAIRS, faulty_request, wide_case
 
 
@@ -52,7 +52,6 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
         result += [Case(f"wide {name}", partial(_faulty, tested, name)) for name in FAULTY]
         result += [Case(f"overlap {one.name}", partial(_overlap, tested, one)) for one in OVERLAPS]
         result += [Case(f"samples {one.name}", partial(_samples, tested, one)) for one in FEATURES]
-        result += [Case(f"decisions {one.name}", partial(_decisions, tested, one)) for one in FEATURES]
         result += [Case(f"trace {one.name}", partial(_trace, tested, one)) for one in FEATURES]
         bounded = [group for group in rows if any(row.domain for row in group[1])]
         result += [Case(f"domains {group_id(one)}", partial(_domains, tested, one)) for one in bounded]
@@ -94,15 +93,6 @@ def _samples(engine: Engine, feature: Feature) -> None:
     """A detailed launch has the same counts as a plain one, and the same samples as the numpy engine."""
     launch = replace(feature.launch(prepare_request), detail=True)
     assert_same(engine.run(launch), engine_of("numpy").run(launch), launch)
-
-
-def _decisions(engine: Engine, feature: Feature) -> None:
-    """A launch with decisions has the same counts as a plain one, and the same decisions as the numpy engine."""
-    plain = feature.launch(prepare_request)
-    launch = replace(plain, decisions=True)
-    actual = engine.run(launch)
-    assert_same(actual, engine_of("numpy").run(launch), launch)
-    assert_same_counts(actual, engine.run(plain), launch)
 
 
 def _trace(engine: Engine, feature: Feature) -> None:
