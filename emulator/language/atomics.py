@@ -8,158 +8,93 @@ which the operation is atomic and ordered: of the "block", of the "device" or of
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from .forms import AtomicUpdateForm, CompareAndSwapForm, MemoryOrder, MemoryScope, OrderedLoadForm, OrderedStoreForm
-from .hints import Array, on_host
+from .forms import AtomicUpdateForm, CompareAndSwapForm, OrderedLoadForm, OrderedStoreForm
+from .forms import MemoryOrder as Order
+from .forms import MemoryScope as Scope
+from .hints import Array
 from .intrinsics import intrinsic
 
 T = TypeVar("T")
+Index: TypeAlias = int | tuple[int, ...]
 
 
 @intrinsic(AtomicUpdateForm("add"))
-def atomic_add(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_add(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] += value; component by component for float vectors; float2 and float4 in global memory need compute capability 9.0."""
-    on_host("atomic_add()")
 
 
 @intrinsic(AtomicUpdateForm("sub"))
-def atomic_sub(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_sub(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] -= value."""
-    on_host("atomic_sub()")
 
 
 @intrinsic(AtomicUpdateForm("inc"))
-def atomic_inc(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
+def atomic_inc(array: Array[int], index: Index, limit: int, scope: Scope = "device") -> int:
     """array[index] = array[index] + 1, or 0 where it is `limit` or more, for u32."""
-    on_host("atomic_inc()")
 
 
 @intrinsic(AtomicUpdateForm("dec"))
-def atomic_dec(array: Array[int], index: int | tuple[int, ...], limit: int, scope: MemoryScope = "device") -> int:
+def atomic_dec(array: Array[int], index: Index, limit: int, scope: Scope = "device") -> int:
     """array[index] = array[index] - 1, or `limit` where it is 0 or more than `limit`, for u32."""
-    on_host("atomic_dec()")
 
 
 @intrinsic(AtomicUpdateForm("min"))
-def atomic_min(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_min(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] = min(array[index], value), for integers."""
-    on_host("atomic_min()")
 
 
 @intrinsic(AtomicUpdateForm("max"))
-def atomic_max(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_max(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] = max(array[index], value), for integers."""
-    on_host("atomic_max()")
 
 
 @intrinsic(AtomicUpdateForm("and"))
-def atomic_and(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_and(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] &= value."""
-    on_host("atomic_and()")
 
 
 @intrinsic(AtomicUpdateForm("or"))
-def atomic_or(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_or(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] |= value."""
-    on_host("atomic_or()")
 
 
 @intrinsic(AtomicUpdateForm("xor"))
-def atomic_xor(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_xor(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] ^= value."""
-    on_host("atomic_xor()")
 
 
 @intrinsic(AtomicUpdateForm("exchange"))
-def atomic_exchange(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
-) -> T:
+def atomic_exchange(array: Array[T], index: Index, value: T, order: Order = "relaxed", scope: Scope = "device") -> T:
     """array[index] = value."""
-    on_host("atomic_exchange()")
 
 
 @intrinsic(CompareAndSwapForm())
 def compare_swap(
-    array: Array[T],
-    index: int | tuple[int, ...],
-    expected: T,
-    value: T,
-    order: MemoryOrder = "relaxed",
-    scope: MemoryScope = "device",
+    array: Array[T], index: Index, expected: T, value: T, order: Order = "relaxed", scope: Scope = "device"
 ) -> T:
     """array[index] = value where it equals `expected`."""
-    on_host("compare_swap()")
 
 
 @intrinsic(OrderedLoadForm("acquire"))
-def load_acquire(array: Array[T], index: int, scope: MemoryScope = "device") -> T:
+def load_acquire(array: Array[T], index: int, scope: Scope = "device") -> T:
     """Load array[index] with acquire order: the stores before the matching release are visible. Needs compute capability 7.0."""
-    on_host("load_acquire()")
 
 
 @intrinsic(OrderedStoreForm("release"))
-def store_release(array: Array[T], index: int, value: T, scope: MemoryScope = "device") -> None:
+def store_release(array: Array[T], index: int, value: T, scope: Scope = "device") -> None:
     """Store array[index] = value with release order, after all earlier accesses of this thread. Needs compute capability 7.0."""
-    on_host("store_release()")
 
 
 @intrinsic(OrderedLoadForm("volatile"))
 def volatile_load(array: Array[T], index: int) -> T:
     """Load array[index] from memory at each execution, without ordering other accesses."""
-    on_host("volatile_load()")
 
 
 @intrinsic(OrderedStoreForm("volatile"))
 def volatile_store(array: Array[T], index: int, value: T) -> None:
     """Store array[index] = value to memory at each execution, without ordering other accesses."""
-    on_host("volatile_store()")
 
 
 __all__ = [

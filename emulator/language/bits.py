@@ -3,74 +3,62 @@
 from __future__ import annotations
 
 from .forms import OperationForm
-from .hints import on_host
 from .intrinsics import intrinsic
 
 
 @intrinsic(OperationForm("popcount"))
 def popcount(x: int) -> int:
     """Number of set bits of a 32- or 64-bit integer, as i32."""
-    on_host("popcount()")
 
 
 @intrinsic(OperationForm("clz"))
 def clz(x: int) -> int:
     """Number of leading zero bits of a 32- or 64-bit integer, as i32."""
-    on_host("clz()")
 
 
 @intrinsic(OperationForm("ffs"))
 def ffs(x: int) -> int:
     """1 + the index of the lowest set bit of a 32- or 64-bit integer, as i32; 0 for 0."""
-    on_host("ffs()")
 
 
 @intrinsic(OperationForm("brev"))
 def brev(x: int) -> int:
     """Bits of a 32- or 64-bit integer in reverse order."""
-    on_host("brev()")
 
 
 @intrinsic(OperationForm("mulhi"))
 def mulhi(a: int, b: int) -> int:
     """Upper half of the product of two 32- or 64-bit integers."""
-    on_host("mulhi()")
 
 
 @intrinsic(OperationForm("byte_perm"))
 def byte_perm(a: int, b: int, selector: int) -> int:
     """u32 of four bytes: byte n is byte `selector >> 4 * n & 7` of the eight bytes of `a`, then `b`."""
-    on_host("byte_perm()")
 
 
 @intrinsic(OperationForm("dp4a"))
 def dp4a(a: int, b: int, c: int) -> int:
     """c + the dot product of the four bytes of `a` and `b`, signed for i32, unsigned for u32. Needs compute capability 6.1."""
-    on_host("dp4a()")
 
 
 @intrinsic(OperationForm("funnel_shift_left"))
 def funnel_shift_left(low: int, high: int, count: int) -> int:
     """Upper half of high:low shifted left by `count` modulo 32, as u32."""
-    on_host("funnel_shift_left()")
 
 
 @intrinsic(OperationForm("funnel_shift_right"))
 def funnel_shift_right(low: int, high: int, count: int) -> int:
     """Lower half of high:low shifted right by `count` modulo 32, as u32."""
-    on_host("funnel_shift_right()")
 
 
 @intrinsic(OperationForm("funnel_shift_left_clamped"))
 def funnel_shift_left_clamped(low: int, high: int, count: int) -> int:
     """Upper half of high:low shifted left by `count`, at most 32, as u32."""
-    on_host("funnel_shift_left_clamped()")
 
 
 @intrinsic(OperationForm("funnel_shift_right_clamped"))
 def funnel_shift_right_clamped(low: int, high: int, count: int) -> int:
     """Lower half of high:low shifted right by `count`, at most 32, as u32."""
-    on_host("funnel_shift_right_clamped()")
 
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from .forms import AsyncCopyForm, AsyncWaitForm, EffectForm
-from .hints import Array, on_host
+from .hints import Array
 from .intrinsics import intrinsic
 
 T = TypeVar("T")
@@ -18,19 +18,16 @@ def async_copy(shared: Array[T], i: int, source: Array[T], j: int) -> None:
     The element is visible to this thread after an `async_wait`, and to other threads after a later barrier. Needs
     compute capability 8.0.
     """
-    on_host("async_copy()")
 
 
 @intrinsic(EffectForm("AsyncCommit"))
 def async_commit() -> None:
     """Commit the thread's copies since the last `async_commit` as a group."""
-    on_host("async_commit()")
 
 
 @intrinsic(AsyncWaitForm())
 def async_wait(pending: int = 0) -> None:
     """Wait until at most the last `pending` groups of the thread's copies, 0 to 8, are incomplete."""
-    on_host("async_wait()")
 
 
 __all__ = ["async_commit", "async_copy", "async_wait"]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from .forms import (
     AllocationForm,
@@ -58,11 +58,15 @@ INTRINSICS: dict[Any, Intrinsic] = {}
 
 
 def intrinsic(form: Form) -> Callable[[F], F]:
-    """Return a decorator that registers an intrinsic."""
+    """Return a decorator that registers an intrinsic. A stub has no body: its name raises HostCallError when Python calls it."""
 
     def enter(stub: F) -> F:
-        INTRINSICS[stub] = Intrinsic(stub, form)
-        return stub
+        @wraps(stub)
+        def raising(*args: Any, **named: Any) -> NoReturn:
+            on_host(f"{stub.__name__}()")
+
+        INTRINSICS[raising] = Intrinsic(raising, form)
+        return cast(F, raising)
 
     return enter
 
@@ -124,7 +128,6 @@ else:
 @intrinsic(AllocationForm("shared"))
 def shared(element: type[T], *shape: int | tuple[int, ...]) -> Shared[T]:
     """Allocate shared memory of the block, uninitialised; several extents, or a tuple of them, are row-major."""
-    on_host("shared()")
 
 
 @intrinsic(AllocationForm("shared", dynamic=True))
@@ -135,190 +138,159 @@ def dynamic_shared(element: type[T], count: int | tuple[int] | None = None) -> S
     `count`: elements, of constants, parameters, `block_dim` and `grid_dim`; only the last array may omit it, and
     gets the remaining bytes.
     """
-    on_host("dynamic_shared()")
 
 
 @intrinsic(AllocationForm("local"))
 def local(element: type[T], *shape: int | tuple[int, ...]) -> Local[T]:
     """Allocate local memory of the thread, uninitialised, indexed at run time."""
-    on_host("local()")
 
 
 @intrinsic(AllocationForm("register"))
 def registers(element: type[T], count: int | tuple[int]) -> Registers[T]:
     """Allocate `count` registers of the thread, uninitialised, with indices constant after unrolling."""
-    on_host("registers()")
 
 
 @intrinsic(AllocationForm("constant"))
 def constant(element: type[T], values: tuple[Any, ...]) -> Constant[T]:
     """Declare a table in constant memory with compile-time values."""
-    on_host("constant()")
 
 
 # ------------------------------------------------------------------ block
 @intrinsic(EffectForm("Barrier", mode="sync"))
 def sync() -> None:
     """Barrier and memory fence of the block; every thread that has not returned must reach it."""
-    on_host("sync()")
 
 
 @intrinsic(EffectForm("Barrier", mode="count", result="i32"))
 def sync_count(predicate: bool) -> int:
     """`sync()`; return the number of threads with a true predicate."""
-    on_host("sync_count()")
 
 
 @intrinsic(EffectForm("Barrier", mode="and", result="bool"))
 def sync_and(predicate: bool) -> bool:
     """`sync()`; return whether the predicate is true for all threads."""
-    on_host("sync_and()")
 
 
 @intrinsic(EffectForm("Barrier", mode="or", result="bool"))
 def sync_or(predicate: bool) -> bool:
     """`sync()`; return whether the predicate is true for any thread."""
-    on_host("sync_or()")
 
 
 @intrinsic(EffectForm("Barrier", mode="grid"))
 def grid_sync() -> None:
     """Barrier and memory fence of the grid, in a launch with cooperative=True; every thread must reach it."""
-    on_host("grid_sync()")
 
 
 @intrinsic(EffectForm("Fence", scope="block"))
 def fence_block() -> None:
     """Memory fence for the threads of the block."""
-    on_host("fence_block()")
 
 
 @intrinsic(EffectForm("Fence", scope="device"))
 def fence() -> None:
     """Memory fence for the threads of the device."""
-    on_host("fence()")
 
 
 # ------------------------------------------------------------------ warp
 @intrinsic(EffectForm("WarpBarrier"))
 def syncwarp(mask: int = FULL_MASK) -> None:
     """Barrier and memory fence of the named lanes."""
-    on_host("syncwarp()")
 
 
 @intrinsic(ShuffleForm("idx", "lane"))
 def shuffle(value: T, lane: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of lane `lane` (modulo `width`) of this lane's group of `width` lanes."""
-    on_host("shuffle()")
 
 
 @intrinsic(ShuffleForm("up", "delta"))
 def shuffle_up(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of the lane `delta` below; this lane's own at the edge of the group."""
-    on_host("shuffle_up()")
 
 
 @intrinsic(ShuffleForm("down", "delta"))
 def shuffle_down(value: T, delta: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of the lane `delta` above; this lane's own at the edge of the group."""
-    on_host("shuffle_down()")
 
 
 @intrinsic(ShuffleForm("xor", "lane_mask"))
 def shuffle_xor(value: T, lane_mask: int, width: int = WARP_SIZE, mask: int = FULL_MASK) -> T:
     """Value of lane `lane ^ lane_mask`; this lane's own if it is in a later group."""
-    on_host("shuffle_xor()")
 
 
 @intrinsic(VoteForm("ballot", "u32"))
 def ballot(predicate: bool, mask: int = FULL_MASK) -> int:
     """u32 mask of the named lanes with a true predicate."""
-    on_host("ballot()")
 
 
 @intrinsic(VoteForm("any", "bool"))
 def any(predicate: bool, mask: int = FULL_MASK) -> bool:
     """Whether the predicate is true for any named lane."""
-    on_host("any()")
 
 
 @intrinsic(VoteForm("all", "bool"))
 def all(predicate: bool, mask: int = FULL_MASK) -> bool:
     """Whether the predicate is true for all named lanes."""
-    on_host("all()")
 
 
 @intrinsic(VoteForm("active", "u32"))
 def active_mask() -> int:
     """u32 mask of the active lanes."""
-    on_host("active_mask()")
 
 
 @intrinsic(VoteForm("match", "u32"))
 def match_any(value: int, mask: int = FULL_MASK) -> int:
     """u32 mask of the named lanes with this lane's value."""
-    on_host("match_any()")
 
 
 # ------------------------------------------------------------------ arithmetic
 @intrinsic(OperationForm("div"))
 def div(a: int, b: int) -> int:
     """Quotient truncated toward zero, as C's `/`; Python's `//` floors."""
-    on_host("div()")
 
 
 @intrinsic(OperationForm("rem"))
 def rem(a: int, b: int) -> int:
     """Remainder with the sign of `a`, as C's `%`; Python's `%` has the sign of `b`."""
-    on_host("rem()")
 
 
 @intrinsic(OperationForm("viaddmax"))
 def viaddmax(a: int, b: int, c: int) -> int:
     """max(a + b, c), for i32: one instruction on Hopper and later."""
-    on_host("viaddmax()")
 
 
 @intrinsic(OperationForm("vimax3"))
 def vimax3(a: int, b: int, c: int) -> int:
     """max(a, b, c), for i32: one instruction on Hopper and later."""
-    on_host("vimax3()")
 
 
 @intrinsic(OperationForm("fma"))
 def fma(a: float, b: float, c: float) -> float:
     """a * b + c, rounded once."""
-    on_host("fma()")
 
 
 @intrinsic(OperationForm("sqrt"))
 def sqrt(x: float) -> float:
     """Square root, correctly rounded."""
-    on_host("sqrt()")
 
 
 @intrinsic(OperationForm("rsqrt"))
 def rsqrt(x: float) -> float:
     """1 / sqrt(x), within 2 ulp."""
-    on_host("rsqrt()")
 
 
 @intrinsic(ConjugateForm())
 def conj(z: complex) -> complex:
     """Complex conjugate, for c64 and c128."""
-    on_host("conj()")
 
 
 @intrinsic(BitcastForm())
 def bitcast(to: type[T], x: Any) -> T:
     """Bits of x as a type of the same size."""
-    on_host("bitcast()")
 
 
 @intrinsic(UnrolledRangeForm())
 def unroll(indices: range) -> range:
     """Unroll a loop: `for k in st.unroll(range(K))`; `k` may index registers."""
-    on_host("unroll()")
 
 
 __all__ = [

@@ -3,338 +3,282 @@
 from __future__ import annotations
 
 from .forms import OperationForm, OperationsForm
-from .hints import on_host
 from .intrinsics import intrinsic
 
 
 @intrinsic(OperationForm("sin"))
 def sin(x: float) -> float:
     """Sine of an angle in radians."""
-    on_host("sin()")
 
 
 @intrinsic(OperationForm("cos"))
 def cos(x: float) -> float:
     """Cosine of an angle in radians."""
-    on_host("cos()")
 
 
 @intrinsic(OperationForm("tan"))
 def tan(x: float) -> float:
     """Tangent of an angle in radians."""
-    on_host("tan()")
 
 
 @intrinsic(OperationsForm(("sin", "cos")))
 def sincos(x: float) -> tuple[float, float]:
     """Sine and cosine of an angle in radians."""
-    on_host("sincos()")
 
 
 @intrinsic(OperationForm("asin"))
 def asin(x: float) -> float:
     """Arc sine, from -pi / 2 to pi / 2; NaN for |x| > 1."""
-    on_host("asin()")
 
 
 @intrinsic(OperationForm("acos"))
 def acos(x: float) -> float:
     """Arc cosine, from 0 to pi; NaN for |x| > 1."""
-    on_host("acos()")
 
 
 @intrinsic(OperationForm("atan"))
 def atan(x: float) -> float:
     """Arc tangent, from -pi / 2 to pi / 2."""
-    on_host("atan()")
 
 
 @intrinsic(OperationForm("sinh"))
 def sinh(x: float) -> float:
     """Hyperbolic sine."""
-    on_host("sinh()")
 
 
 @intrinsic(OperationForm("cosh"))
 def cosh(x: float) -> float:
     """Hyperbolic cosine."""
-    on_host("cosh()")
 
 
 @intrinsic(OperationForm("tanh"))
 def tanh(x: float) -> float:
     """Hyperbolic tangent."""
-    on_host("tanh()")
 
 
 @intrinsic(OperationForm("asinh"))
 def asinh(x: float) -> float:
     """Inverse hyperbolic sine."""
-    on_host("asinh()")
 
 
 @intrinsic(OperationForm("acosh"))
 def acosh(x: float) -> float:
     """Inverse hyperbolic cosine; NaN for x < 1."""
-    on_host("acosh()")
 
 
 @intrinsic(OperationForm("atanh"))
 def atanh(x: float) -> float:
     """Inverse hyperbolic tangent; NaN for |x| > 1."""
-    on_host("atanh()")
 
 
 @intrinsic(OperationForm("exp"))
 def exp(x: float) -> float:
     """e ** x."""
-    on_host("exp()")
 
 
 @intrinsic(OperationForm("exp2"))
 def exp2(x: float) -> float:
     """2 ** x."""
-    on_host("exp2()")
 
 
 @intrinsic(OperationForm("exp10"))
 def exp10(x: float) -> float:
     """10 ** x."""
-    on_host("exp10()")
 
 
 @intrinsic(OperationForm("expm1"))
 def expm1(x: float) -> float:
     """e ** x - 1, accurate near 0."""
-    on_host("expm1()")
 
 
 @intrinsic(OperationForm("log"))
 def log(x: float) -> float:
     """Natural logarithm; -inf for 0, NaN for negative numbers."""
-    on_host("log()")
 
 
 @intrinsic(OperationForm("log2"))
 def log2(x: float) -> float:
     """Logarithm to base 2."""
-    on_host("log2()")
 
 
 @intrinsic(OperationForm("log10"))
 def log10(x: float) -> float:
     """Logarithm to base 10."""
-    on_host("log10()")
 
 
 @intrinsic(OperationForm("log1p"))
 def log1p(x: float) -> float:
     """log(1 + x), accurate near 0."""
-    on_host("log1p()")
 
 
 @intrinsic(OperationForm("cbrt"))
 def cbrt(x: float) -> float:
     """Cube root, also of negative numbers."""
-    on_host("cbrt()")
 
 
 @intrinsic(OperationForm("rcbrt"))
 def rcbrt(x: float) -> float:
     """1 / cbrt(x)."""
-    on_host("rcbrt()")
 
 
 @intrinsic(OperationForm("erf"))
 def erf(x: float) -> float:
     """Error function."""
-    on_host("erf()")
 
 
 @intrinsic(OperationForm("erfc"))
 def erfc(x: float) -> float:
     """1 - erf(x), accurate for small results."""
-    on_host("erfc()")
 
 
 @intrinsic(OperationForm("normcdf"))
 def normcdf(x: float) -> float:
     """Cumulative distribution function of the standard normal distribution."""
-    on_host("normcdf()")
 
 
 @intrinsic(OperationForm("tgamma"))
 def tgamma(x: float) -> float:
     """Gamma function; NaN for negative integers."""
-    on_host("tgamma()")
 
 
 @intrinsic(OperationForm("lgamma"))
 def lgamma(x: float) -> float:
     """Logarithm of |gamma(x)|; inf for 0 and negative integers."""
-    on_host("lgamma()")
 
 
 @intrinsic(OperationForm("floor"))
 def floor(x: float) -> float:
     """x rounded down to an integer; a float, exact."""
-    on_host("floor()")
 
 
 @intrinsic(OperationForm("ceil"))
 def ceil(x: float) -> float:
     """x rounded up to an integer; a float, exact."""
-    on_host("ceil()")
 
 
 @intrinsic(OperationForm("trunc"))
 def trunc(x: float) -> float:
     """x rounded toward zero to an integer; a float, exact."""
-    on_host("trunc()")
 
 
 @intrinsic(OperationForm("rint"))
 def rint(x: float) -> float:
     """x rounded to the nearest integer, halves to even; a float, exact."""
-    on_host("rint()")
 
 
 @intrinsic(OperationForm("round"))
 def round(x: float) -> float:
     """x rounded to the nearest integer, halves away from zero, unlike Python's; a float, exact."""
-    on_host("round()")
 
 
 @intrinsic(OperationForm("pow"))
 def pow(x: float, y: float) -> float:
     """x ** y, with C's special cases."""
-    on_host("pow()")
 
 
 @intrinsic(OperationForm("atan2"))
 def atan2(y: float, x: float) -> float:
     """Angle of the point (x, y), from -pi to pi."""
-    on_host("atan2()")
 
 
 @intrinsic(OperationForm("hypot"))
 def hypot(x: float, y: float) -> float:
     """sqrt(x * x + y * y) without intermediate overflow; infinite if an argument is."""
-    on_host("hypot()")
 
 
 @intrinsic(OperationForm("fmod"))
 def fmod(x: float, y: float) -> float:
     """x - y * trunc(x / y), exact, with the sign of x. Python's `%` is not defined for floats in kernels."""
-    on_host("fmod()")
 
 
 @intrinsic(OperationForm("remainder"))
 def remainder(x: float, y: float) -> float:
     """x - y * rint(x / y), exact."""
-    on_host("remainder()")
 
 
 @intrinsic(OperationForm("copysign"))
 def copysign(x: float, y: float) -> float:
     """x with the sign of y, exact."""
-    on_host("copysign()")
 
 
 @intrinsic(OperationForm("isnan"))
 def isnan(x: float) -> bool:
     """Whether x is NaN."""
-    on_host("isnan()")
 
 
 @intrinsic(OperationForm("isinf"))
 def isinf(x: float) -> bool:
     """Whether x is infinite."""
-    on_host("isinf()")
 
 
 @intrinsic(OperationForm("isfinite"))
 def isfinite(x: float) -> bool:
     """Whether x is neither infinite nor NaN."""
-    on_host("isfinite()")
 
 
 @intrinsic(OperationForm("signbit"))
 def signbit(x: float) -> bool:
     """Whether the sign bit of x is set, also for -0 and NaN."""
-    on_host("signbit()")
 
 
 @intrinsic(OperationForm("ldexp", (1, 0)))
 def ldexp(x: float, power: int) -> float:
     """x * 2 ** power, rounded once."""
-    on_host("ldexp()")
 
 
 @intrinsic(OperationsForm(("frexp_fraction", "frexp_exponent")))
 def frexp(x: float) -> tuple[float, int]:
     """(m, n) with x = m * 2 ** n, |m| from 1 / 2 to 1; (x, 0) for 0, infinity and NaN."""
-    on_host("frexp()")
 
 
 @intrinsic(OperationForm("fast_exp"))
 def fast_exp(x: float) -> float:
     """CUDA's `__expf`, for f32."""
-    on_host("fast_exp()")
 
 
 @intrinsic(OperationForm("fast_exp10"))
 def fast_exp10(x: float) -> float:
     """CUDA's `__exp10f`, for f32."""
-    on_host("fast_exp10()")
 
 
 @intrinsic(OperationForm("fast_log"))
 def fast_log(x: float) -> float:
     """CUDA's `__logf`, for f32."""
-    on_host("fast_log()")
 
 
 @intrinsic(OperationForm("fast_log2"))
 def fast_log2(x: float) -> float:
     """CUDA's `__log2f`, for f32."""
-    on_host("fast_log2()")
 
 
 @intrinsic(OperationForm("fast_log10"))
 def fast_log10(x: float) -> float:
     """CUDA's `__log10f`, for f32."""
-    on_host("fast_log10()")
 
 
 @intrinsic(OperationForm("fast_sin"))
 def fast_sin(x: float) -> float:
     """CUDA's `__sinf`, for f32 and |x| up to pi."""
-    on_host("fast_sin()")
 
 
 @intrinsic(OperationForm("fast_cos"))
 def fast_cos(x: float) -> float:
     """CUDA's `__cosf`, for f32 and |x| up to pi."""
-    on_host("fast_cos()")
 
 
 @intrinsic(OperationForm("fast_tan"))
 def fast_tan(x: float) -> float:
     """CUDA's `__tanf`, for f32 and |x| up to 1."""
-    on_host("fast_tan()")
 
 
 @intrinsic(OperationForm("fast_pow"))
 def fast_pow(x: float, y: float) -> float:
     """CUDA's `__powf`, for f32 and x > 0."""
-    on_host("fast_pow()")
 
 
 @intrinsic(OperationForm("fast_divide"))
 def fast_divide(x: float, y: float) -> float:
     """CUDA's `__fdividef`, for f32; 0 for |y| above 2 ** 126."""
-    on_host("fast_divide()")
 
 
 __all__ = [
