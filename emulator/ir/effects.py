@@ -144,6 +144,25 @@ def lane_bits(active: npt.NDArray[np.bool_]) -> Masks:
     return np.asarray(np.where(active, LANE_BITS, np.uint32(0)).sum(axis=-1, keepdims=True, dtype=np.uint32))
 
 
+def wrong_masks(masks: Masks, own: Masks, active: Masks, alive: Masks) -> tuple[Masks, npt.NDArray[np.bool_]]:
+    """Return the lanes that each lane's mask names and that wait elsewhere, and whether the mask omits its own lane.
+
+    masks, own: u32[...], the masks, and the bits of their lanes. active, alive: the lanes that execute the effect, and those that have
+    not returned.
+    """
+    return masks & alive & ~active, (masks & own) == 0
+
+
+def source_lanes(node: ir.Shuffle, argument: Values) -> Values:
+    """Return the lane that each lane reads, i32[..., 32]: its own where there is none. argument: i32[..., 32] or i32[..., 1]."""
+    lane, offset = np.arange(WARP_SIZE, dtype=np.int32), argument & np.int32(WARP_SIZE - 1)
+    first, last = lane & -node.width, lane | (node.width - 1)
+    if node.mode == "idx":
+        return np.asarray(first + (offset & (node.width - 1)))
+    source = {"up": np.subtract, "down": np.add, "xor": np.bitwise_xor}[node.mode](lane, offset)
+    return np.where(source < first if node.mode == "up" else source > last, lane, source)
+
+
 _COMBINE: dict[str, np.ufunc] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor,

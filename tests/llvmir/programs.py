@@ -8,31 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import simtbed as st
-from simtbed.frontend.launchable import LaunchableKernel
-from simtbed.frontend.signature import Signature
-from simtbed.ir import nodes as ir
-from simtbed.language.types import ArrayLayout, Scalar
+from simtbed.frontend.launchable import ProgramKernel
 from simtbed.llvmir.parameters import Parameter, Translation
 from simtbed.llvmir.translate import translate
 from simtbed.span import Span
 
 SPAN = Span("kernel.ll", 1, 1, 1, 2)
 ENGINES = ("python", "numpy", "jit")
-
-
-class ProgramKernel(LaunchableKernel):
-    """A kernel for one program."""
-
-    def __init__(self, program: ir.Program) -> None:
-        self.__name__, self.program = program.kernel.name, program
-
-    def signature(self) -> Signature:
-        return Signature.of_program(self.program)
-
-    def specialise(
-        self, consts: Mapping[str, Any], real: Scalar | None, layouts: Mapping[str, ArrayLayout]
-    ) -> ir.Program:
-        return self.program
 
 
 def translated(text: str, parameters: Sequence[Parameter], entry: str = "kernel", **options: Any) -> Translation:

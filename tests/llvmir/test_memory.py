@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.errors import CompileError
+from simtbed.frontend.launchable import ProgramKernel
 from simtbed.ir.names import address, component
 from simtbed.language.types import F32, F64, I32, I64, U32
 from simtbed.llvmir.parameters import (
@@ -19,7 +20,7 @@ from simtbed.llvmir.parameters import (
     UnusedPointer,
 )
 
-from tests.llvmir.programs import ENGINES, ProgramKernel, run, translated
+from tests.llvmir.programs import ENGINES, run, translated
 from tests.table_checks import check_each
 
 HEAD = """

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Const, Global, f32, i32
-from simtbed.frontend.launchable import LaunchableKernel
+from simtbed.frontend.launchable import LaunchableKernel, ProgramKernel
 from simtbed.frontend.reader import specialise
 from simtbed.frontend.signature import KernelParameter, Signature
 from simtbed.ir import nodes as ir
@@ -39,20 +39,11 @@ def scaled(x: Global[f32], FACTOR: Const) -> None:
     x[st.thread.x] = x[st.thread.x] * f32(FACTOR)
 
 
-class ProgramKernel(LaunchableKernel):
-    """A kernel for one IR program."""
+class Translated(ProgramKernel):
+    """A kernel of another language."""
 
     words = {"st.sync()": "barrier!"}  # noqa: RUF012 - a constant of the class
     text = "the text"
-
-    def __init__(self, program: ir.Program) -> None:
-        self.__name__, self.program = program.kernel.name, program
-
-    def signature(self) -> Signature:
-        return Signature.of_program(self.program)
-
-    def specialise(self, consts: Mapping[str, Any], real: Any, layouts: Mapping[str, Any]) -> ir.Program:
-        return self.program
 
 
 class Overloaded(LaunchableKernel):
@@ -94,7 +85,7 @@ def _arguments() -> dict[str, Any]:
 
 
 def test_a_program_runs_and_counts_as_the_kernel_of_its_text() -> None:
-    kernel = ProgramKernel(specialise(reversed_block, {}).program)
+    kernel = Translated(specialise(reversed_block, {}).program)
     shape: dict[str, Any] = {"grid": 1, "block": 64, "args": {**_arguments(), "n": 64}, "check": "all"}
     ours, expected = st.launch(kernel, **shape), st.launch(reversed_block, **shape)
     np.testing.assert_array_equal(ours.out, expected.out)
@@ -104,7 +95,7 @@ def test_a_program_runs_and_counts_as_the_kernel_of_its_text() -> None:
 
 
 def test_findings_use_the_words_of_the_front_end() -> None:
-    kernel = ProgramKernel(specialise(racing_block, {}).program)
+    kernel = Translated(specialise(racing_block, {}).program)
     result = st.launch(kernel, grid=1, block=64, args=_arguments(), check="races", faults="return")
     text = "\n".join(map(str, result.faults))
     assert result.faults[0].kind == "race" and "barrier!" in text and "st.sync()" not in text
@@ -112,7 +103,7 @@ def test_findings_use_the_words_of_the_front_end() -> None:
 
 
 def test_verify_and_profiling_take_such_a_kernel() -> None:
-    kernel = ProgramKernel(specialise(reversed_block, {}).program)
+    kernel = Translated(specialise(reversed_block, {}).program)
     args = {**_arguments(), "n": 64}
     with st.profiling() as run:
         verify(kernel, grid=1, block=64, args=args, oracle=lambda x: x[::-1], checked=True)

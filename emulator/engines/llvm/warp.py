@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...ir.effects import TABLE
+from ...ir.effects import TABLE, source_lanes
 from ...language.types import BOOL, I32, U32
 from ...llvm.builder import FULL, IOTA, LANES, many, scalar_type, splat, suffix, vector
 from ...llvm.values import Value, bits, broadcast, chosen, lanes
@@ -96,7 +98,7 @@ def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
     element = scalar_type(value.type)
     own = lanes(builder, value)
     if argument.constant is not None:
-        source = vector("i32", _sources(node, int(argument.constant) & 31))
+        source = vector("i32", source_lanes(node, np.array([int(argument.constant) & 31], np.int32)).tolist())
         moved = builder.let(f"shufflevector {many(element)} {own}, {many(element)} poison, {V} {source}", "moved")
     else:
         source = _source(context, node, lanes(builder, argument))
@@ -104,24 +106,6 @@ def shuffle(context: CodegenContext, node: ir.Shuffle, site: int) -> Value:
     if context.mask is None:
         return Value(value.type, moved, None)
     return Value(value.type, _only_active(context, node, site, own, source, moved, element), None)
-
-
-def _sources(node: ir.Shuffle, argument: int) -> list[int]:
-    """Return the source lane of each lane for a constant argument."""
-    result = []
-    for lane in IOTA:
-        first = lane & ~(node.width - 1)
-        last = first + node.width - 1
-        match node.mode:
-            case "idx":
-                result.append(first + (argument & (node.width - 1)))
-            case "up":
-                result.append(lane if lane - argument < first else lane - argument)
-            case "down":
-                result.append(lane if lane + argument > last else lane + argument)
-            case "xor":
-                result.append(lane if lane ^ argument > last else lane ^ argument)
-    return result
 
 
 def _source(context: CodegenContext, node: ir.Shuffle, argument: str) -> str:

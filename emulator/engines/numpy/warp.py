@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import nodes as ir
-from ...ir.effects import LANE_BITS, TABLE, lane_bits
+from ...ir.effects import LANE_BITS, TABLE, lane_bits, source_lanes, wrong_masks
 from ...language.intrinsics import WARP_SIZE
 from ...sanitizer import barriers
 from ...sanitizer.races import happens_before
@@ -30,7 +30,7 @@ def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
         if full and group.active is group.alive:
             return active
         masks, active_bits = group.full(mask_of(group)), lane_bits(active)
-        missing = masks & ~active_bits & lane_bits(group.full(group.alive))
+        missing, omits = wrong_masks(masks, LANE_BITS, active_bits, lane_bits(group.full(group.alive)))
         bad = active & (missing != 0)
         if bad.any():
             group.fault(
@@ -41,7 +41,7 @@ def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
                     node.span, what, place, int(masks[row, lane]), int(missing[row, lane])
                 ),
             )
-        omitted = active & ((masks & LANE_BITS) == 0)
+        omitted = active & omits
         if omitted.any():
             group.fault(
                 "mask",
@@ -58,22 +58,10 @@ def shuffle(node: ir.Shuffle, site: int) -> Callable[[WarpGroup], Values]:
     """The value of another lane of each lane's group; the lane's own value where there is none."""
     value_of, lane_of = scalar(node.value), scalar(node.lane)
     check = participants(node, site)
-    lane = np.arange(WARP_SIZE, dtype=np.int32)
-    first = lane & ~(node.width - 1)
-    last = first + node.width - 1
 
     def run(group: WarpGroup) -> Values:
         active = check(group)
-        offset = lane_of(group) & np.int32(WARP_SIZE - 1)
-        match node.mode:
-            case "idx":
-                source = first + (offset & (node.width - 1))
-            case "up":
-                source = np.where(lane - offset < first, lane, lane - offset)
-            case "down":
-                source = np.where(lane + offset > last, lane, lane + offset)
-            case "xor":
-                source = np.where((lane ^ offset) > last, lane, lane ^ offset)
+        source = source_lanes(node, lane_of(group))
         values = np.broadcast_to(value_of(group), group.shape)
         source = np.broadcast_to(source, (*source.shape[:2], WARP_SIZE))
         if source.shape == (1, 1, WARP_SIZE):

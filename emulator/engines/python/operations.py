@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import nodes as ir
-from ...ir.effects import TABLE
+from ...ir.effects import TABLE, source_lanes, wrong_masks
 from ...ir.updates import update_of
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
@@ -103,18 +103,19 @@ class Collective(WarpOperation):
     def check(self, group: list[Thread]) -> None:
         """Raise a fault for a mask with lanes that wait elsewhere, or without its own lane."""
         what = TABLE[type(self.node)].label(self.node)
-        active = lanes_of(group)
         alive = lanes_of([t for t in group[0].team.threads if t.is_alive(group[0].position)])
-        masks = {thread.linear: int(thread.operands[-1]) for thread in group}
-        wrong = [thread for thread in group if masks[thread.linear] & alive & ~active]
-        if wrong:
-            mask = masks[wrong[0].linear]
-            missing, place = mask & alive & ~active, wrong[0].place(len(wrong) - 1)
-            wrong[0].fail(barriers.inactive_lanes(self.span, what, place, mask, missing))
-        omitted = [thread for thread in group if not masks[thread.linear] >> int(thread.lane) & 1]
-        if omitted:
-            place = omitted[0].place(len(omitted) - 1)
-            omitted[0].fail(barriers.not_in_mask(self.span, what, place, masks[omitted[0].linear]))
+        masks = np.array([int(thread.operands[-1]) for thread in group], np.uint32)
+        own = np.array([1 << int(thread.lane) for thread in group], np.uint32)
+        missing, omits = wrong_masks(masks, own, *np.array([[lanes_of(group)], [alive]], np.uint32))
+        for wrong in (np.flatnonzero(missing), np.flatnonzero(omits)):
+            if len(wrong):
+                thread, mask, others = group[wrong[0]], int(masks[wrong[0]]), int(missing[wrong[0]])
+                place = thread.place(len(wrong) - 1)
+                thread.fail(
+                    barriers.inactive_lanes(self.span, what, place, mask, others)
+                    if others
+                    else barriers.not_in_mask(self.span, what, place, mask)
+                )
 
     def results(self, group: list[Thread]) -> list[Any]:
         return [None] * len(group)
@@ -154,25 +155,15 @@ class Shuffle(Collective):
 
     def results(self, group: list[Thread]) -> list[Any]:
         values = {int(thread.lane): thread.operands[0] for thread in group}
-        sources = [self.source(int(thread.lane), int(thread.operands[1]) & WARP_SIZE - 1) for thread in group]
-        wrong = [thread for thread, source in zip(group, sources, strict=True) if source not in values]
+        arguments = np.zeros(WARP_SIZE, np.int32)
+        for thread in group:
+            arguments[thread.lane] = thread.operands[1]
+        sources = source_lanes(self.node, arguments).tolist()
+        wrong = [thread for thread in group if sources[thread.lane] not in values]
         if wrong:
-            source = self.source(int(wrong[0].lane), int(wrong[0].operands[1]) & WARP_SIZE - 1)
-            wrong[0].fail(barriers.reads_inactive(self.span, wrong[0].place(len(wrong) - 1), source))
-        return [values[source] for source in sources]
-
-    def source(self, lane: int, offset: int) -> int:
-        """Return the lane that a lane reads."""
-        width = int(self.node.width)
-        first, last = lane & -width, (lane & -width) + width - 1
-        match self.node.mode:
-            case "idx":
-                return first + (offset & width - 1)
-            case "up":
-                return lane if lane - offset < first else lane - offset
-            case "down":
-                return lane if lane + offset > last else lane + offset
-        return lane if lane ^ offset > last else lane ^ offset
+            place = wrong[0].place(len(wrong) - 1)
+            wrong[0].fail(barriers.reads_inactive(self.span, place, sources[wrong[0].lane]))
+        return [values[sources[thread.lane]] for thread in group]
 
 
 def lanes_of(threads: list[Thread]) -> int:
