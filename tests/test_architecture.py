@@ -1,4 +1,4 @@
-"""Package layering: allowed imports, no import cycles, length of files, no absolute paths."""
+"""Package layering: allowed imports, no import cycles, length of files and budget of folders, no absolute paths."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests import budget
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("emulator", "kernels", "oracles", "reports")
@@ -251,6 +253,21 @@ def test_oracles_import_nothing_of_ours_not_even_each_other() -> None:
 def test_no_file_is_long(folder: str) -> None:
     lines = {p: p.read_text(encoding="utf-8").count("\n") for p in (ROOT / folder).rglob("*.py")}
     assert {str(p.relative_to(ROOT)): n for p, n in lines.items() if n > MOST_LINES} == {}
+
+
+@pytest.mark.parametrize("table", ["lines", pytest.param("ceilings", marks=pytest.mark.slow)])
+def test_every_folder_is_within_its_budget(table: str) -> None:
+    assert budget.problems(budget.MEASURES[table](), budget.budget()[table]) == []
+
+
+def test_a_budget_only_falls() -> None:
+    def found(count: int) -> list[str]:
+        return budget.problems({"a": count}, {"a": 5000})
+
+    assert found(5000) == found(4900) == []
+    assert found(5001) == ["a: 5,001, 1 over the budget of 5,000"]
+    assert found(4899) == ["a: 4,899 of 5,000: lower the budget: python -m tests.budget"]
+    assert budget.problems({"a": 1}, {"b": 1}) == ["a: not in budget.toml", "b: in budget.toml alone"]
 
 
 def test_every_module_says_what_it_knows() -> None:
