@@ -61,12 +61,9 @@ else:
         """Annotation of a parameter with a compile-time value: int, float, bool or a tuple of them."""
 
 
-class _Components2(Generic[T]):
+class _Components(Generic[T]):
     x: T
     y: T
-
-    def __init__(self, x: T, y: T) -> None:
-        on_host(type(self).__name__)
 
     def __getitem__(self, index: int) -> T:
         on_host(type(self).__name__)
@@ -78,22 +75,16 @@ class _Components2(Generic[T]):
         on_host(type(self).__name__)
 
 
-class _Components4(Generic[T]):
-    x: T
-    y: T
+class _Components2(_Components[T]):
+    def __init__(self, x: T, y: T) -> None:
+        on_host(type(self).__name__)
+
+
+class _Components4(_Components[T]):
     z: T
     w: T
 
     def __init__(self, x: T, y: T, z: T, w: T) -> None:
-        on_host(type(self).__name__)
-
-    def __getitem__(self, index: int) -> T:
-        on_host(type(self).__name__)
-
-    def __setitem__(self, index: int, value: T) -> None:
-        on_host(type(self).__name__)
-
-    def __iter__(self) -> Iterator[T]:
         on_host(type(self).__name__)
 
 

@@ -19,7 +19,6 @@ SPAN = 32
 """Consecutive windows counted by a thread."""
 BINS = 256
 """Bins of the histogram of counts; the last one includes all higher counts."""
-UNKNOWN_LETTER = 255
 
 
 @st.device

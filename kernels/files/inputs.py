@@ -163,7 +163,7 @@ def _file(path: Path) -> Iterator[io.BufferedIOBase]:
         yield file
 
 
-def contents(path: Path, memory: int = MEMORY) -> bytes:
+def contents(path: Path) -> bytes:
     """Return the decompressed bytes of a file. Raise InputError if it cannot be read or exceeds the limit of a record."""
-    with open_input(path, memory) as file:
+    with open_input(path) as file:
         return file.whole()

@@ -261,11 +261,11 @@ def _tera(problem: Problem, variant: str, repeat: int) -> float:
     return problem.cells / timer.milliseconds / 1e9
 
 
-def by_length(repeat: int, cells: int = CELLS) -> list[Row]:
+def by_length(repeat: int) -> list[Row]:
     """Measure the TCUPS of both wavefront kernels for equal lengths."""
     rows = []
     for length in LENGTHS:
-        problem = equal_lengths(length, max(1, min(cells // length**2, 1_500_000)), length, length)
+        problem = equal_lengths(length, max(1, min(CELLS // length**2, 1_500_000)), length, length)
         row: Row = {"length": length, "pairs": len(problem.pairs[0]), "gpuPairHMM": PEER.get(length)}
         for variant, ceiling in CEILING.items():
             with announced(f"{variant}, {length} bases"):

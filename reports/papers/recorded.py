@@ -48,10 +48,10 @@ def milliseconds(variant: str, data: str, device: str = DEVICES[0]) -> float | N
     return recorded.get(f"{variant} {data}")
 
 
-def warp_execution_efficiency(case: str, kernel: str, device: str = DEVICES[0]) -> float | None:
+def warp_execution_efficiency(case: str, kernel: str) -> float | None:
     """Return Nsight Compute's efficiency, 0 to 1, of a kernel of a recorded case; None if not recorded.
 
     case: a variant on its family's example, "FAMILY NAME", or with other data. kernel: the name of its function.
     """
-    efficiency: float | None = _of_device(device)["warp_execution_efficiency"].get(f"{case} {kernel}")
+    efficiency: float | None = _of_device(DEVICES[0])["warp_execution_efficiency"].get(f"{case} {kernel}")
     return efficiency

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,6 @@ from ...language.intrinsics import WARP_SIZE
 from ...language.types import Scalar, Vector
 from ...sanitizer.places import Dim3
 from .warp_group import Register, Values, WarpGroup
-
-Expression = Callable[[WarpGroup], Any]
 
 
 def scalar(expr: ir.Expr) -> Callable[[WarpGroup], Values]:

@@ -23,7 +23,6 @@ MOST_MULTIPLICITY = 255
 LEAST_SPLIT = 3
 """Minimum number of fractions of a split filter; smaller numbers denote other filters in the kernels."""
 
-SEPARATOR = ord("\n")
 _UPPER = np.arange(256, dtype=np.uint8)
 _UPPER[ord("a") : ord("z") + 1] -= ord("a") - ord("A")
 _UPPER[[ord("u"), ord("U")]] = ord("T")

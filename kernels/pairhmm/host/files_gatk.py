@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...family import InputError
-from ...files import MEMORY, Input, excerpt, open_input
+from ...files import Input, excerpt, open_input
 from ...files.letters import EXPECTED, FOLDED, no_letter
 from .files_scan import HIGHEST, PHRED
 from .problem import Problem
@@ -50,12 +50,12 @@ def is_dump(source: Input) -> bool:
     return source.peek(len(BEGIN))[: len(BEGIN)] == BEGIN
 
 
-def batches(path: Path, memory: int = MEMORY) -> Iterator[tuple[Problem, Values]]:
+def batches(path: Path) -> Iterator[tuple[Problem, Values]]:
     """Yield (problem, GATK's likelihoods in the order of its pairs) for batches of reads; at least one, perhaps without pairs.
 
     Letters: see `files.letters`. Raises InputError.
     """
-    with open_input(path, memory) as source:
+    with open_input(path) as source:
         if not is_dump(source):
             raise InputError(
                 f"{source.path}:1: expected the header of a GATK pair-HMM dump, '{HEADER.decode().strip()}'"

@@ -11,6 +11,7 @@ from simtbed import Global, Local, f64, i64, u8, u64
 from simtbed.native import native
 
 from ...files.letters import fold_letters
+from ...files.text_loops import newlines
 from .problem import Bytes, Offsets
 
 PHRED, HIGHEST = ord("!"), ord("~")
@@ -46,7 +47,7 @@ def line_ends(data: Bytes, last: bool) -> Offsets:
     last: the file ends here; its last line may lack the newline, and blank lines at the end are ignored.
     """
     length = int(_without_blanks(data, len(data))) if last else len(data)
-    ends = np.empty(_newlines(data, length) + (1 if last and length else 0), np.int64)
+    ends = np.empty(newlines(data, length) + (1 if last and length else 0), np.int64)
     count = _line_ends(data, length, ends)
     ends[count:] = length
     return ends
@@ -58,14 +59,6 @@ def _without_blanks(data: Global[u8], length: i64) -> i64:
     while length > 0 and _blank(data[length - 1]):
         length -= 1
     return length
-
-
-@native
-def _newlines(data: Global[u8], length: i64) -> i64:
-    count = i64(0)
-    for i in range(length):
-        count += i64(data[i] == 10)
-    return count
 
 
 @native

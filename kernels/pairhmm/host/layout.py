@@ -100,14 +100,7 @@ def sub_warps(
     used_haplotypes, haplotype = np.unique(haplotypes[filled], return_inverse=True)
     m, n = problem.read_lengths[used_reads], problem.haplotype_lengths[used_haplotypes]
     bases, qualities = np.empty(m.sum(), np.uint8), np.empty((m.sum(), 4), np.uint8)
-    columns = (
-        problem.read_offsets,
-        problem.bases,
-        problem.base_quality,
-        problem.insertion,
-        problem.deletion,
-        problem.continuation,
-    )
+    columns = (problem.read_offsets, *problem.read_columns)
     _gather_reads(used_reads, len(used_reads), _CODES, columns, bases, qualities.reshape(-1).view(np.uint32))
     first_word, words = haplotype_words(problem, used_haplotypes)
     pairs = np.stack([offsets(m)[read], m[read], first_word[haplotype], n[haplotype]], axis=1).astype(np.int32)

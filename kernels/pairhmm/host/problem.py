@@ -40,6 +40,11 @@ class Problem:
     record_reads: Offsets
     record_haplotypes: Offsets
 
+    @property
+    def read_columns(self) -> tuple[Bytes, Bytes, Bytes, Bytes, Bytes]:
+        """Letters and qualities of the reads."""
+        return self.bases, self.base_quality, self.insertion, self.deletion, self.continuation
+
     @cached_property
     def read_lengths(self) -> Offsets:
         return np.diff(self.read_offsets)
@@ -84,8 +89,7 @@ class Problem:
         bases = slice(self.read_offsets[first], self.read_offsets[last])
         haplotypes = self.record_haplotypes[begin : end + 1]
         letters = self.haplotype_offsets[haplotypes[0] : haplotypes[-1] + 1]
-        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
-        a, b, c, d, e = (column[bases] for column in columns)
+        a, b, c, d, e = (column[bases] for column in self.read_columns)
         reads = self.read_offsets[first : last + 1]
         return Problem(
             a, b, c, d, e, reads - reads[0], self.haplotypes[letters[0] : letters[-1]], letters - letters[0],
@@ -98,8 +102,7 @@ class Problem:
         read_offsets = self.read_offsets[reads[0] : reads[-1] + 1]
         haplotype_offsets = self.haplotype_offsets[haplotype_range[0] : haplotype_range[-1] + 1]
         bases, letters = (slice(offsets[0], offsets[-1]) for offsets in (read_offsets, haplotype_offsets))
-        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
-        a, b, c, d, e = (column[bases] for column in columns)
+        a, b, c, d, e = (column[bases] for column in self.read_columns)
         return Problem(
             a, b, c, d, e, read_offsets - read_offsets[0], self.haplotypes[letters], haplotype_offsets - haplotype_offsets[0],
             reads - reads[0], haplotype_range - haplotype_range[0],
@@ -108,8 +111,7 @@ class Problem:
     def read_subset(self, chosen: npt.NDArray[np.bool_]) -> Problem:
         """Return the chosen reads, in order, with the haplotypes of their records."""
         bases = np.repeat(chosen, self.read_lengths)
-        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
-        a, b, c, d, e = (column[bases] for column in columns)
+        a, b, c, d, e = (column[bases] for column in self.read_columns)
         return Problem(
             a, b, c, d, e, offsets(self.read_lengths[chosen]), self.haplotypes, self.haplotype_offsets,
             offsets(chosen)[self.record_reads], self.record_haplotypes,
@@ -129,11 +131,12 @@ class Problem:
 
     def records(self) -> Iterator[Record]:
         """Yield the records as views."""
-        columns = (self.bases, self.base_quality, self.insertion, self.deletion, self.continuation)
         for record in range(len(self.record_reads) - 1):
             reads: list[Read] = []
             for r in range(self.record_reads[record], self.record_reads[record + 1]):
-                a, b, c, d, e = (column[self.read_offsets[r] : self.read_offsets[r + 1]] for column in columns)
+                a, b, c, d, e = (
+                    column[self.read_offsets[r] : self.read_offsets[r + 1]] for column in self.read_columns
+                )
                 reads.append((a, b, c, d, e))
             chosen = range(self.record_haplotypes[record], self.record_haplotypes[record + 1])
             yield reads, [self.haplotypes[self.haplotype_offsets[h] : self.haplotype_offsets[h + 1]] for h in chosen]

@@ -100,15 +100,7 @@ def read_rounding(problem: Problem, is_product: Flags) -> tuple[Floats, Floats]:
     count = len(problem.read_lengths)
     excess, errors = np.zeros(count), np.zeros(count)
     if problem.read_lengths.max(initial=0) > SHORT:
-        columns = (
-            problem.read_offsets,
-            problem.bases,
-            problem.base_quality,
-            problem.insertion,
-            problem.deletion,
-            problem.continuation,
-        )
-        _read_rounding(columns, count, _TABLES, is_product, excess, errors)
+        _read_rounding((problem.read_offsets, *problem.read_columns), count, _TABLES, is_product, excess, errors)
     return np.exp(excess, out=excess), errors
 
 

@@ -96,13 +96,13 @@ def counted(printed: Printed) -> Result:
     return result
 
 
-def launched(problem: Problem, variant: str, device: Device = K40, engine: EngineName = "jit") -> list[Result]:
+def launched(problem: Problem, variant: str, engine: EngineName = "jit") -> list[Result]:
     """Return the counted launches of a problem."""
     results: list[Result] = []
 
     @FunctionLauncher
     def noted(*args: Any, **how: Any) -> Result:
-        results.append(launch(*args, device=device, engine=engine, **how))
+        results.append(launch(*args, device=K40, engine=engine, **how))
         return results[-1]
 
     FAMILY.solve(problem, variant, noted)

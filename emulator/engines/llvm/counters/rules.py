@@ -38,8 +38,8 @@ def _pack(builder: FunctionBuilder, low: str, high: str) -> str:
     return builder.let(f"or i64 {a}, {builder.let(f'shl i64 {b}, 32', 'half')}", "pair")
 
 
-def _shuffle(builder: FunctionBuilder, v: str, order: str, hint: str = "moved") -> str:
-    return builder.let(f"shufflevector {V} {v}, {V} poison, {V} {order}", hint)
+def _shuffle(builder: FunctionBuilder, v: str, order: str) -> str:
+    return builder.let(f"shufflevector {V} {v}, {V} poison, {V} {order}", "moved")
 
 
 def _bits(builder: FunctionBuilder, compared: str) -> str:
