@@ -6,6 +6,7 @@ import ast
 from typing import cast, get_args
 
 from ..ir import nodes as ir
+from ..ir.updates import UPDATES
 from ..language import forms
 from ..language.intrinsics import Intrinsic
 from ..language.types import COMPLEX, F32, F64, HALVES, I32, I64, U32, U64, VECTORS, Scalar
@@ -17,8 +18,6 @@ from .values import NOTHING, ArrayValue, Host, SourceError, Value
 _NUMBERS = (I32, U32, I64, U64, F32, F64)
 _HALF_VECTORS = (VECTORS["half2"], VECTORS["bfloat162"])
 _FLOAT_VECTORS = (VECTORS["float2"], VECTORS["float4"])
-_OF_FLOATS = ("add", "sub", "exchange")
-_OF_HALVES = ("add", "sub")
 
 
 def choice(reader: FunctionReader, node: ast.expr | str, subject: str, choices: tuple[str, ...]) -> str:
@@ -71,14 +70,12 @@ def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
 
 
 def _check(op: forms.AtomicOp, type: Scalar, span: Span) -> None:
-    if type in HALVES and op not in _OF_HALVES:
-        raise SourceError(span, f"CUDA has no atomic {op} on {type}", "use an array of f32 or i32")
-    if type.is_float and op not in _OF_FLOATS:
-        raise SourceError(
-            span, f"CUDA has no atomic {op} on {type}", "use st.compare_swap on its bits, or an integer type"
-        )
-    if op in ("inc", "dec") and type is not U32:
+    if type in UPDATES[op].types:
+        return
+    if not type.is_float:
         raise SourceError(span, f"CUDA's atomic {op} works on u32, this is {type}", "use an array of u32")
+    advice = "an array of f32 or i32" if type in HALVES else "st.compare_swap on its bits, or an integer type"
+    raise SourceError(span, f"CUDA has no atomic {op} on {type}", f"use {advice}")
 
 
 def _check_vector(op: forms.AtomicOp, array: ArrayValue, order: str, scope: str, span: Span) -> None:

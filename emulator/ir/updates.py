@@ -1,14 +1,16 @@
-"""Meanings of atomic updates: the new value of an element, given the old one and the operand."""
+"""Table of atomic updates, one row an operation. Its meaning: the new value of an element, given the old one and the operand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..language.forms import AtomicOp
+from ..language.types import F32, F64, HALVES, I32, I64, U32, U64, Scalar
 from . import nodes as ir
 from .effects import is_extreme_of_floats
 from .ops import TABLE
@@ -24,12 +26,31 @@ def _decremented(old: Values, limit: Values) -> Values:
     return np.asarray(np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1)))
 
 
-_UPDATES: dict[AtomicOp, Callable[[Values, Values], Values]] = {
-    "add": np.add, "sub": np.subtract, "inc": _incremented, "dec": _decremented, "min": np.minimum, "max": np.maximum,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "exchange": lambda old, new: new,
-}  # fmt: skip
+@dataclass(frozen=True)
+class Update:
+    """An atomic operation: its NumPy meaning, its name in CUDA, and the types of elements that CUDA has it for."""
+
+    meaning: Callable[[Values, Values], Values]
+    cuda: str
+    types: tuple[Scalar, ...]
+
+
+_INTEGERS = (I32, U32, I64, U64)
+_NUMBERS = (*_INTEGERS, F32, F64)
+UPDATES: dict[AtomicOp, Update] = {
+    "add": Update(np.add, "atomicAdd", (*_NUMBERS, *HALVES)),
+    "sub": Update(np.subtract, "atomicSub", (*_NUMBERS, *HALVES)),
+    "inc": Update(_incremented, "atomicInc", (U32,)),
+    "dec": Update(_decremented, "atomicDec", (U32,)),
+    "min": Update(np.minimum, "atomicMin", _INTEGERS),
+    "max": Update(np.maximum, "atomicMax", _INTEGERS),
+    "and": Update(np.bitwise_and, "atomicAnd", _INTEGERS),
+    "or": Update(np.bitwise_or, "atomicOr", _INTEGERS),
+    "xor": Update(np.bitwise_xor, "atomicXor", _INTEGERS),
+    "exchange": Update(lambda old, new: new, "atomicExch", _NUMBERS),
+}
 
 
 def update_of(atomic: ir.Atomic) -> Callable[[Values, Values], Values]:
     """Return the meaning of an atomic operation. The extremes of floats are those of the operations `min` and `max`."""
-    return TABLE[atomic.op].meaning if is_extreme_of_floats(atomic) else _UPDATES[atomic.op]
+    return TABLE[atomic.op].meaning if is_extreme_of_floats(atomic) else UPDATES[atomic.op].meaning

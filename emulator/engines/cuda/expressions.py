@@ -8,6 +8,7 @@ from typing import Any
 
 from ...ir import nodes as ir
 from ...ir.effects import REDUCTIONS, is_extreme_of_floats
+from ...ir.updates import UPDATES
 from ...ir.wide import access_type
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, Array, Results, Scalar, Value, Vector
@@ -28,10 +29,6 @@ from .operators import (
     type_name,
 )
 
-ATOMICS = {
-    "add": "Add", "sub": "Sub", "inc": "Inc", "dec": "Dec", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor",
-    "exchange": "Exch",
-}  # fmt: skip
 OPPOSITE = {"eq": "ne", "ne": "eq"}  # of floats too: a NaN is not equal
 UNSIGNED_64 = "unsigned long long"
 
@@ -201,7 +198,7 @@ class Expressions:
             assert isinstance(node.type, Scalar)
             negative = ir.Op("neg", (node.value,), node.type, node.span)
             return self._Atomic(replace(node, op="add", value=negative))
-        function = f"atomic{ATOMICS[node.op]}{SCOPES[node.scope]}"
+        function = f"{UPDATES[node.op].cuda}{SCOPES[node.scope]}"
         return self.atomic(function, node, [node.value], node.op in ("min", "max"))
 
     def _CompareSwap(self, node: ir.CompareSwap) -> Fragment:
