@@ -51,8 +51,6 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
     if emulates:
         result += [Case(f"wide {name}", partial(_faulty, tested, name)) for name in FAULTY]
         result += [Case(f"overlap {one.name}", partial(_overlap, tested, one)) for one in OVERLAPS]
-        result += [Case(f"samples {one.name}", partial(_samples, tested, one)) for one in FEATURES]
-        result += [Case(f"trace {one.name}", partial(_trace, tested, one)) for one in FEATURES]
         bounded = [group for group in rows if any(row.domain for row in group[1])]
         result += [Case(f"domains {group_id(one)}", partial(_domains, tested, one)) for one in bounded]
     result.append(Case("device arrays", partial(_device_arrays, engine)))
@@ -60,12 +58,17 @@ def cases(engine: EngineName | Engine, *, emulates: bool = False) -> list[Case]:
 
 
 def _feature(engine: Engine, feature: Feature, emulates: bool) -> None:
-    """The kernel writes its expected output; the outcome of an emulator equals that of the numpy engine."""
+    """The kernel writes its expected output. An emulator has the outcome of the numpy engine, with samples and accesses and without."""
     launch = feature.launch(prepare_request)
     actual = engine.run(launch)
     assert np.asarray(feature.expected).ravel().tolist() == launch.shaped(actual.buffers)["out"].ravel().tolist()
     if emulates:
-        assert_same(actual, engine_of("numpy").run(launch), launch)
+        accesses, expected_accesses = Accesses(), Accesses()
+        observed = engine.run(replace(launch, detail=True, trace=accesses))
+        expected = engine_of("numpy").run(replace(launch, detail=True, trace=expected_accesses))
+        assert_same(observed, expected, launch)
+        assert_same(actual, replace(expected, samples=None), launch)
+        assert accesses.by_warp.tobytes() == expected_accesses.by_warp.tobytes()
 
 
 def _wide(engine: Engine, pair: tuple[Value, Value], emulates: bool) -> None:
@@ -87,20 +90,6 @@ def _faulty(engine: Engine, name: str) -> None:
     actual, expected = engine.run(launch), engine_of("numpy").run(launch)
     assert len(actual.faults) >= 1 + (name != "out of bounds")
     assert_same(actual, expected, launch)
-
-
-def _samples(engine: Engine, feature: Feature) -> None:
-    """A detailed launch has the same counts as a plain one, and the same samples as the numpy engine."""
-    launch = replace(feature.launch(prepare_request), detail=True)
-    assert_same(engine.run(launch), engine_of("numpy").run(launch), launch)
-
-
-def _trace(engine: Engine, feature: Feature) -> None:
-    """A traced launch has the same outcome as a plain one, and the same accesses as the numpy engine."""
-    launch, actual, expected_trace = feature.launch(prepare_request), Accesses(), Accesses()
-    traced = engine.run(replace(launch, trace=actual))
-    assert_same(traced, engine_of("numpy").run(replace(launch, trace=expected_trace)), launch)
-    assert actual.by_warp.tobytes() == expected_trace.by_warp.tobytes()
 
 
 def _operations(engine: Engine, group: Group, emulates: bool) -> None:
