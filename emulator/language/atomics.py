@@ -98,19 +98,7 @@ def volatile_store(array: Array[T], index: int, value: T) -> None:
 
 
 __all__ = [
-    "atomic_add",
-    "atomic_and",
-    "atomic_dec",
-    "atomic_exchange",
-    "atomic_inc",
-    "atomic_max",
-    "atomic_min",
-    "atomic_or",
-    "atomic_sub",
-    "atomic_xor",
-    "compare_swap",
-    "load_acquire",
-    "store_release",
-    "volatile_load",
+    "atomic_add", "atomic_and", "atomic_dec", "atomic_exchange", "atomic_inc", "atomic_max", "atomic_min",
+    "atomic_or", "atomic_sub", "atomic_xor", "compare_swap", "load_acquire", "store_release", "volatile_load",
     "volatile_store",
-]
+]  # fmt: skip

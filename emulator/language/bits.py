@@ -62,15 +62,6 @@ def funnel_shift_right_clamped(low: int, high: int, count: int) -> int:
 
 
 __all__ = [
-    "brev",
-    "byte_perm",
-    "clz",
-    "dp4a",
-    "ffs",
-    "funnel_shift_left",
-    "funnel_shift_left_clamped",
-    "funnel_shift_right",
-    "funnel_shift_right_clamped",
-    "mulhi",
-    "popcount",
-]
+    "brev", "byte_perm", "clz", "dp4a", "ffs", "funnel_shift_left", "funnel_shift_left_clamped", "funnel_shift_right",
+    "funnel_shift_right_clamped", "mulhi", "popcount",
+]  # fmt: skip

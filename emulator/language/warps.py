@@ -82,19 +82,6 @@ def clock64() -> int:
 
 
 __all__ = [
-    "clock",
-    "clock64",
-    "lanemask_eq",
-    "lanemask_ge",
-    "lanemask_gt",
-    "lanemask_le",
-    "lanemask_lt",
-    "match_all",
-    "nanosleep",
-    "reduce_add",
-    "reduce_and",
-    "reduce_max",
-    "reduce_min",
-    "reduce_or",
-    "reduce_xor",
-]
+    "clock", "clock64", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le", "lanemask_lt", "match_all",
+    "nanosleep", "reduce_add", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_xor",
+]  # fmt: skip

@@ -9,22 +9,7 @@ from .temporary_files import temporary_file
 from .text import excerpt
 
 __all__ = [
-    "MEMORY",
-    "MEMORY_OF_BATCHES",
-    "STANDARD",
-    "DiskError",
-    "Input",
-    "Outputs",
-    "Stopped",
-    "contents",
-    "defer_signals",
-    "excerpt",
-    "flush_standard_output",
-    "is_file_name",
-    "new_folder",
-    "open_input",
-    "open_repeatedly",
-    "temporary_file",
-    "watch",
-    "write",
-]
+    "MEMORY", "MEMORY_OF_BATCHES", "STANDARD", "DiskError", "Input", "Outputs", "Stopped", "contents",
+    "defer_signals", "excerpt", "flush_standard_output", "is_file_name", "new_folder", "open_input",
+    "open_repeatedly", "temporary_file", "watch", "write",
+]  # fmt: skip

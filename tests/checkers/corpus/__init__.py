@@ -4,13 +4,6 @@ from . import of_arithmetic, of_barriers, of_bounds, of_grids, of_races, of_unin
 from .pair import PAIRS, Pair
 
 __all__ = [
-    "PAIRS",
-    "Pair",
-    "of_arithmetic",
-    "of_barriers",
-    "of_bounds",
-    "of_grids",
-    "of_races",
-    "of_uninitialised",
+    "PAIRS", "Pair", "of_arithmetic", "of_barriers", "of_bounds", "of_grids", "of_races", "of_uninitialised",
     "of_warps",
-]
+]  # fmt: skip
