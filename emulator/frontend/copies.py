@@ -16,11 +16,12 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     target, source = reader.array(args["shared"]), reader.array(args["source"])
     if (target.type.space, source.type.space) != ("shared", "global"):
         spaces = f"{target.shown} is {target.type.space}, {source.shown} is {source.type.space}"
-        raise SourceError(span, f"async_copy copies from global to shared memory, {spaces}")
+        raise SourceError(span, f"async_copy copies from global to shared memory, {spaces}", "write an assignment")
     element = target.type.element
     if element != source.type.element or element.size not in (4, 8, 16):
         actual = f"{target.shown} holds {element}, {source.shown} {source.type.element}"
-        raise SourceError(span, f"async_copy copies elements of one type of 4, 8 or 16 bytes, {actual}")
+        message = f"async_copy copies elements of one type of 4, 8 or 16 bytes, {actual}"
+        raise SourceError(span, message, "write an assignment")
     to, at = reader.index(target, args["i"]), reader.index(source, args["j"])
     copied = reader.let(ir.Load(source.name, at, element, span), "copied", span)
     reader.emit(ir.Store(target.name, to, copied, span, order="async"))
@@ -35,7 +36,8 @@ def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
         else reader.constant_int(argument, "the number of groups that may be pending")
     )
     if not 0 <= pending <= MAX_PENDING:
-        raise SourceError(span, f"0 to {MAX_PENDING} groups of copies may be pending, not {pending}")
+        message = f"0 to {MAX_PENDING} groups of copies may be pending, not {pending}"
+        raise SourceError(span, message, "wait for fewer groups, or for all of them: st.async_wait()")
     reader.emit(ir.AsyncWait(pending, span))
     return NOTHING
 

@@ -2,33 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import CompileError, Const, Global, HostCallError, Kernel, LaunchError, Real, f32, float4, i32, launch, u8
+from simtbed import CompileError, Const, Global, HostCallError, LaunchError, Real, f32, float4, i32, launch, u8
 from simtbed.frontend import python_kernel
-from simtbed.frontend.reader import specialise
-from simtbed.runtime.prepared import prepare
-
-from tests.frontend import refused
-
-KERNELS = [k for k in vars(refused).values() if isinstance(k, Kernel)]
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.__name__)
-def test_refused_with_advice(kernel: Kernel, golden: Callable[[str, str], None]) -> None:
-    with pytest.raises(CompileError) as caught:
-        prepare(specialise(kernel, {}).program)
-    golden(f"refused_{kernel.__name__}.txt", f"{caught.value}\n")
-
-
-def test_every_error_names_its_place() -> None:
-    with pytest.raises(CompileError) as caught:
-        specialise(refused.types_do_not_mix, {})
-    lines = [d.span.line for d in caught.value.diagnostics]
-    assert len(lines) == 10 and lines == sorted(lines) and len(set(lines)) == 10
 
 
 @st.kernel

@@ -1,4 +1,4 @@
-"""A corpus of kernels with one error each: every message has position, caret, sentence and hint."""
+"""A corpus of kernels outside the language: every message has position, caret, sentence and hint."""
 
 from __future__ import annotations
 
@@ -89,6 +89,12 @@ def first(row: Shared[f32]) -> f32:
     return row[0]
 
 
+@st.device
+def has_dynamic_shared(n: i32) -> f32:
+    inner = st.dynamic_shared(f32, n)
+    return inner[0]
+
+
 def corpus() -> dict[str, str]:
     """Return the kernels by their error."""
     text = (Path(__file__).parent / "wrong_kernels.txt").read_text(encoding="utf-8")
@@ -142,3 +148,9 @@ def test_every_message_has_a_place_a_caret_and_a_note(diagnostics: dict[str, lis
 def test_the_messages(diagnostics: dict[str, list[Diagnostic]], golden: Callable[[str, str], None]) -> None:
     messages = [f"### {name}\n" + "\n".join(map(str, reported)) for name, reported in diagnostics.items()]
     golden("wrong_kernels.txt", re.sub(r"<kernel \w+>", "<kernel>", "\n\n".join(messages)) + "\n")
+
+
+def test_all_mistakes_of_a_kernel_are_reported_once(diagnostics: dict[str, list[Diagnostic]]) -> None:
+    lines = [diagnostic.span.line for diagnostic in diagnostics["ten mistakes"]]
+    assert len(lines) == 10 and lines == sorted(set(lines))
+    assert len(diagnostics["a mistake that others follow from"]) == 1
