@@ -1,6 +1,7 @@
 """Budget of the tree: lines of Python by folder, uses of `Any`, and imports inside functions.
 
-`python -m tests.budget` lowers each number of `budget.toml` to the measured one. Nothing raises a number but an edit of the file.
+`python -m tests.budget` lowers each number of `budget.toml` to the measured one, and adds the names that the file lacks. Nothing raises
+a number but an edit of the file.
 """
 
 from __future__ import annotations
