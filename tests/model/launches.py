@@ -110,25 +110,6 @@ def rows(x: st.Global[st.f32], out: st.Global[st.f32], READ: st.Const, WORDS: st
 
 
 @st.kernel
-def rows_moved(x: st.Global[st.f32], out: st.Global[st.f32], WORDS: st.Const) -> None:
-    """WORDS numbers per thread, each loaded and stored; the compiler hoists the loads."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    for k in st.unroll(range(WORDS)):
-        out[WORDS * i + k] = x[WORDS * i + k]
-
-
-@st.kernel
-def rows_one_by_one(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i32) -> None:
-    """Each stored number is the index of the next load."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    at = i
-    for k in range(n):
-        value = st.volatile_load(x, at)
-        out[n * i + k] = value
-        at = (at + st.i32(value)) & 1023
-
-
-@st.kernel
 def voted(x: st.Global[st.i32], out: st.Global[st.i32]) -> None:
     """Count ones at one address."""
     if x[st.block.x * st.block_dim.x + st.thread.x] == 1:
