@@ -29,13 +29,13 @@ _WORDS = {
 """Types in messages of msgspec."""
 
 
-def text_of(path: str | Path) -> str:
+def text_of(path: str | Path, encoding: str = "utf-8") -> str:
     """Return the text of a file. Raises SimtbedError, one line, also for a pipe or a device, which may have no end, and
-    ValueError for another encoding than UTF-8.
+    ValueError for another encoding.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, encoding="utf-8") as file:
+        with open(descriptor, encoding=encoding) as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SimtbedError(f"{printable(path)}: expected a regular file")
             return file.read()

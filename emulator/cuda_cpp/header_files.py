@@ -95,7 +95,7 @@ def source_of(path: str) -> str:
     try:
         return text_of(path)
     except ValueError:
-        text = Path(path).read_bytes().decode("latin-1")
+        text = text_of(path, "latin-1")
         linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)  # messages show its lines
         return text
 

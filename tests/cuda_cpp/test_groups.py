@@ -114,7 +114,7 @@ def test_partitions_scans_and_reductions() -> None:
         ]  # fmt: skip
 
 
-def test_a_shuffle_of_a_variable_width_reads_lanes_of_its_segment() -> None:
+def test_a_shuffle_of_a_variable_width() -> None:
     for width in (2, 4, 8, 16, 32):
         out: npt.NDArray[np.int32] = st.launch(
             SOURCE.shuffles, grid=1, block=32, args=(st.zeros(128, "i32"), width)
