@@ -84,6 +84,19 @@ def test_merged_accesses_are_counted_as_in_machine_code() -> None:
     assert all(one.instruction.control is not None for one in view.instructions)
 
 
+@st.kernel
+def differences(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
+    out[st.thread.x] = x[st.thread.x] - x[st.thread.x ^ 1]
+
+
+@pytest.mark.slow
+def test_the_bits_of_a_nan_are_no_difference() -> None:
+    """An H200 makes 0x7fffffff of a difference without a value, a CPU 0xffc00000."""
+    x = np.array([np.inf, np.inf, np.nan, 1] * 8, np.float32)
+    result = st.launch(differences, grid=1, block=32, args={"x": x, "out": st.empty(32, "f32")}, compiled=True)
+    assert np.isnan(result.out).all() and result.compiled().output_differences == {}
+
+
 def test_without_its_arrays_there_is_no_compiled_view() -> None:
     args = {"x": np.ones(64, np.float32), "out": st.empty(64, st.f32)}
     result = st.launch(dots, grid=1, block=64, args=args)
