@@ -93,7 +93,7 @@ ALLOWED: dict[str, set[str]] = {
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
-ALLOWED["sass"] = {"documents", "errors", "machine", "engines", "ir"}
+ALLOWED["sass"] = {"disk_cache", "documents", "errors", "language", "llvm", "machine", "native", "engines", "ir"}
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
 ALLOWED["testing"] = {
     *BASE,

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import language as st
 from ..language.hints import Global, Local, i64
@@ -70,7 +71,7 @@ def _worst_bank(units: Local[i64], used: i64, groups: i64, every_lane: bool, loa
 
 
 @native
-def _count(
+def count_warps(
     kind: i64, index: Global[i64], active: Global[bool], warps: i64, shape: Global[i64], load: Global[i64],
     out: Global[i64],
 ) -> None:  # fmt: skip
@@ -120,11 +121,15 @@ def count(kind: int, index: Index, active: Active, size: int, banks: int, width:
     atomics: lanes) of one bank. The phases of a load merge in pairs if every lane shares its element with the lane next
     to it, or every lane with the one after that. Conflicts are wavefronts beyond one for each phase with an active lane.
     """
-    phases = max(1, WARP_SIZE * size // (banks * width))
+    shape = shape_of(size, banks, width)
+    count_warps(kind, *flat(index, active), shape, np.empty(int(shape[2]), np.int64), out)
+
+
+def shape_of(size: int, banks: int, width: int) -> npt.NDArray[np.int64]:
+    """Return the `shape` of `count_warps` for accesses of `size` bytes."""
     unit = max(size, width)  # the unit of a group of banks: a word, or an element of several
-    groups = banks * width // unit
-    shape, load = np.array([phases, log2(unit // size), groups]), np.empty(groups, np.int64)
-    _count(kind, *flat(index, active), shape, load, out)
+    phases = max(1, WARP_SIZE * size // (banks * width))
+    return np.array([phases, log2(unit // size), banks * width // unit], np.int64)
 
 
 def of_warp(kind: int, lanes: Sequence[int], size: int, banks: int = 32, width: int = 4) -> Wavefronts:

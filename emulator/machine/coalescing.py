@@ -80,7 +80,7 @@ def distinct(values: Local[i64], count: i64) -> i64:
 
 
 @native
-def _count(
+def count_warps(
     index: Global[i64], active: Global[bool], warps: i64, to_sector: i64, to_line: i64, out: Global[i64]
 ) -> None:
     sectors = st.local(i64, WARP_SIZE)
@@ -112,11 +112,11 @@ def count(index: Index, active: Active, size: int, sector: int, line: int, out: 
     size, sector, line: bytes. out: int64[3].
     A warp with an active lane makes one request and moves each distinct sector and line once.
     """
-    _count(*flat(index, active), log2(sector // size), log2(line // sector), out)
+    count_warps(*flat(index, active), log2(sector // size), log2(line // sector), out)
 
 
 @native
-def _count_in_packets(
+def count_packets(
     index: Global[i64],
     active: Global[bool],
     warps: i64,
@@ -184,7 +184,7 @@ def count_atomic(index: Index, active: Active, size: int, sector: int, line: int
     Lanes of one address are serialised, so a sector counts as often as its most frequent address. Addresses are compared by
     `atomic_key`: lanes of different sectors with equal keys preserve their order, which may cost another packet.
     """
-    _count_in_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), out)
+    count_packets(*flat(index, active), size, log2(sector // size), log2(line // sector), out)
 
 
 @native

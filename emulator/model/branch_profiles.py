@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.control_flow import Graph
-from ..sass.counts import ALL_TAKEN, DIVERGENT, NONE_TAKEN
+from ..sass.groups import ALL_TAKEN, DIVERGENT, NONE_TAKEN
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,8 @@ import numpy as np
 
 from .integer import i32, u32, u64
 from .operands import Operand, Register, UnsupportedInstruction
-from .state import Rows, State
+from .state import SPECIAL_NAMES, Rows, State
+from .traced import contiguous
 
 Read = Callable[[State, Rows], Any]
 Write = Callable[[State, Rows, Any, Any], None]
@@ -58,7 +59,7 @@ def _integer(operand: Operand, wide: bool, immediate: int) -> Read:
     if operand.absolute:
         if wide or operand.negative:
             raise UnsupportedInstruction(f"the operand {operand.text}")
-        return lambda s, r: np.abs(np.ascontiguousarray(raw(s, r)).view(i32)).view(u32)
+        return lambda s, r: np.abs(contiguous(raw(s, r)).view(i32)).view(u32)
     if operand.negative:
         return lambda s, r: zero - raw(s, r)
     if operand.inverted:
@@ -84,7 +85,7 @@ def _float(operand: Operand, wide: bool, immediate: int) -> Read:
     negative, absolute = operand.negative, operand.absolute
 
     def read(s: State, r: Rows) -> Any:
-        bits = np.ascontiguousarray(raw(s, r))
+        bits = contiguous(raw(s, r))
         if absolute:
             bits = bits & ~sign
         if negative:
@@ -131,32 +132,9 @@ def _all_predicates(operand: Operand) -> Read:
 
 def _special(operand: Operand) -> Read:
     name = operand.text
-    if name not in SPECIAL_REGISTERS:
+    if name not in SPECIAL_NAMES:
         raise UnsupportedInstruction(f"the special register {name}")
     return lambda s, r: s.special[name][r]
-
-
-SPECIAL_REGISTERS = frozenset(
-    [
-        "SR_TID.X",
-        "SR_TID.Y",
-        "SR_TID.Z",
-        "SR_CTAID.X",
-        "SR_CTAID.Y",
-        "SR_CTAID.Z",
-        "SR_LANEID",
-        "SR_EQMASK",
-        "SR_LTMASK",
-        "SR_LEMASK",
-        "SR_GTMASK",
-        "SR_GEMASK",
-        "SR_CgaSize",
-        "SR_CgaCtaId",
-        "SRZ",
-        "SR_CLOCKLO",
-        "SR_VIRTUALSMID",
-    ]
-)
 
 
 def reader(letter: str, operand: Operand, immediate: int) -> Read:

@@ -2,70 +2,146 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from .integer import Values, i32, i64, u32, u64, unsigned
+from .. import language as st
+from ..language.hints import Global, i64, u32
+from ..language.intrinsics import WARP_SIZE
+from ..native import native
+from .integer import Values
 from .operands import Decoded
 from .rows import Row
+from .traced import Lanes
 
-LANE_BITS = (1 << np.arange(32, dtype=u64)).astype(u32)
+KINDS = (
+    "UP", "DOWN", "BFLY", "IDX", "ANY", "ALL", "EQ", "MATCH", "FIRST",
+    "SUM", "MAX", "MIN", "OR", "XOR", "AND", "MAX.S32", "MIN.S32",
+)  # fmt: skip
+"""Exchanges: shuffles, votes, MATCH, the value of the first active lane, reductions."""
+UP, DOWN, BFLY, IDX, ANY, ALL, EQ, MATCH, FIRST = range(9)
+SUM, MAX, MIN, OR, XOR, AND, SIGNED_MAX, SIGNED_MIN = range(9, 17)
+
+
+@st.device
+def _shuffle(kind: i64, at: i64, a: Global[u32], b: Global[u32], c: Global[u32], out: Global[u32],
+             holds: Global[bool]) -> None:  # fmt: skip
+    for lane in range(i64(WARP_SIZE)):
+        moved, limits = i64(b[at + lane] & u32(31)), i64(c[at + lane])
+        segment = limits >> 8 & 31
+        last = (lane & segment) | (limits & 31 & ~segment)
+        source = (lane & segment) | (moved & ~segment)
+        if kind == UP:
+            source = lane - moved
+        elif kind == DOWN:
+            source = lane + moved
+        elif kind == BFLY:
+            source = lane ^ moved
+        inside = source >= last if kind == UP else source <= last
+        holds[at + lane] = inside
+        out[at + lane] = a[at + (source if inside else lane)]
+
+
+@st.device
+def _folded(kind: i64, a: u32, b: u32) -> u32:
+    result = a & b
+    if kind == SUM:
+        result = a + b
+    elif kind == MAX:
+        result = max(a, b)
+    elif kind == MIN:
+        result = min(a, b)
+    elif kind == OR:
+        result = a | b
+    elif kind == XOR:
+        result = a ^ b
+    elif kind == SIGNED_MAX:
+        result = max(a ^ u32(0x80000000), b ^ u32(0x80000000)) ^ u32(0x80000000)
+    elif kind == SIGNED_MIN:
+        result = min(a ^ u32(0x80000000), b ^ u32(0x80000000)) ^ u32(0x80000000)
+    return result
+
+
+@native
+def exchange(
+    kind: i64, warps: i64, a: Global[u32], b: Global[u32], c: Global[u32], active: Global[bool], out: Global[u32],
+    holds: Global[bool],
+) -> None:  # fmt: skip
+    """Exchange values between lanes; 32 elements a warp. kind: an index of KINDS.
+
+    a, b, c: the operands; a vote's predicate is 0 or 1. out, holds: the results.
+    """
+    for warp in range(warps):
+        at = warp * WARP_SIZE
+        if kind <= IDX:
+            _shuffle(kind, at, a, b, c, out, holds)
+            continue
+        bits, voting, result, has_value = u32(0), u32(0), u32(0), False
+        for lane in range(i64(WARP_SIZE)):
+            if active[at + lane]:
+                bits |= u32(1) << u32(lane)
+                voting |= a[at + lane] << u32(lane) if kind <= EQ else u32(0)
+                if kind >= FIRST:
+                    if has_value and kind > FIRST:
+                        result = _folded(kind, result, a[at + lane])
+                    elif not has_value:
+                        result = a[at + lane]
+                    has_value = True
+        holds[at] = voting != u32(0)
+        if kind == ALL:
+            holds[at] = voting == bits
+        elif kind == EQ:
+            holds[at] = voting == bits or voting == u32(0)
+        for lane in range(i64(WARP_SIZE)):
+            holds[at + lane] = holds[at]
+            out[at + lane] = voting if kind <= EQ else result
+            if kind == MATCH:
+                equal = u32(0)
+                for other in range(i64(WARP_SIZE)):
+                    if active[at + other] and a[at + other] == a[at + lane]:
+                        equal |= u32(1) << u32(other)
+                out[at + lane] = equal
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The meaning of a row with active lanes. kind: an index of KINDS. results: those of `exchange`, in the order of the
+    destinations."""
+
+    kind: Callable[[Decoded], int]
+    results: str
+
+    def __call__(self, op: Decoded, *values: Values) -> Any:
+        *operands, active = values
+        if isinstance(active, Lanes):
+            return self._results(active.exchange(active, self.kind(op), operands))
+        flat = [np.broadcast_to(one, active.shape).astype(np.uint32).reshape(-1) for one in operands]
+        flat += [flat[0]] * (3 - len(flat))
+        out, holds = np.zeros(active.size, np.uint32), np.zeros(active.size, np.bool_)
+        exchange(self.kind(op), len(active), *flat, np.ascontiguousarray(active).reshape(-1), out, holds)
+        return self._results({"out": out.reshape(active.shape), "holds": holds.reshape(active.shape)})
+
+    def _results(self, named_results: dict[str, Any]) -> Any:
+        results = [named_results[name] for name in self.results.split()]
+        return results if len(results) > 1 else results[0]
+
+
+def _by_modifier(op: Decoded) -> int:
+    return KINDS.index(op.modifiers[0])
+
+
+def _reduction(op: Decoded) -> int:
+    name = next((name for name in op.modifiers if name != "S32"), "AND")
+    return KINDS.index(f"{name}.S32" if "S32" in op.flags and f"{name}.S32" in KINDS else name)
 
 
 def mask_bits(lanes: Values) -> Values:
     """Return uint32[warps] of bool[warps, 32]."""
     packed = np.packbits(np.ascontiguousarray(lanes), axis=1, bitorder="little")
-    return np.ascontiguousarray(packed).view(u32)[:, 0]
-
-
-def _shuffle(op: Decoded, value: Values, source: Values, limits: Values, active: Values) -> tuple[Values, Values]:
-    lane = np.arange(32, dtype=i64)[None, :]
-    source, limits = (source & u32(31)).astype(i64), limits.astype(i64)
-    clamp, segment = limits & 31, limits >> 8 & 31
-    first, last = lane & segment, (lane & segment) | (clamp & ~segment)
-    if "UP" in op.flags:
-        source_lane = lane - source
-        inside = source_lane >= last
-    else:
-        moved = {"DOWN": lane + source, "BFLY": lane ^ source, "IDX": first | (source & ~segment)}
-        source_lane = moved[op.modifiers[0]]
-        inside = source_lane <= last
-    source_lane = np.broadcast_to(np.where(inside, source_lane, lane), active.shape)
-    value = np.take_along_axis(np.broadcast_to(value, active.shape), source_lane, 1)
-    return np.broadcast_to(inside, active.shape), value
-
-
-def _vote(op: Decoded, holds: Values, active: Values) -> tuple[Values, Values]:
-    voting = np.broadcast_to(holds, active.shape) & active
-    unanimous = (voting == active).all(1)
-    result = {"ANY": voting.any(1), "ALL": unanimous, "EQ": unanimous | ~voting.any(1)}[op.modifiers[0]]
-    return mask_bits(voting)[:, None], result[:, None]
-
-
-def _match(op: Decoded, value: Values, active: Values) -> Values:
-    value = np.broadcast_to(value, active.shape)
-    equal = (value[:, :, None] == value[:, None, :]) & active[:, None, :]
-    return (equal * LANE_BITS).sum(2, dtype=u64).astype(u32)
-
-
-_REDUCTIONS = {
-    "SUM": (np.add, 0, 0), "MAX": (np.maximum, 0, -(2**31)), "MIN": (np.minimum, 2**32 - 1, 2**31 - 1),
-    "OR": (np.bitwise_or, 0, 0), "XOR": (np.bitwise_xor, 0, 0), "AND": (np.bitwise_and, 2**32 - 1, -1),
-}  # fmt: skip
-"""By modifier: the function, and its neutral element among unsigned and signed numbers."""
-
-
-def _reduce(op: Decoded, value: Values, active: Values) -> Values:
-    function, neutral, signed_neutral = _REDUCTIONS[next((name for name in op.modifiers if name != "S32"), "AND")]
-    value = np.ascontiguousarray(np.broadcast_to(value, active.shape))
-    if "S32" in op.flags:
-        value, neutral = value.view(i32), signed_neutral
-    total = function.reduce(np.where(active, value, value.dtype.type(neutral)), axis=1, dtype=value.dtype)
-    return unsigned(total)[:, None]
-
-
-def _first_lane(op: Decoded, value: Values, active: Values) -> Values:
-    first = active.argmax(1)[:, None]
-    return np.take_along_axis(np.broadcast_to(value, active.shape), first, 1)
+    return np.ascontiguousarray(packed).view(np.uint32)[:, 0]
 
 
 def _special_register(op: Decoded, value: Values) -> Values:
@@ -73,15 +149,15 @@ def _special_register(op: Decoded, value: Values) -> Values:
 
 
 def _special_register_wide(op: Decoded, value: Values) -> Values:
-    return value.astype(u64)
+    return value.astype(np.uint64)
 
 
 ROWS = [
-    Row("SHFL", "P R i i i m", _shuffle, "UP DOWN BFLY IDX"),
-    Row("VOTE", "R? P? p m", _vote, "ANY ALL EQ"),
-    Row("MATCH", "R i m", _match, required="ANY"),
-    Row("REDUX", "R i m", _reduce, "SUM MAX MIN OR XOR AND S32"),
-    Row("R2UR", "R i m", _first_lane),
+    Row("SHFL", "P R i i i m", Exchange(_by_modifier, "holds out"), "UP DOWN BFLY IDX"),
+    Row("VOTE", "R? P? p m", Exchange(_by_modifier, "out holds"), "ANY ALL EQ"),
+    Row("MATCH", "R i m", Exchange(lambda op: MATCH, "out"), required="ANY"),
+    Row("REDUX", "R i m", Exchange(_reduction, "out"), "SUM MAX MIN OR XOR AND S32"),
+    Row("R2UR", "R i m", Exchange(lambda op: FIRST, "out")),
     Row("S2R", "R s", _special_register),
     Row("CS2R", "R s", _special_register, required="32"),
     Row("CS2R", "D s", _special_register_wide),

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from . import groups as kinds
 from .access import read_predicate, reader
-from .convergence import BARRIER_REGISTERS, Convergence
-from .counts import Counts
-from .integer import u32
+from .groups import BARRIER_REGISTERS
 from .operands import Decoded, Operand, UnsupportedInstruction
 from .state import ExecutionError, State
 
-Control = Callable[[State, Convergence, Counts, Any, Any, Any], None]
-"""Arguments: state, groups, counts, warps (int64[n]), active lanes, those of them that the guard selects."""
-_BYTES = 16
+Select = Callable[[State, Any, Any], Any]
+"""Arguments: state, warps, lanes that the guard selects; returns the lanes that the instruction selects."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """A control instruction. kind, target, number, reduction: as in `groups`. values, awaited_threads: its operands by lane.
+    error: raised if a lane executes it."""
+
+    kind: int
+    target: int = 0
+    number: int = 0
+    reduction: int = kinds.NO_REDUCTION
+    select: Select | None = None
+    values: Callable[[State, Any], Any] | None = None
+    awaited_threads: Callable[[State, Any], Any] | None = None
+    error: Exception | None = None
 
 
 def _accept(op: Decoded, allowed: str) -> None:
@@ -27,7 +39,7 @@ def _accept(op: Decoded, allowed: str) -> None:
 def _target(op: Decoded) -> int:
     if not op.operands or op.operands[-1].kind != "integer":
         raise UnsupportedInstruction(str(op))
-    return op.operands[-1].number
+    return op.operands[-1].number >> 4
 
 
 def _predicates(op: Decoded, operands: tuple[Operand, ...]) -> Callable[[State, Any, Any], Any]:
@@ -53,130 +65,75 @@ def _barrier_register(op: Decoded) -> int:
 
 def _branch(op: Decoded) -> Control:
     _accept(op, "DIV CONV U ANY")
-    target, after = _target(op), op.offset + _BYTES
-    tests_convergence = bool({"DIV", "CONV"} & op.flags)
-    select = _predicates(op, () if tests_convergence else op.operands[:-1])
-    awaited = reader("i", op.operands[0], 0) if tests_convergence else None
-    count_mask = 1 << np.arange(32, dtype=np.int64)
-
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        if awaited is None:
-            jumps = select(s, rows, lanes)
-        else:
-            converged = (active * count_mask).sum(1) == (awaited(s, rows)[:, 0] & c.alive[rows])
-            jumps = lanes & (converged == ("CONV" in op.flags))[:, None]
-        counts.add_branch(op.number, rows, *c.branch(rows, active, jumps, target, after))
-
-    return execute
+    if {"DIV", "CONV"} & op.flags:
+        awaited = reader("i", op.operands[0], 0)
+        return Control(kinds.JUMP_IF_CONVERGED, _target(op), int("CONV" in op.flags), values=awaited)
+    return Control(kinds.JUMP, _target(op), select=_predicates(op, op.operands[:-1]))
 
 
 def _call(op: Decoded) -> Control:
     _accept(op, "REL NOINC")
-    target, after = _target(op), op.offset + _BYTES
-
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        counts.add_branch(op.number, rows, *c.branch(rows, active, lanes, target, after))
-
-    return execute
+    return Control(kinds.JUMP, _target(op))
 
 
 def _return(op: Decoded) -> Control:
     _accept(op, "REL NODEC")
-    address = reader("i", op.operands[0], 0)
     if op.guard is not None:
         raise UnsupportedInstruction(str(op))
-
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        c.branch_to(rows, lanes, address(s, rows))
-
-    return execute
+    return Control(kinds.RETURN, values=reader("i", op.operands[0], 0))
 
 
 def _set_barrier(op: Decoded) -> Control:
     _accept(op, "RECONVERGENT")
-    number, after = _barrier_register(op), op.offset + _BYTES
-    return lambda s, c, counts, rows, active, lanes: c.set_barrier(rows, number, lanes, after)
+    return Control(kinds.SET_BARRIER, number=_barrier_register(op))
 
 
 def _synchronise(op: Decoded) -> Control:
     _accept(op, "RECONVERGENT")
-    number, after = _barrier_register(op), op.offset + _BYTES
-    return lambda s, c, counts, rows, active, lanes: c.synchronise(rows, number, active, lanes, after)
+    return Control(kinds.SYNCHRONISE, number=_barrier_register(op))
 
 
 def _leave(op: Decoded) -> Control:
     _accept(op, "")
-    number, after = _barrier_register(op), op.offset + _BYTES
-    select = _predicates(op, op.operands[:-1])
-    return lambda s, c, counts, rows, active, lanes: c.leave(rows, number, select(s, rows, lanes), after)
+    return Control(kinds.LEAVE, number=_barrier_register(op), select=_predicates(op, op.operands[:-1]))
 
 
 def _exit(op: Decoded) -> Control:
     _accept(op, "")
-    select = _predicates(op, op.operands)
-
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        ended = select(s, rows, lanes)
-        counts.add_branch(op.number, rows, ended.any(1), (ended == active).all(1))
-        c.exit(rows, active, ended, op.offset + _BYTES)
-
-    return execute
+    return Control(kinds.EXIT, select=_predicates(op, op.operands))
 
 
 def _block_barrier(op: Decoded) -> Control:
     _accept(op, "SYNC RED POPC AND OR DEFER_BLOCKING")
-    after = op.offset + _BYTES
     reduces = "RED" in op.flags
-    holds = read_predicate(op.operands[-1]) if reduces else None
-    numbers = [reader("i", one, op.immediate) for one in (op.operands[:-1] if reduces else op.operands)]
-
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        if holds is not None:
-            c.reduce(rows, active, holds(s, rows), op.modifiers[1])
-        values = [np.broadcast_to(read(s, rows), active.shape)[0] for read in numbers]
-        first = int(active[0].argmax())
-        barrier = int(values[0][first])
-        threads = int(values[1][first]) if len(values) > 1 else None
-        c.wait_for_block(rows, active, barrier, after, threads)
-
-    return execute
+    number, *threads = (reader("i", one, op.immediate) for one in (op.operands[:-1] if reduces else op.operands))
+    control = Control(
+        kinds.BLOCK_BARRIER, number=len(threads), values=number, awaited_threads=threads[0] if threads else None
+    )
+    if not reduces:
+        return control
+    reduction = {"POPC": kinds.POPC, "AND": kinds.AND, "OR": kinds.OR}[op.modifiers[1]]
+    return replace(control, reduction=reduction, select=_predicates(op, op.operands[-1:]))
 
 
 def _gather(op: Decoded) -> Control:
     _accept(op, "ALL COLLECTIVE EXCLUSIVE")
-    after = op.offset + _BYTES
-    everyone = "ALL" in op.flags
-    mask = None if everyone else reader("i", op.operands[0], op.immediate)
-
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        needed = c.alive[rows]
-        if mask is not None:
-            named = np.broadcast_to(mask(s, rows), active.shape).max(1, where=active, initial=0)
-            needed = named.astype(u32) & needed
-        c.gather(rows, active, needed, after)
-
-    return execute
+    if "ALL" in op.flags:
+        return Control(kinds.GATHER, number=1)
+    return Control(kinds.GATHER, values=reader("i", op.operands[0], op.immediate))
 
 
 def _set_aside(op: Decoded) -> Control:
     _accept(op, "")
-    return lambda s, c, counts, rows, active, lanes: c.set_aside(rows, active, op.offset + _BYTES)
+    return Control(kinds.SET_ASIDE)
 
 
 def _continue(op: Decoded) -> Control:
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        c.address[rows] = op.offset + _BYTES
-
-    return execute
+    return Control(kinds.CONTINUE)
 
 
 def _trap(op: Decoded) -> Control:
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        if lanes.any():
-            raise ExecutionError(f"the kernel ends in {op}")
-        c.address[rows] = op.offset + _BYTES
-
-    return execute
+    return Control(kinds.CONTINUE, error=ExecutionError(f"the kernel ends in {op}"))
 
 
 CONTROL: dict[str, Callable[[Decoded], Control]] = {

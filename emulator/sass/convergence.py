@@ -1,256 +1,375 @@
-"""Divergence of warps: groups of lanes, convergence barriers, barriers of blocks.
+"""Divergence of warps: groups of lanes, convergence barriers, barriers of blocks, and the order of warps.
 
 A warp runs one group of lanes at a time. At a divergent branch, the lanes that jump run first and the others wait on a
 stack; the newest group continues when the running one waits or exits. Groups merge only at BSYNC and WARPSYNC, which each
 group executes on arrival. BSSY overwrites a register in use; the lanes that wait for it keep their own addresses. A group
 that yields is set aside: convergence barriers no longer await it, and it runs again when no other group can.
+
+All warps at the lowest address run together. The functions are native: interpreted and compiled code call the same ones.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any
+from .. import language as st
+from ..language.hints import Global, i64, u32
+from ..language.intrinsics import WARP_SIZE
+from ..native import native
+from .groups import (
+    ALL_TAKEN,
+    AND,
+    AT_BARRIER,
+    AT_BLOCK,
+    BARRIER_REGISTERS,
+    BLOCK_BARRIER,
+    CONTROL_FIELDS,
+    CONVERGING,
+    DIVERGENT,
+    EXIT,
+    EXITED,
+    FAIR_INTERVAL,
+    FAR,
+    FINISHED,
+    FREE,
+    GATHER,
+    GATHERED,
+    JUMP,
+    JUMP_IF_CONVERGED,
+    LEAVE,
+    NO_REDUCTION,
+    NONE_TAKEN,
+    NUMBER,
+    OR,
+    PAUSED,
+    POPC,
+    REDUCTION,
+    RETURN,
+    RUNNING,
+    SET_ASIDE,
+    SET_BARRIER,
+    STUCK,
+    SYNCHRONISE,
+    TARGET,
+    WAITING,
+    YIELDED,
+    Groups,
+    add,
+    gathered_group,
+    next_group,
+    oldest,
+    put,
+    run_group,
+    stack_all,
+)
 
-import numpy as np
-import numpy.typing as npt
 
-from .collectives import mask_bits
-from .integer import u32
-from .state import ExecutionError, State
-
-RUNNING, AT_BARRIER, EXITED = range(3)
-BARRIER_REGISTERS = 16
-Group = tuple[int, int]
-"""An address, and the bits of lanes that continue there."""
-
-
-def lanes_of(bits: int) -> npt.NDArray[np.bool_]:
-    """Return bool[32] of the bits of a mask."""
-    return (bits >> np.arange(32) & 1).astype(np.bool_)
-
-
-class Convergence:
-    """The groups of all warps of a batch. merges: whether a running group takes up waiting ones at its address, as in
-    kernels with YIELD.
-
-    address: int64[warps], of the running group. lanes: bool[warps, 32], its lanes. alive: uint32[warps], lanes that have
-    not exited. status: RUNNING, AT_BARRIER or EXITED.
-    """
-
-    def __init__(self, state: State, merges: bool) -> None:
-        self.state, self.merges, warps = state, merges, state.warps
-        self.lanes = state.launched_lanes.copy()
-        self.alive = mask_bits(self.lanes)
-        self.address, self.status = np.zeros(warps, np.int64), np.zeros(warps, np.int8)
-        self.members = np.zeros((BARRIER_REGISTERS, warps), u32)
-        self.arrived = np.zeros((BARRIER_REGISTERS, warps), u32)
-        self.continuations: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
-        self.waiting: list[list[Group]] = [[] for _ in range(warps)]
-        self.yielded: list[list[Group]] = [[] for _ in range(warps)]
-        self.last_yield: dict[int, int] = {}
-        self.gathered: list[dict[int, tuple[int, int]]] = [{} for _ in range(warps)]
-        self.at_barrier: list[dict[int, int]] = [{} for _ in range(warps)]
-        self.barrier_of_warp = np.full(warps, -1)
-        self.reductions: dict[int, tuple[int, int, str]] = {}
-
-    # -------------------------------------------------------------- groups
-    def run(self, warp: int, address: int, bits: int) -> None:
-        """Let a group of a warp run."""
-        self.address[warp], self.lanes[warp], self.status[warp] = address, lanes_of(bits), RUNNING
-
-    def resume(self, warp: int) -> None:
-        """Let another group run: the newest waiting one, else a yielded one."""
-        waiting = self.waiting[warp]
-        if not waiting and self.yielded[warp]:
-            waiting.append(self._pop_yielded(warp))
-        if waiting:
-            self.run(warp, *waiting.pop())
-            return
-        self.lanes[warp] = False
-        if self.at_barrier[warp]:
-            self.status[warp] = AT_BARRIER
-            return
-        if not self.alive[warp]:
-            self.status[warp] = EXITED
-            return
-        for address, (bits, needed) in list(self.gathered[warp].items()):
-            if bits == needed & int(self.alive[warp]):
-                del self.gathered[warp][address]
-                self.run(warp, address, bits)
-                return
-        self._break_deadlock(warp)
-
-    def _pop_yielded(self, warp: int) -> Group:
-        """Return the largest yielded group, the one that yielded last only if there is no other."""
-        groups, last = self.yielded[warp], self.last_yield.pop(warp, None)
-        best = max(range(len(groups)), key=lambda n: (groups[n][0] != last, groups[n][1].bit_count()))
-        return groups.pop(best)
-
-    def _break_deadlock(self, warp: int) -> None:
-        """Release the lanes of a convergence barrier whose other members wait elsewhere. Raises ExecutionError."""
-        for number in range(BARRIER_REGISTERS):
-            if self.arrived[number][warp]:
-                self.waiting[warp] += self.continuations.pop((warp, number)).items()
-                self.members[number][warp] = self.arrived[number][warp] = 0
-                self.resume(warp)
-                return
-        raise ExecutionError(f"the lanes {int(self.alive[warp]):#x} of a warp wait for each other")
-
-    def release(self, warp: int) -> None:
-        """Let the lanes of convergence barriers continue whose members have all arrived, exited or yielded."""
-        yielded = 0
-        for _, bits in self.yielded[warp]:
-            yielded |= bits
-        for number in np.flatnonzero(self.arrived[:, warp]).tolist():
-            arrived = int(self.arrived[number][warp])
-            if not int(self.members[number][warp]) & int(self.alive[warp]) & ~arrived & ~yielded:
-                groups = self.continuations.pop((warp, number)).items()
-                self.waiting[warp] += [(address, bits & arrived) for address, bits in groups if bits & arrived]
-                self.arrived[number][warp] = self.members[number][warp] = 0
-
-    def take_up(self, rows: npt.NDArray[np.int64], address: int) -> None:
-        """Add the waiting groups at an address to those that run there."""
-        for warp in rows.tolist():
-            groups = self.waiting[warp]
-            for group in [one for one in groups if one[0] == address]:
-                groups.remove(group)
-                self.lanes[warp] |= lanes_of(group[1])
-
-    # -------------------------------------------------------------- instructions
-    def branch(self, rows: Any, active: Any, jumps: Any, target: int, after: int) -> tuple[Any, Any]:
-        """Jump where lanes are in `jumps`; return whether any and all active lanes of each warp do."""
-        any_jumps, all_jumps = jumps.any(1), (jumps == active).all(1)
-        self.address[rows[all_jumps]], self.address[rows[~any_jumps]] = target, after
-        divergent = np.flatnonzero(any_jumps & ~all_jumps)
-        if len(divergent):
-            jumping, staying = mask_bits(jumps[divergent]), mask_bits(active[divergent] & ~jumps[divergent])
-            for n, warp in enumerate(rows[divergent].tolist()):
-                self.waiting[warp].append((after, int(staying[n])))
-                self.run(warp, target, int(jumping[n]))
-        return any_jumps, all_jumps
-
-    def branch_to(self, rows: Any, active: Any, targets: Any) -> None:
-        """Jump to an address of each lane."""
-        targets = np.broadcast_to(targets, active.shape)
-        for n, warp in enumerate(rows.tolist()):
-            groups = [
-                (int(address), int(mask_bits((active[n] & (targets[n] == address))[None])[0]))
-                for address in np.unique(targets[n][active[n]])
-            ]
-            self.waiting[warp] += groups[1:]
-            self.run(warp, *groups[0])
-
-    def set_barrier(self, rows: Any, number: int, lanes: Any, after: int) -> None:
-        """BSSY: let the active lanes be the members of a convergence barrier."""
-        self.members[number][rows] = mask_bits(lanes)
-        self.address[rows] = after
-
-    def synchronise(self, rows: Any, number: int, active: Any, lanes: Any, after: int) -> None:
-        """BSYNC: let lanes wait for the other members of a convergence barrier."""
-        bits, active_bits = mask_bits(lanes), mask_bits(active)
-        full = (bits == self.members[number][rows] & self.alive[rows]) & (bits == active_bits)
-        self.address[rows[full]], self.members[number][rows[full]] = after, 0
-        for n in np.flatnonzero(~full).tolist():
-            warp = int(rows[n])
-            waiting = int(bits[n]) & int(self.members[number][warp])
-            rest = int(active_bits[n]) & ~waiting
-            if waiting:
-                self.arrived[number][warp] |= u32(waiting)
-                groups = self.continuations[warp, number]
-                groups[after] = groups.get(after, 0) | waiting
-            if rest:
-                self.waiting[warp].append((after, rest))
-            self.release(warp)
-            self.resume(warp)
-
-    def leave(self, rows: Any, number: int, lanes: Any, after: int) -> None:
-        """BREAK: remove lanes from a convergence barrier."""
-        self.members[number][rows] &= ~mask_bits(lanes)
-        self.address[rows] = after
-        for warp in rows.tolist():
-            self.release(warp)
-
-    def exit(self, rows: Any, active: Any, lanes: Any, after: int) -> None:
-        """End lanes."""
-        self.alive[rows] &= ~mask_bits(lanes)
-        left = active & ~lanes
-        self.lanes[rows] = left
-        remain = left.any(1)
-        self.address[rows[remain]] = after
-        ended = lanes.any(1)
-        for n in np.flatnonzero(ended).tolist():
-            self.release(int(rows[n]))
-            if not remain[n]:
-                self.resume(int(rows[n]))
-        self._release_blocks(rows[ended])
-
-    def wait_for_block(self, rows: Any, active: Any, barrier: int, after: int, threads: int | None) -> None:
-        """BAR: let groups wait for the block. threads: the number that the barrier awaits; None for all."""
-        bits = mask_bits(active)
-        self.barrier_of_warp[rows] = barrier
-        for n, warp in enumerate(rows.tolist()):
-            groups = self.at_barrier[warp]
-            groups[after] = groups.get(after, 0) | int(bits[n])
-            self.resume(warp)
-        self._release_blocks(rows, threads)
-
-    def reduce(self, rows: Any, active: Any, holds: Any, name: str) -> None:
-        """BAR.RED: count the lanes of each block, and those whose predicate holds."""
-        holds = holds & active
-        for n, block in enumerate(self.state.block_of_warp[rows].tolist()):
-            lanes, holding, _ = self.reductions.get(block, (0, 0, ""))
-            self.reductions[block] = (lanes + int(active[n].sum()), holding + int(holds[n].sum()), name)
-
-    def _release_blocks(self, rows: Any, threads: int | None = None) -> None:
-        """Let the warps of blocks continue whose warps have all arrived or exited."""
-        size = self.state.warps_per_block
-        for block in np.unique(self.state.block_of_warp[rows]).tolist():
-            warps = np.arange(block * size, (block + 1) * size)
-            status = self.status[warps]
-            arrived = warps[status == AT_BARRIER]
-            if threads is not None:
-                arrived = arrived[self.barrier_of_warp[arrived] == self.barrier_of_warp[rows[0]]]
-                if 32 * len(arrived) < threads:
-                    continue
-            elif not len(arrived) or (status == RUNNING).any():
-                continue
-            self._finish_reduction(block)
-            for warp in arrived.tolist():
-                self.waiting[warp] += self.at_barrier[warp].items()
-                self.at_barrier[warp] = {}
-                self.resume(warp)
-
-    def _finish_reduction(self, block: int) -> None:
-        if block in self.reductions:
-            lanes, holding, name = self.reductions.pop(block)
-            result = {"POPC": holding, "AND": 0xFFFFFFFF * (holding == lanes), "OR": 0xFFFFFFFF * (holding > 0)}
-            self.state.barrier_results[block] = result[name]
-
-    def gather(self, rows: Any, active: Any, needed: Any, after: int) -> None:
-        """WARPSYNC: let lanes wait for others of their warp. needed: uint32[warps], bits of the awaited lanes."""
-        bits = mask_bits(active)
-        full = bits & needed == needed
-        self.address[rows[full]] = after
-        for n in np.flatnonzero(~full).tolist():
-            warp, awaited = int(rows[n]), int(needed[n])
-            arrived = self.gathered[warp].get(after, (0, 0))[0] | int(bits[n])
-            if arrived & awaited == awaited:
-                self.gathered[warp].pop(after, None)
-                self.run(warp, after, arrived)
+@st.device
+def _resume(g: Groups, warp: i64) -> None:
+    """Let another group run. If all wait for each other, those of the first convergence barrier with lanes continue."""
+    searching = True
+    while searching:
+        searching = False
+        slot = next_group(g, warp)
+        if slot < 0:
+            g.lanes[warp] = 0
+            if oldest(g, warp, i64(AT_BLOCK)) >= 0:
+                g.status[warp] = AT_BARRIER
+            elif g.alive[warp] == 0:
+                g.status[warp] = EXITED
             else:
-                self.gathered[warp][after] = (arrived, awaited)
-                self.resume(warp)
+                slot = gathered_group(g, warp)
+                if slot < 0:
+                    g.status[warp] = STUCK
+                    for number in range(i64(BARRIER_REGISTERS)):
+                        register = warp * BARRIER_REGISTERS + number
+                        if not searching and g.arrived[register] != 0:
+                            searching = True
+                            stack_all(g, warp, CONVERGING + number, i64(-1))
+                            g.members[register] = 0
+                            g.arrived[register] = 0
+        if slot >= 0:
+            run_group(g, warp, slot)
 
-    def set_aside(self, rows: Any, active: Any, after: int) -> None:
-        """YIELD: set groups aside that are not all lanes of their warp."""
-        self.address[rows] = after
-        bits = mask_bits(active)
-        for n, warp in enumerate(rows.tolist()):
-            if int(bits[n]) == int(self.alive[warp]):
-                continue
-            groups = dict(self.yielded[warp])
-            groups[after] = groups.get(after, 0) | int(bits[n])
-            self.yielded[warp] = sorted(groups.items(), key=lambda group: group[0] == after)
-            self.last_yield[warp] = after
-            self.release(warp)
-            self.resume(warp)
+
+@st.device
+def _release(g: Groups, warp: i64) -> None:
+    """Let the lanes of convergence barriers continue whose members have all arrived, exited or yielded."""
+    yielded = i64(0)
+    for n in range(warp * WARP_SIZE, warp * WARP_SIZE + WARP_SIZE):
+        if g.kind[n] == YIELDED:
+            yielded |= g.bits[n]
+    for number in range(i64(BARRIER_REGISTERS)):
+        register = warp * BARRIER_REGISTERS + number
+        arrived = g.arrived[register]
+        if arrived != 0 and g.members[register] & g.alive[warp] & ~arrived & ~yielded == 0:
+            stack_all(g, warp, CONVERGING + number, arrived)
+            g.members[register] = 0
+            g.arrived[register] = 0
+
+
+# ------------------------------------------------------------------ instructions
+@st.device
+def _branch(g: Groups, warp: i64, n: i64, jumps: i64, target: i64) -> None:
+    outcome = i64(DIVERGENT)
+    if jumps == g.lanes[warp]:
+        outcome = i64(ALL_TAKEN)
+        g.address[warp] = target
+    elif jumps == 0:
+        outcome = i64(NONE_TAKEN)
+        g.address[warp] = n + 1
+    else:
+        add(g, warp, i64(WAITING), n + 1, g.lanes[warp] & ~jumps)
+        g.address[warp] = target
+        g.lanes[warp] = jumps
+    g.branches[(3 * n + outcome) * g.warps + warp] += 1
+
+
+@st.device
+def _branch_to(g: Groups, warp: i64, values: Global[i64], first: i64) -> None:
+    """Jump to an address of each lane; the lowest one runs first."""
+    left, lowest = g.lanes[warp], True
+    while left != 0:
+        target = i64(FAR)
+        for lane in range(i64(WARP_SIZE)):
+            if left >> lane & 1 != 0:
+                target = min(target, values[first + lane])
+        bits = i64(0)
+        for lane in range(i64(WARP_SIZE)):
+            if left >> lane & 1 != 0 and values[first + lane] == target:
+                bits |= i64(1) << lane
+        if lowest:
+            g.address[warp] = target >> 4
+            g.lanes[warp] = bits
+        else:
+            add(g, warp, i64(WAITING), target >> 4, bits)
+        lowest = False
+        left &= ~bits
+
+
+@st.device
+def _synchronise(g: Groups, warp: i64, n: i64, lanes: i64, number: i64) -> None:
+    register = warp * BARRIER_REGISTERS + number
+    active = g.lanes[warp]
+    if lanes == g.members[register] & g.alive[warp] and lanes == active:
+        g.address[warp] = n + 1
+        g.members[register] = 0
+    else:
+        waiting = lanes & g.members[register]
+        if waiting != 0:
+            g.arrived[register] |= waiting
+            add(g, warp, CONVERGING + number, n + 1, waiting)
+        if active & ~waiting != 0:
+            add(g, warp, i64(WAITING), n + 1, active & ~waiting)
+        _release(g, warp)
+        _resume(g, warp)
+
+
+@st.device
+def _exit(g: Groups, warp: i64, n: i64, lanes: i64) -> None:
+    outcome = i64(DIVERGENT)
+    left = g.lanes[warp] & ~lanes
+    if left == 0:
+        outcome = i64(ALL_TAKEN)
+    elif lanes == 0:
+        outcome = i64(NONE_TAKEN)
+    g.branches[(3 * n + outcome) * g.warps + warp] += 1
+    g.alive[warp] &= ~lanes
+    g.lanes[warp] = left
+    if left != 0:
+        g.address[warp] = n + 1
+    if lanes != 0:
+        _release(g, warp)
+        if left == 0:
+            _resume(g, warp)
+
+
+@st.device
+def _wait_together(g: Groups, warp: i64, n: i64, awaited: i64) -> None:
+    """WARPSYNC: wait for other lanes."""
+    arrived = g.lanes[warp]
+    if arrived & awaited == awaited:
+        g.address[warp] = n + 1
+    else:
+        slot = add(g, warp, i64(GATHERED), n + 1, arrived)
+        g.awaited[slot] = awaited
+        if g.bits[slot] & awaited == awaited:
+            run_group(g, warp, slot)
+        else:
+            _resume(g, warp)
+
+
+@st.device
+def _set_aside(g: Groups, warp: i64, n: i64) -> None:
+    """YIELD: set a group aside that is not all lanes of its warp."""
+    g.address[warp] = n + 1
+    if g.lanes[warp] != g.alive[warp]:
+        slot = add(g, warp, i64(YIELDED), n + 1, g.lanes[warp])
+        put(g, slot, i64(YIELDED))
+        g.last_yield[warp] = n + 1
+        _release(g, warp)
+        _resume(g, warp)
+
+
+@st.device
+def _wait_for_block(g: Groups, warp: i64, n: i64, holding: i64, barrier: i64, reduction: i64) -> None:
+    """BAR: wait for the other warps of the block. holding: lanes whose predicate holds."""
+    block = warp // g.warps_per_block
+    if reduction != NO_REDUCTION:
+        g.reduced[3 * block] += i64(st.popcount(g.lanes[warp]))
+        g.reduced[3 * block + 1] += i64(st.popcount(holding))
+        g.reduced[3 * block + 2] = reduction
+    g.barrier[warp] = barrier
+    add(g, warp, i64(AT_BLOCK), n + 1, g.lanes[warp])
+    _resume(g, warp)
+
+
+@st.device
+def _release_block(g: Groups, block: i64, threads: i64, barrier: i64) -> None:
+    """Let the warps of a block continue that have all arrived or exited. threads: the number that a barrier awaits; -1 for
+    all."""
+    first, waiting, running = block * g.warps_per_block, i64(0), False
+    for warp in range(first, first + g.warps_per_block):
+        if g.status[warp] == AT_BARRIER and (threads < 0 or g.barrier[warp] == barrier):
+            waiting += 1
+        if g.status[warp] == RUNNING:
+            running = True
+    if (threads < 0 and waiting != 0 and not running) or (threads >= 0 and WARP_SIZE * waiting >= threads):
+        kind = g.reduced[3 * block + 2]
+        if kind != NO_REDUCTION:
+            lanes, holding, result = g.reduced[3 * block], g.reduced[3 * block + 1], u32(0)
+            if kind == POPC:
+                result = u32(holding)
+            elif (kind == AND and holding == lanes) or (kind == OR and holding > 0):
+                result = u32(0xFFFFFFFF)
+            g.barrier_results[block] = result
+            for n in range(i64(3)):
+                g.reduced[3 * block + n] = 0
+        for warp in range(first, first + g.warps_per_block):
+            if g.status[warp] == AT_BARRIER and (threads < 0 or g.barrier[warp] == barrier):
+                stack_all(g, warp, i64(AT_BLOCK), i64(-1))
+                _resume(g, warp)
+
+
+@st.device
+def _release_blocks(g: Groups, rows: Global[i64], count: i64, threads: i64) -> None:
+    latest, barrier = i64(-1), g.barrier[rows[0]]
+    for i in range(count):
+        block = rows[i] // g.warps_per_block
+        if block != latest:
+            latest = block
+            _release_block(g, block, threads, barrier)
+
+
+@st.device
+def _first_lane(bits: i64) -> i64:
+    lane = i64(0)
+    while bits >> lane & 1 == 0:
+        lane += 1
+    return lane
+
+
+@st.device
+def _largest(values: Global[i64], first: i64, bits: i64) -> i64:
+    found = i64(0)
+    for lane in range(i64(WARP_SIZE)):
+        if bits >> lane & 1 != 0:
+            found = max(found, values[first + lane])
+    return found
+
+
+@native
+def end_run(
+    g: Groups, table: Global[i64], n: i64, rows: Global[i64], count: i64, chosen: Global[i64], values: Global[i64],
+    awaited_threads: Global[i64],
+) -> None:  # fmt: skip
+    """Execute a control instruction by warps.
+
+    table: CONTROL_FIELDS of each instruction. n: the instruction. rows: int64[count], the warps. chosen: bits of the lanes that
+    it selects. values, awaited_threads: int64[32 * count], operands by lane: addresses of a return, masks, the number of a barrier, its
+    threads.
+    """
+    kind, target, number = (
+        table[CONTROL_FIELDS * n],
+        table[CONTROL_FIELDS * n + TARGET],
+        table[CONTROL_FIELDS * n + NUMBER],
+    )
+    threads, exited = i64(-1), False
+    for i in range(count):
+        warp = rows[i]
+        lanes = g.lanes[warp] & chosen[i]
+        lane = i * WARP_SIZE + _first_lane(g.lanes[warp])
+        if kind == JUMP:
+            _branch(g, warp, n, lanes, target)
+        elif kind == EXIT:
+            exited = exited or lanes != 0
+            _exit(g, warp, n, lanes)
+        elif kind == SET_BARRIER:
+            g.members[warp * BARRIER_REGISTERS + number] = lanes
+            g.address[warp] = n + 1
+        elif kind == SYNCHRONISE:
+            _synchronise(g, warp, n, lanes, number)
+        elif kind == BLOCK_BARRIER:
+            if i == 0 and number != 0:
+                threads = awaited_threads[lane]
+            _wait_for_block(g, warp, n, lanes, values[lane], table[CONTROL_FIELDS * n + REDUCTION])
+        elif kind == JUMP_IF_CONVERGED:
+            converged = g.lanes[warp] == values[lane] & g.alive[warp]
+            _branch(g, warp, n, lanes if converged == (number != 0) else i64(0), target)
+        elif kind == LEAVE:
+            g.members[warp * BARRIER_REGISTERS + number] &= ~lanes
+            g.address[warp] = n + 1
+            _release(g, warp)
+        elif kind == GATHER:
+            named = i64(-1) if number != 0 else _largest(values, i * WARP_SIZE, g.lanes[warp])
+            _wait_together(g, warp, n, g.alive[warp] & named)
+        elif kind == RETURN:
+            _branch_to(g, warp, values, i * WARP_SIZE)
+        elif kind == SET_ASIDE:
+            _set_aside(g, warp, n)
+        else:
+            g.address[warp] = n + 1
+    if kind == BLOCK_BARRIER or exited:
+        _release_blocks(g, rows, count, threads)
+
+
+# ------------------------------------------------------------------ the order of warps
+@native
+def begin_run(g: Groups, rows: Global[i64], active: Global[bool]) -> i64:
+    """Choose the warps that run next: those at the lowest address, or at times those at the address of the one that waited
+    longest. Count the start of their run.
+
+    rows: the warps; their number is rows[warps]. active: bool[32 * warps], their running lanes. Return the first instruction,
+    FINISHED, or PAUSED.
+    """
+    if g.run[2] <= 0:
+        return i64(PAUSED)
+    address, longest = i64(FAR), i64(FAR)
+    fair = (g.run[0] + 1) % FAIR_INTERVAL == 0
+    for warp in range(g.warps):
+        if g.status[warp] == RUNNING:
+            if fair:
+                if g.latest[warp] < longest:
+                    longest = g.latest[warp]
+                    address = g.address[warp]
+            else:
+                address = min(address, g.address[warp])
+    if address == FAR:
+        return i64(FINISHED)
+    g.run[0] += 1
+    g.run[2] -= 1
+    count = i64(0)
+    for warp in range(g.warps):
+        if g.status[warp] == RUNNING and g.address[warp] == address:
+            rows[count] = warp
+            g.latest[warp] = g.run[0]
+            if g.merges != 0:
+                for n in range(warp * WARP_SIZE, warp * WARP_SIZE + WARP_SIZE):
+                    if g.kind[n] == WAITING and g.at[n] == address:
+                        g.kind[n] = FREE
+                        g.lanes[warp] |= g.bits[n]
+            g.starts[address * g.warps + warp] += 1
+            g.start_lanes[address] += i64(st.popcount(g.lanes[warp]))
+            for lane in range(i64(WARP_SIZE)):
+                active[count * WARP_SIZE + lane] = g.lanes[warp] >> lane & 1 != 0
+            count += 1
+    rows[g.warps] = count
+    return address

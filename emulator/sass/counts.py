@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..language.hints import Global, i64
 from ..machine import transactions
 from ..machine.device import Device
+from ..native import native
 from .operands import Decoded
-from .state import GLOBAL_BASE, GlobalMemory, Rows
+from .state import GLOBAL_BASE, GlobalMemory
+
+
+@native
+def note_array(
+    address: i64, access: i64, arrays: i64, ranges: Global[i64], latest: Global[i64], noted_arrays: Global[bool]
+) -> None:
+    """Note the array of an access. ranges: the first and the past address of each array. latest: int64[accesses], the array
+    array last. noted_arrays: bool[accesses, arrays + 1], the last one for addresses outside of arrays."""
+    array = latest[access]
+    if array < 0 or address < ranges[2 * array] or address >= ranges[2 * array + 1]:
+        array = arrays
+        for n in range(arrays):
+            if ranges[2 * n] <= address and address < ranges[2 * n + 1]:
+                array = n
+        noted_arrays[access * (arrays + 1) + array] = True
+        latest[access] = array if array < arrays else i64(-1)
+
 
 Words = npt.NDArray[np.int64]
 REQUESTS, TRANSACTIONS, EXTRA = range(3)
 """Columns of `Counts.traffic`: requests; sectors of global memory or wavefronts of shared memory; lines or conflicts."""
-ALL_TAKEN, NONE_TAKEN, DIVERGENT = range(3)
-"""Columns of `Counts.branches`."""
 
 
 @dataclass
@@ -25,7 +43,8 @@ class Counts:
     """Counts of a launch, by instruction.
 
     starts: int64[n, warps], runs of straight-line code that start there, by warp of the executed blocks. lanes: int64[n],
-    active lanes of these. branches: int64[n, 3, warps]. traffic: int64[n, 3]. active: int64[n], lanes with an access.
+    active lanes of these. branches: int64[3, warps] by branch: all, none
+    or some lanes jump. traffic: int64[n, 3]. active: int64[n], lanes with an access.
     ends_run: bool[n], whether the next instruction starts another run. arrays: names of the arrays accessed.
     first_addresses: of the first access of each instruction.
     """
@@ -42,23 +61,17 @@ class Counts:
         n = len(self.ends_run)
         self.lanes, self.active = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.traffic = np.zeros((n, 3), np.int64)
-        self.first_warp = 0  # of the batch that executes
 
-    def add_run(self, first: int, rows: Rows, lanes: int) -> None:
-        """Count the start of a run of straight-line code by warps of the batch. lanes: active ones, of all warps."""
-        if first not in self.starts:
-            self.starts[first] = np.zeros(self.warps, np.int64)
-        self.starts[first][rows + self.first_warp] += 1
-        self.lanes[first] += lanes
-
-    def add_branch(self, number: int, rows: Rows, any_jumps: Any, all_jumps: Any) -> None:
-        """Count a branch by warps of the batch. any_jumps, all_jumps: bool[warps], among the active lanes."""
-        if number not in self.branches:
-            self.branches[number] = np.zeros((3, self.warps), np.int64)
-        counts, rows = self.branches[number], rows + self.first_warp
-        counts[ALL_TAKEN][rows[all_jumps]] += 1
-        counts[NONE_TAKEN][rows[~any_jumps]] += 1
-        counts[DIVERGENT][rows[any_jumps & ~all_jumps]] += 1
+    def add_batch(self, groups: Any, first_warp: int) -> None:
+        """Add the runs and branches of a batch. groups: `groups.Groups`. first_warp: its first warp."""
+        n, warps = len(self.ends_run), slice(first_warp, first_warp + groups.warps)
+        self.lanes += groups.start_lanes
+        starts, branches = groups.starts.reshape(n, -1), groups.branches.reshape(n, 3, -1)
+        for number in np.flatnonzero(groups.start_lanes).tolist():
+            self.starts.setdefault(number, np.zeros(self.warps, np.int64))[warps] += starts[number]
+        for number in np.flatnonzero(self.ends_run).tolist():
+            if branches[number].any():
+                self.branches.setdefault(number, np.zeros((3, self.warps), np.int64))[:, warps] += branches[number]
 
     def add_access(
         self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int, memory: GlobalMemory
@@ -78,6 +91,13 @@ class Counts:
         if space == "global":
             name = memory.array_at(int(address[lanes][0]) - GLOBAL_BASE)
             self.arrays.setdefault(op.number, set()).add(name)
+
+    def add_compiled(self, first_addresses: Words, noted_arrays: npt.NDArray[np.bool_], names: Sequence[str]) -> None:
+        """Add what compiled code recorded of accesses. first_addresses: int64[n], -1 for none. noted_arrays: bool[n, names]."""
+        for n in np.flatnonzero(first_addresses != -1).tolist():
+            self.first_addresses.setdefault(n, int(first_addresses[n]))
+        for n, name in zip(*(axis.tolist() for axis in np.nonzero(noted_arrays)), strict=True):
+            self.arrays.setdefault(n, set()).add(names[name])
 
     def executions(self) -> Words:
         """Return int64[n, warps], executions of each instruction by warp."""

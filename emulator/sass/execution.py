@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +13,24 @@ import numpy.typing as npt
 from ..engines.cuda.sass import Instruction
 from . import collectives, floating, integer
 from .access import read_predicate, reader, writer
+from .batch import Batch
 from .control import CONTROL, Control
-from .convergence import RUNNING, Convergence
 from .counts import Counts
+from .groups import CONTINUE, FINISHED, PAUSED
+from .machine_code import MachineCode
 from .memory import MEMORY, Execute
 from .operands import Decoded, UnsupportedInstruction, decode
 from .rows import DESTINATIONS, Row, bind
 from .state import ExecutionError, GlobalMemory, State
+from .steps import Step
 
-_FAIR_INTERVAL = 16
-"""Runs after which the warps that waited longest run: warps that wait for others must not starve these."""
 MAX_RUNS = 4_000_000
 """Runs of straight-line code of a batch, after which an execution ends as a loop without progress."""
 _BATCH_BYTES = 1 << 28
 """Memory of the registers, local and shared memory of a batch of blocks."""
+COMPILE_AFTER = 25
+"""Interpreted instructions, by all warps at an address together, for each instruction of a program after which it is
+compiled: these take as long as the compilation."""
 _FAR = 1 << 60
 
 
@@ -51,8 +55,8 @@ def rows_of(op: Decoded) -> Sequence[Row]:
     return rows
 
 
-def _lane_instruction(op: Decoded) -> Execute:
-    """Return the execution of an instruction of the table."""
+def _lane_instruction(op: Decoded) -> tuple[Execute, bool]:
+    """Return the execution of an instruction of the table, and whether it exchanges values between lanes."""
     bound = bind(op, rows_of(op))
     letters = [letter for letter, _ in bound.operands]
     destinations = [one for one in bound.operands if one[0] in DESTINATIONS]
@@ -75,16 +79,7 @@ def _lane_instruction(op: Decoded) -> Execute:
         for n, write in writes:
             write(s, r, lanes, results[n])
 
-    return execute
-
-
-class Step(NamedTuple):
-    """An instruction ready to run. control: of one that ends a run. guard: its predicate."""
-
-    op: Decoded
-    execute: Execute | None
-    control: Control | None
-    guard: Callable[[State, Any], Any] | None
+    return execute, lanes_at >= 0
 
 
 @dataclass(frozen=True)
@@ -97,6 +92,16 @@ class Program:
     def from_listing(instructions: Iterable[Instruction]) -> Program:
         """Decode a kernel. An instruction without a row in the table raises UnsupportedInstruction when it is executed."""
         return Program(tuple(_step(number, one) for number, one in enumerate(instructions)))
+
+    @cached_property
+    def machine_code(self) -> MachineCode:
+        """The program, compiled or from the disk cache."""
+        return MachineCode.load(self.steps) or MachineCode.compile(self.steps)
+
+    @cached_property
+    def is_compiled(self) -> bool:
+        """Whether its machine code is in the disk cache."""
+        return MachineCode.load(self.steps) is not None
 
     @cached_property
     def registers(self) -> int:
@@ -123,58 +128,50 @@ def _step(number: int, instruction: Instruction) -> Step:
     try:
         if op.opcode in CONTROL:
             return Step(op, None, CONTROL[op.opcode](op), guard)
-        execute = MEMORY[op.opcode](op) if op.opcode in MEMORY else _lane_instruction(op)
+        execute, exchanges = (MEMORY[op.opcode](op), False) if op.opcode in MEMORY else _lane_instruction(op)
     except UnsupportedInstruction as error:
-        return Step(op, None, _refusal(op, error), guard)
-    return Step(op, execute, None, guard)
+        refusal = UnsupportedInstruction(f"{op} is not emulated: {error}")
+        return Step(op, None, Control(CONTINUE, error=refusal), guard)
+    return Step(op, execute, None, guard, exchanges)
 
 
-def _refusal(op: Decoded, error: UnsupportedInstruction) -> Control:
-    """Return the execution of an instruction without a row: it raises the error if a lane executes it."""
-
-    def execute(s: State, c: Convergence, counts: Counts, rows: Any, active: Any, lanes: Any) -> None:
-        if lanes.any():
-            raise UnsupportedInstruction(f"{op} is not emulated: {error}")
-        c.address[rows] = op.offset + 16
-
-    return execute
-
-
-def run_batch(program: Program, state: State, counts: Counts) -> None:
-    """Run the blocks of a state to their end. Raises ExecutionError."""
-    steps, groups = program.steps, Convergence(state, program.yields)
-    index = {step.op.offset: n for n, step in enumerate(steps)}
-    latest, step_number = np.zeros(state.warps, np.int64), 0
-    while (ready := groups.status == RUNNING).any():
-        step_number += 1
-        if step_number > MAX_RUNS:
+def run_batch(program: Program, state: State, counts: Counts, first_warp: int, compile_after: int | None) -> None:
+    """Run the blocks of a state to their end. first_warp: the first one of the batch among those counted. Raises
+    ExecutionError."""
+    steps, batch = program.steps, Batch(program.steps, state, program.yields)
+    code, interpreted = None, 0
+    limit = (0 if program.is_compiled else COMPILE_AFTER * len(steps)) if compile_after is None else compile_after
+    while True:
+        if interpreted >= limit and code is None:
+            code, limit = program.machine_code.bind(batch, counts), _FAR
+        n = code.run() if code is not None else batch.begin(1)
+        if batch.runs > MAX_RUNS:
             raise ExecutionError("a loop of the kernel makes no progress")
-        chosen = groups.address[np.where(ready, latest, _FAR).argmin()] if step_number % _FAIR_INTERVAL == 0 else _FAR
-        address = min(int(np.where(ready, groups.address, _FAR).min()), _FAR) if chosen == _FAR else int(chosen)
-        rows = np.flatnonzero(ready & (groups.address == address))
-        latest[rows] = step_number
-        if groups.merges:
-            groups.take_up(rows, address)
-        _run(steps, index[address], rows, state, groups, counts)
-    if (groups.status != 2).any():
-        raise ExecutionError("warps of a block wait at different barriers")
+        if n == FINISHED:
+            break
+        if n != PAUSED:
+            interpreted += _interpret(steps, n, batch, counts)
+    batch.finish()
+    counts.add_batch(batch.groups, first_warp)
+    if code is not None:
+        code.finish()
 
 
-def _run(steps: Sequence[Step], n: int, rows: Any, state: State, groups: Convergence, counts: Counts) -> None:
-    """Run straight-line code up to its control instruction."""
+def _interpret(steps: Sequence[Step], n: int, batch: Batch, counts: Counts) -> int:
+    """Execute the started run. Return the number of its instructions."""
+    state, first, step = batch.state, n, steps[n]
+    rows, active = batch.running
     selected: Any = slice(None) if len(rows) == state.warps else rows
-    active = groups.lanes[selected]
-    counts.add_run(n, rows, int(np.count_nonzero(active)))
-    step = steps[n]
     while step.control is None:
         assert step.execute is not None
         step.execute(state, selected, active if step.guard is None else active & step.guard(state, selected), counts)
         n += 1
         step = steps[n]
-    active = active.copy()
-    step.control(
-        state, groups, counts, rows, active, active if step.guard is None else active & step.guard(state, rows)
-    )
+    lanes = active if step.guard is None else active & step.guard(state, rows)
+    if step.control.error is not None and lanes.any():
+        raise step.control.error
+    batch.end(n, step.control, rows, lanes)
+    return n - first + 1
 
 
 @dataclass(frozen=True)
@@ -191,8 +188,10 @@ class Launch:
     together: bool = False
 
 
-def execute(program: Program, launch: Launch, counts: Counts) -> None:
+def execute(program: Program, launch: Launch, counts: Counts, compile_after: int | None = None) -> None:
     """Run a launch in batches of blocks; memory changes in place. counts: with the warps of `launch.blocks`.
+    compile_after: interpreted instructions of a batch after which compiled code continues; by default COMPILE_AFTER for each
+    instruction of the program, or none if its machine code is in the disk cache.
 
     Raises ExecutionError.
     """
@@ -207,9 +206,8 @@ def execute(program: Program, launch: Launch, counts: Counts) -> None:
         state = State(
             launch.grid, launch.block, blocks, program.registers, launch.shared_bytes, launch.memory, launch.banks
         )
-        counts.first_warp = first * warps
         with np.errstate(all="ignore"):
-            run_batch(program, state, counts)
+            run_batch(program, state, counts, first * warps, compile_after)
 
 
 def program_uses_local(program: Program) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir.fused import fma
 from .integer import COMPARISONS, Values, combine, i64, low, signed, u32, u64, unsigned
 from .mufu import MUFU
 from .operands import Decoded
 from .rows import Row
+from .traced import contiguous, fma
 
 f32, f64 = np.float32, np.float64
 NAN32, NAN64 = u32(0x7FFFFFFF), u64(0xFFF8000000000000)
@@ -23,14 +23,12 @@ _INTEGER_TYPES = {f"{sign}{bits}": (sign == "S", bits) for sign in "SU" for bits
 
 def bits32(value: Values) -> Values:
     """Return the bits of float32 values, with the hardware's NaN."""
-    value = np.ascontiguousarray(value, f32)
-    return np.where(np.isnan(value), NAN32, value.view(u32))
+    return np.where(np.isnan(value), NAN32, contiguous(value).view(u32))
 
 
 def bits64(value: Values) -> Values:
     """Return the bits of float64 values, with the hardware's NaN."""
-    value = np.ascontiguousarray(value, f64)
-    return np.where(np.isnan(value), NAN64, value.view(u64))
+    return np.where(np.isnan(value), NAN64, contiguous(value).view(u64))
 
 
 def flush(op: Decoded, *values: Values) -> tuple[Values, ...]:
@@ -136,12 +134,12 @@ def _select(op: Decoded, a: Values, b: Values, first: Values) -> Values:
 
 def _division_check(op: Decoded, a: Values, b: Values) -> Values:
     """Return whether the fast path of a division is not exact for these operands."""
-    ea, eb = ((np.ascontiguousarray(v).view(u32) >> u32(23) & u32(255)).astype(i64) for v in (a, b))
+    ea, eb = ((contiguous(v).view(u32) >> u32(23) & u32(255)).astype(i64) for v in (a, b))
     return (eb == 0) | (eb >= 253) | (ea == 255) | (ea <= 24) | (np.abs(ea - eb) >= 126)
 
 
 def _special_function(op: Decoded, a: Values) -> Values:
-    return MUFU[op.modifiers[0]](np.ascontiguousarray(a).view(u32))
+    return MUFU[op.modifiers[0]](contiguous(a).view(u32))
 
 
 def _special_function_high(op: Decoded, a: Values) -> Values:
@@ -213,27 +211,34 @@ def _narrow(op: Decoded, a: Values) -> Values:
 
 
 # ------------------------------------------------------------------ half precision
-def _halves(value: Values) -> Values:
-    """Return float64[..., 2] of pairs of float16."""
-    value = np.ascontiguousarray(value)
-    return value.view(np.float16).reshape(*value.shape, 2).astype(f64)
+def _halves(value: Values) -> list[Values]:
+    """Return float64 of the two float16 of a register, the lower one first."""
+    return [(value >> u32(at)).astype(np.uint16).view(np.float16).astype(f64) for at in (0, 16)]
+
+
+def _packed(low_half: Values, high_half: Values) -> Values:
+    """Return two numbers, rounded to float16, in a register."""
+    with np.errstate(all="ignore"):
+        bits = [contiguous(value.astype(np.float16)).view(np.uint16) for value in (low_half, high_half)]
+    lower, upper = (
+        np.where(np.isnan(value), u32(0x7FFF), half.astype(u32))
+        for value, half in zip((low_half, high_half), bits, strict=True)
+    )
+    return lower | upper << u32(16)
 
 
 def _half_multiply_add(op: Decoded, a: Values, b: Values, c: Values) -> Values:
     with np.errstate(all="ignore"):
-        a, b, c = np.broadcast_arrays(*map(_halves, (a, b, c)))
-        value = np.ascontiguousarray((a * b + c).astype(np.float16))
-    return value.view(u32)[..., 0]
+        return _packed(*(x * y + z for x, y, z in zip(*map(_halves, (a, b, c)), strict=True)))
 
 
 def _half_add(op: Decoded, a: Values, b: Values) -> Values:
     with np.errstate(all="ignore"):
-        value = np.ascontiguousarray(np.add(*np.broadcast_arrays(_halves(a), _halves(b))).astype(np.float16))
-    return value.view(u32)[..., 0]
+        return _packed(*(x + y for x, y in zip(_halves(a), _halves(b), strict=True)))
 
 
 def _half_to_float(op: Decoded, a: Values, b: Values) -> Values:
-    return bits32((_halves(a) + _halves(b))[..., 0].astype(f32))
+    return bits32((_halves(a)[0] + _halves(b)[0]).astype(f32))
 
 
 _MODES = "RM RP RZ"

@@ -13,6 +13,7 @@ import numpy as np
 
 from .operands import Decoded
 from .rows import Row
+from .traced import contiguous
 
 Values = Any
 """A NumPy array, broadcast to [warps, 32] when it is written."""
@@ -30,12 +31,12 @@ def low(value: Values) -> Values:
 
 def signed(value: Values) -> Values:
     """Return the bits as signed numbers of the same size."""
-    return np.ascontiguousarray(value).view(i64 if value.dtype == u64 else i32)
+    return contiguous(value).view(i64 if value.dtype == u64 else i32)
 
 
 def unsigned(value: Values) -> Values:
     """Return the bits as unsigned numbers of the same size."""
-    return np.ascontiguousarray(value).view(u64 if value.dtype.itemsize == 8 else u32)
+    return contiguous(value).view(u64 if value.dtype.itemsize == 8 else u32)
 
 
 def combine(op: Decoded, holds: Values, other: Values) -> tuple[Values, Values]:

@@ -6,6 +6,7 @@ A function of this module returns the execution of one instruction. Addresses ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,12 +15,11 @@ from .access import read_register, reader, write_pair, write_predicate, write_re
 from .counts import Counts
 from .integer import i32, i64, u32, u64
 from .operands import Decoded, Operand, UnsupportedInstruction
-from .state import GLOBAL_BASE, LOCAL_BYTES, ExecutionError, Rows, State
+from .state import GLOBAL_BASE, LOCAL_BYTES, Rows, State
+from .traced import Pointer, contiguous
 
 Execute = Callable[[State, Rows, Any, Counts], None]
 """Arguments: state, warps, lanes (bool[warps, 32]), counts."""
-_PADDING = 16
-"""Bytes behind each memory, so that an access may begin at its last byte."""
 _IGNORED = "E CONSTANT STRONG GPU SYS CTA WEAK LU EF EL NA RN FTZ PRIVATE"
 _SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
 
@@ -40,8 +40,7 @@ def _shared_index(s: State, r: Rows, address: Any) -> Any:
 
 def _local_index(s: State, r: Rows, address: Any) -> Any:
     offset = address.astype(i64) - (LOCAL_BYTES - s.local_stride)
-    thread = np.arange(s.warps)[r][:, None] * 32 + np.arange(32)[None, :]
-    return np.where((offset >= 0) & (offset < s.local_stride), thread * s.local_stride + offset, -1)
+    return np.where((offset >= 0) & (offset < s.local_stride), s.threads_of(r) * s.local_stride + offset, -1)
 
 
 GLOBAL = Space("global", lambda s: s.memory.contents, lambda s, r, a: (a - u64(GLOBAL_BASE)).view(i64))
@@ -61,7 +60,7 @@ def _size(op: Decoded) -> tuple[int, bool]:
     return _SIZES[name], name.startswith("S")
 
 
-def _address(operand: Operand, space: Space) -> Callable[[State, Rows], Any]:
+def _address(operand: Operand, space: Space) -> Callable[[State, Rows, Any], Any]:
     """Return the address of an operand. In global memory, a register without a type is a pair outside of a descriptor."""
     is_global = space is GLOBAL
     terms = []
@@ -71,12 +70,11 @@ def _address(operand: Operand, space: Space) -> Callable[[State, Rows], Any]:
         terms.append((read_register(register, wide), u64(register.scale)))
     offset, limit = u64(operand.offset % (1 << 64)), u64((1 << 64) - 1 if is_global else (1 << 32) - 1)
 
-    def address(s: State, r: Rows) -> Any:
-        warps = s.warps if isinstance(r, slice) else len(r)
-        result = np.full((warps, 32), offset, u64)
+    def address(s: State, r: Rows, lanes: Any) -> Any:
+        result = np.full((1, 1), offset, u64)
         for read, scale in terms:
             result = result + read(s, r).astype(u64) * scale
-        return result & limit
+        return np.broadcast_to(result & limit, lanes.shape)
 
     return address
 
@@ -86,15 +84,6 @@ def _registers(operand: Operand, count: int) -> Iterable[int]:
     if operand.kind != "register" or operand.uniform:
         raise UnsupportedInstruction(f"the operand {operand.text}")
     return [operand.number + n if operand.number >= 0 else -1 for n in range(count)]
-
-
-def _checked(op: Decoded, index: Any, lanes: Any, address: Any, size: int, limit: int) -> Any:
-    """Return the index of active lanes, others 0. Raises ExecutionError for a wild or misaligned address."""
-    index = np.where(lanes, index, 0)
-    if index.min(initial=0) < 0 or index.max(initial=0) > limit - _PADDING or (index & (size - 1)).any():
-        wrong = lanes & ((index < 0) | (index > limit - _PADDING) | (index & (size - 1) != 0))
-        raise ExecutionError(f"the address {int(address[wrong][0]):#x} is outside of its memory: {op}")
-    return index
 
 
 def _read(memory: Any, index: Any, size: int, is_signed: bool) -> list[Any]:
@@ -110,15 +99,14 @@ def _read(memory: Any, index: Any, size: int, is_signed: bool) -> list[Any]:
 
 def _write(memory: Any, index: Any, lanes: Any, size: int, values: Iterable[Any]) -> None:
     """Write words, uint32 each; of lanes with one address the last one wins."""
-    at = index[lanes]
+    elements = memory.view({1: np.uint8, 2: np.uint16}.get(size, u32))
+    at = index >> {1: 0, 2: 1}.get(size, 2)
     for n, value in enumerate(values):
-        value = np.broadcast_to(value, lanes.shape)[lanes]
-        if size >= 4:
-            memory.view(u32)[(at >> 2) + n] = value
-        elif size == 1:
-            memory[at] = value.astype(np.uint8)
+        value = value.astype(elements.dtype)
+        if isinstance(elements, Pointer):
+            elements.store(at + n, lanes, value)
         else:
-            memory.view(np.uint16)[at >> 1] = value.astype(np.uint16)
+            elements[(at + n)[lanes]] = np.broadcast_to(value, lanes.shape)[lanes]
 
 
 # ------------------------------------------------------------------ instructions
@@ -132,8 +120,8 @@ def load(op: Decoded, space: Space) -> Execute:
     address_of = _address(operand, space)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        address, memory = address_of(s, r), space.contents(s)
-        index = _checked(op, space.place(s, r, address), lanes, address, size, len(memory))
+        address, memory = address_of(s, r, lanes), space.contents(s)
+        index = s.checked(op, space.place(s, r, address), lanes, address, size, memory.size)
         values = _read(memory, index, size, is_signed)
         counts.add_access(op, space.name, "load", address, lanes, size, s.memory)
         for write, value in zip(writes, values, strict=True):
@@ -152,8 +140,8 @@ def store(op: Decoded, space: Space) -> Execute:
     address_of = _address(operand, space)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        address, memory = address_of(s, r), space.contents(s)
-        index = _checked(op, space.place(s, r, address), lanes, address, size, len(memory))
+        address, memory = address_of(s, r, lanes), space.contents(s)
+        index = s.checked(op, space.place(s, r, address), lanes, address, size, memory.size)
         counts.add_access(op, space.name, "store", address, lanes, size, s.memory)
         _write(memory, index, lanes, size, [read(s, r) for read in reads])
 
@@ -175,10 +163,10 @@ def copy_to_shared(op: Decoded) -> Execute:
         raise UnsupportedInstruction(str(op))
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        address, target = source(s, r), to(s, r)
+        address, target = source(s, r, lanes), to(s, r, lanes)
         memory = GLOBAL.contents(s)
-        index = _checked(op, GLOBAL.place(s, r, address), lanes, address, size, len(memory))
-        shared_index = _checked(op, SHARED.place(s, r, target), lanes, target, size, len(s.shared))
+        index = s.checked(op, GLOBAL.place(s, r, address), lanes, address, size, memory.size)
+        shared_index = s.checked(op, SHARED.place(s, r, target), lanes, target, size, s.shared.size)
         counts.add_access(op, "global", "load", address, lanes, size, s.memory)
         _write(s.shared, shared_index, lanes, size, _read(memory, index, size, False))
 
@@ -200,11 +188,10 @@ def load_constant(op: Decoded) -> Execute:
         bank = s.bank(operand.number)
         index = np.full((1, 1), operand.offset, i64)
         for read in registers:
-            index = index + np.ascontiguousarray(read(s, r)).view(i32)
+            index = index + contiguous(read(s, r)).view(i32)
         used = lanes.any(1)[:, None] if index.shape[1] == 1 else lanes
-        used = np.broadcast_to(used, (len(lanes), index.shape[1]))
         index = np.broadcast_to(index, used.shape)
-        index = _checked(op, index, used, index, size, len(bank))
+        index = s.checked(op, index, used, index, size, bank.size)
         for write, value in zip(writes, _read(bank, index, size, is_signed), strict=True):
             write(s, r, lanes, value)
 
@@ -227,7 +214,7 @@ def _atomic_type(op: Decoded) -> Any:
     return i32 if "S32" in op.flags else u32
 
 
-def _updated(name: str, old: Any, value: Any, new: Any) -> Any:
+def _updated(name: str, old: Any, value: Any, new: Any = None) -> Any:
     """Return the new value of an element. value: the operand, or the compared one; new: of a compare-and-swap."""
     if name in _FOLDS:
         return _FOLDS[name](old, value)
@@ -240,17 +227,23 @@ def _updated(name: str, old: Any, value: Any, new: Any) -> Any:
     return np.where(old == value, new, old)
 
 
-def _in_order(memory: Any, at: Any, name: str, value: Any, new: Any) -> Any:
-    """Update elements lane after lane; return the old values. Lanes with different elements are updated together."""
-    old = np.empty(len(at), memory.dtype)
+def _in_order(elements: Any, at: Any, lanes: Any, update: Callable[..., Any], *values: Any) -> Any:
+    """Update elements lane after lane; return the old values, 0 of other lanes. Lanes with different elements are updated
+    together."""
+    if isinstance(elements, Pointer):
+        return elements.update(at, lanes, update, *values)
+    result = np.zeros(lanes.shape, elements.dtype)
+    at, values = at[lanes], tuple(np.broadcast_to(value, lanes.shape)[lanes] for value in values)
+    old = np.empty(len(at), elements.dtype)
     pending = np.arange(len(at))
     while len(pending):
         _, first = np.unique(at[pending], return_index=True)
         distinct = pending[first]
-        old[distinct] = memory[at[distinct]]
-        memory[at[distinct]] = _updated(name, old[distinct], value[distinct], None if new is None else new[distinct])
+        old[distinct] = elements[at[distinct]]
+        elements[at[distinct]] = update(old[distinct], *(value[distinct] for value in values))
         pending = np.delete(pending, first)
-    return old
+    result[lanes] = old
+    return result
 
 
 def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
@@ -270,25 +263,20 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     update = "ADD" if name == "POPC" else name
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        address, memory = address_of(s, r), space.contents(s)
-        index = _checked(op, space.place(s, r, address), lanes, address, dtype.itemsize, len(memory))
+        address, memory = address_of(s, r, lanes), space.contents(s)
+        index = s.checked(op, space.place(s, r, address), lanes, address, dtype.itemsize, memory.size)
         counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize, s.memory)
-        values = [np.ascontiguousarray(np.broadcast_to(read(s, r), lanes.shape)[lanes]).view(dtype) for read in reads]
-        at = index[lanes] // dtype.itemsize
-        elements = memory[: len(memory) // 8 * 8].view(dtype)
-        value = values[0] if values else np.ones(len(at), dtype)
-        if update in _FOLDS and to < 0 and dtype != np.float32:
-            _FOLDS[update].at(elements, at, value)
+        values = [contiguous(read(s, r)).view(dtype) for read in reads] or [np.ones((1, 1), dtype)]
+        at, elements = index >> (3 if wide else 2), memory.view(dtype)
+        if update in _FOLDS and to < 0 and dtype != np.float32 and isinstance(elements, np.ndarray):
+            _FOLDS[update].at(elements, at[lanes], np.broadcast_to(values[0], lanes.shape)[lanes])
             return
         with np.errstate(all="ignore"):
-            old = _in_order(elements, at, update, value, values[1] if len(values) > 1 else None)
-        swapped = np.zeros(lanes.shape, np.bool_)
-        swapped[lanes] = old == value
+            old = _in_order(elements, at, lanes, partial(_updated, update), *values)
+        swapped = old == values[0]
         if success is not None:
             success(s, r, lanes, swapped)
-        returned = np.zeros(lanes.shape, u64 if wide else u32)
-        returned[lanes] = old.view(returned.dtype)
-        result(s, r, lanes, swapped.astype(u32) if name == "CAST" else returned)
+        result(s, r, lanes, swapped.astype(u32) if name == "CAST" else contiguous(old).view(u64 if wide else u32))
 
     return execute
 

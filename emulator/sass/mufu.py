@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..documents import json_of, text_of
+from .traced import look_up
 
 Bits = Any
 _SIGN, _INFINITY, _NAN, _UNIT = 0x80000000, 0x7F800000, 0x7FFFFFFF, 0x3F800000
@@ -25,12 +26,30 @@ _TANH_FIRST_EXPONENT = 119
 
 
 @cache
-def _table(name: str) -> Bits:
-    tables = json_of(text_of(Path(__file__).with_suffix(".json")))
-    return np.array(tables[name], np.int64)
+def _places() -> tuple[dict[str, tuple[int, int]], Bits]:
+    """Return the first element and the columns of each table, and the elements of all tables, int64."""
+    tables = {
+        name: np.array(rows, np.int64) for name, rows in json_of(text_of(Path(__file__).with_suffix(".json"))).items()
+    }
+    tables |= {"tanh_bits": np.array(_TANH_SEGMENT_BITS), "tanh_shifts": np.array(_TANH_SHIFTS), "squares": _squares()}
+    places, first = {}, 0
+    for name, table in tables.items():
+        places[name] = (first, table.size // len(table))
+        first += table.size
+    return places, np.concatenate([table.reshape(-1) for table in tables.values()])
 
 
-@cache
+def tables() -> Bits:
+    """Return the elements of all tables, int64[n]."""
+    return _places()[1]
+
+
+def _row(name: str, index: Bits) -> list[Bits]:
+    """Return the columns of a row of a table."""
+    first, columns = _places()[0][name]
+    return [look_up(tables, index * columns + (first + column)) for column in range(columns)]
+
+
 def _squares() -> Bits:
     x = np.arange(1 << _SQUARER_BITS, dtype=np.int64)
     result = np.zeros_like(x)
@@ -46,13 +65,13 @@ def _squares() -> Bits:
 
 def _polynomial(name: str, mantissa: Bits) -> Bits:
     """Evaluate the polynomial of a 23-bit mantissa in 64 segments."""
-    x, row = mantissa & 0x1FFFF, _table(name)[mantissa >> _SQUARER_BITS]
-    return row[..., 0] + row[..., 1] * x + row[..., 2] * _squares()[x]
+    x, (c0, c1, c2) = mantissa & 0x1FFFF, _row(name, mantissa >> _SQUARER_BITS)
+    return c0 + c1 * x + c2 * _row("squares", x)[0]
 
 
 def _fields(bits: Bits) -> tuple[Bits, Bits, Bits]:
     """Return sign, exponent and mantissa as int64."""
-    bits = np.asarray(bits).astype(np.int64)
+    bits = bits.astype(np.int64)
     return bits & _SIGN, bits >> 23 & 255, bits & 0x7FFFFF
 
 
@@ -77,8 +96,8 @@ def _special(result: Bits, *cases: tuple[Bits, Bits]) -> Bits:
 
 
 def _reciprocal_significand(mantissa: Bits) -> Bits:
-    x, row = mantissa & 0xFFFF, _table("rcp")[mantissa >> 16]
-    return row[..., 0] + row[..., 1] * x + row[..., 2] * _squares()[x << 1] >> 15
+    x, (c0, c1, c2) = mantissa & 0xFFFF, _row("rcp", mantissa >> 16)
+    return c0 + c1 * x + c2 * _row("squares", x << 1)[0] >> 15
 
 
 def _root_significand(name: str, mantissa: Bits, odd: Bits, shift: int) -> Bits:
@@ -96,7 +115,7 @@ def reciprocal(bits: Bits) -> Bits:
 def reciprocal_root(bits: Bits) -> Bits:
     sign, exponent, mantissa = _fields(bits)
     odd = exponent & 1 == 0
-    half = (exponent - 127 - odd) // 2
+    half = (exponent - 127 - odd) >> 1
     result = _pack(0, 126 - half, _root_significand("rsq", mantissa, odd, 16))
     return _special(
         result, (~odd & (mantissa == 0), (127 - half) << 23), (exponent == 255, 0), (sign != 0, _NAN),
@@ -107,7 +126,7 @@ def reciprocal_root(bits: Bits) -> Bits:
 def root(bits: Bits) -> Bits:
     sign, exponent, mantissa = _fields(bits)
     odd = exponent & 1 == 0
-    result = _pack(0, 127 + (exponent - 127 - odd) // 2, _root_significand("sqrt", mantissa, odd, 17))
+    result = _pack(0, 127 + ((exponent - 127 - odd) >> 1), _root_significand("sqrt", mantissa, odd, 17))
     return _special(
         result, (exponent == 255, _INFINITY), (sign != 0, _NAN), (exponent == 0, sign),
         ((exponent == 255) & (mantissa != 0), _NAN),
@@ -161,19 +180,19 @@ def cosine(bits: Bits) -> Bits:
 def hyperbolic_tangent(bits: Bits) -> Bits:
     sign, exponent, mantissa = _fields(bits)
     row = np.clip(exponent - _TANH_FIRST_EXPONENT, 0, len(_TANH_SHIFTS) - 1)
-    segment = _table("tanh_first")[row] + (mantissa >> (23 - np.array(_TANH_SEGMENT_BITS)[row]))
-    x = (mantissa >> np.array(_TANH_SHIFTS)[row]) & 0x1FFFF
-    c0, c1, c2, fraction_bits = np.moveaxis(_table("tanh")[segment], -1, 0)
-    result = _normalised((c0 << (fraction_bits - 26)) + c1 * x + c2 * _squares()[x], fraction_bits, sign)
+    segment = _row("tanh_first", row)[0] + (mantissa >> (23 - _row("tanh_bits", row)[0]))
+    x = (mantissa >> _row("tanh_shifts", row)[0]) & 0x1FFFF
+    c0, c1, c2, fraction_bits = _row("tanh", segment)
+    result = _normalised((c0 << (fraction_bits - 26)) + c1 * x + c2 * _row("squares", x)[0], fraction_bits, sign)
     return _special(
-        result, (exponent < _TANH_FIRST_EXPONENT, np.asarray(bits).astype(np.int64)), (exponent >= 130, sign | _UNIT),
+        result, (exponent < _TANH_FIRST_EXPONENT, bits.astype(np.int64)), (exponent >= 130, sign | _UNIT),
         ((exponent == 255) & (mantissa != 0), _NAN),
     )  # fmt: skip
 
 
 def _high_fields(bits: Bits) -> tuple[Bits, Bits, Bits]:
     """Return sign, exponent and mantissa of the upper word of float64 numbers."""
-    bits = np.asarray(bits).astype(np.int64)
+    bits = bits.astype(np.int64)
     return bits & _SIGN, bits >> 20 & 0x7FF, bits & 0xFFFFF
 
 
@@ -189,7 +208,7 @@ def reciprocal_high(bits: Bits) -> Bits:
 def reciprocal_root_high(bits: Bits) -> Bits:
     sign, exponent, mantissa = _high_fields(bits)
     odd = exponent & 1 == 0
-    half = (exponent - 1023 - odd) // 2
+    half = (exponent - 1023 - odd) >> 1
     fraction = _root_significand("rsq", mantissa << 3, odd, 16) >> 3 & 0xFFFFF
     result = np.where(~odd & (mantissa == 0), (1023 - half) << 20, (1022 - half) << 20 | fraction)
     return _special(

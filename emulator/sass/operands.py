@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from ..engines.cuda.sass import Instruction
@@ -55,6 +55,7 @@ class Operand:
     offset: int = 0
 
 
+@cache
 def parse_operand(text: str) -> Operand:
     """Parse one operand. An unknown form has the kind "name"."""
     text = text.replace(".reuse", "").strip()

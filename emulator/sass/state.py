@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..errors import SimtbedError
 from .integer import u32, u64
+from .operands import Decoded
 
 Bytes = npt.NDArray[np.uint8]
 Rows = Any
@@ -30,8 +31,20 @@ PARAMETERS, _STACK_POINTER = 0x210, 0x28
 _ALIGNMENT, _GUARD_BYTES = 512, 512
 
 
+SPECIAL_NAMES = (
+    "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_EQMASK", "SR_LTMASK",
+    "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_CgaSize", "SR_CgaCtaId", "SRZ", "SR_CLOCKLO", "SR_VIRTUALSMID",
+)  # fmt: skip
+PADDING = 16
+"""Bytes behind each memory, so that an access may begin at its last byte."""
+
+
 class ExecutionError(SimtbedError):
     """Raised for a kernel that the emulator cannot run to its end: a wild address, a deadlock, too many steps."""
+
+
+def wild_address(op: Decoded, address: int) -> ExecutionError:
+    return ExecutionError(f"the address {address:#x} is outside of its memory: {op}")
 
 
 @dataclass
@@ -134,10 +147,10 @@ class State:
             "SR_GTMASK": ones ^ ((2 << lane) - 1), "SR_GEMASK": ones ^ ((1 << lane) - 1), "SR_CgaSize": np.ones((1, 1)),
             **dict.fromkeys(("SRZ", "SR_CLOCKLO", "SR_CgaCtaId", "SR_VIRTUALSMID"), np.zeros((1, 1))),
         }  # fmt: skip
-        return {
-            name: np.broadcast_to(np.asarray(value).astype(u64).astype(u32), (self.warps, np.shape(value)[1]))
-            for name, value in values.items()
-        }
+        self.special_values = np.zeros((len(SPECIAL_NAMES), self.warps, 32), u32)
+        for n, name in enumerate(SPECIAL_NAMES):
+            self.special_values[n] = np.asarray(values[name]).astype(u64).astype(u32)
+        return dict(zip(SPECIAL_NAMES, self.special_values, strict=True))
 
     @cached_property
     def local(self) -> Bytes:
@@ -145,6 +158,18 @@ class State:
         return np.zeros(self.warps * 32 * self.local_stride + 16, np.uint8)
 
     local_stride = LOCAL_BYTES // 16
+
+    def threads_of(self, rows: Rows) -> Any:
+        """Return the numbers of the threads of warps, int64[warps, 32]."""
+        return np.arange(self.warps)[rows][:, None] * 32 + np.arange(32)[None, :]
+
+    def checked(self, op: Decoded, index: Any, lanes: Any, address: Any, size: int, limit: int) -> Any:
+        """Return the index of active lanes, others 0. Raises ExecutionError for a wild or misaligned address."""
+        index = np.where(lanes, index, 0)
+        if index.min(initial=0) < 0 or index.max(initial=0) > limit - PADDING or (index & (size - 1)).any():
+            wrong = lanes & ((index < 0) | (index > limit - PADDING) | (index & (size - 1) != 0))
+            raise wild_address(op, int(address[wrong][0]))
+        return index
 
     def bank(self, number: int) -> Bytes:
         """Return a constant bank, with zeros behind it."""

@@ -125,10 +125,6 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     return completed.code or int(bool(budgets.faults))
 
 
-_MAX_EXECUTED = 10_000
-"""Instructions of a warp, in all launches of a kernel, that are executed beside the source view: about a second on one core."""
-
-
 def _missing_tool(device: DeviceRow) -> str:
     """Return the reason why no kernel can be compiled for a device on this machine; "" if one can."""
     if device.compute_capability < MIN_NVCC_CAPABILITY:
@@ -148,10 +144,6 @@ def _compiled(run: Run, device: DeviceRow) -> list[CompiledKernel] | str:
 
     try:
         launched = printed_kernels((one.request, one.counts, one.memory) for one in run.launches)
-        if any(
-            sum(one.instructions / one.request.warps for one in kernel.inputs) > _MAX_EXECUTED for kernel in launched
-        ):
-            return f"a warp executes more than {_MAX_EXECUTED:,}; --compiled executes all"
         return compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     except SimtbedError as error:
         return str(error).splitlines()[0]

@@ -84,7 +84,7 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
     texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
     whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
     counts = Counts(H200, np.array([text == "EXIT" for text in texts]), 1)
-    counts.add_run(0, np.zeros(1, np.int64), 32)
+    counts.starts[0], counts.lanes[0] = np.ones(1, np.int64), 32
     result = classify_warps(whole, counts, np.zeros(1, np.int64), 1, False)
     code = np.zeros((len(texts), WORDS), np.int64)
     code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1

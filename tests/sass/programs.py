@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from simtbed import devices
+from simtbed import SimtbedError, devices
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.sass.counts import Counts
 from simtbed.sass.execution import Launch, Program, execute
@@ -39,15 +39,41 @@ def run(
     banks: Mapping[int, bytes] | None = None,
     shared: int = 4096,
 ) -> tuple[Counts, GlobalMemory]:
-    """Execute a program. Its parameters begin at c[0x0][0x210]: the addresses of the arrays, then numbers."""
+    """Execute a program, interpreted and compiled, with equal results or errors. Its parameters begin at c[0x0][0x210]: the addresses of
+    the arrays, then numbers."""
     program = Program.from_listing(instructions(*texts))
-    memory = GlobalMemory.allocate(arrays or {})
-    parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
-    all_banks = {0: parameter_bank((block, 1, 1), (grid, 1, 1), parameters), **(banks or {})}
-    counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32))
-    launch = Launch((grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks)
-    execute(program, launch, counts)
+    results, errors = [], []
+    for compile_after in (1 << 60, 0):
+        memory = GlobalMemory.allocate(arrays or {})
+        parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
+        all_banks = {0: parameter_bank((block, 1, 1), (grid, 1, 1), parameters), **(banks or {})}
+        counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32))
+        launch = Launch((grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks)
+        try:
+            execute(program, launch, counts, compile_after)
+        except SimtbedError as error:
+            errors.append(error)
+        results.append((counts, memory))
+    if errors:
+        first, second = errors
+        assert (type(first), str(first)) == (type(second), str(second))
+        raise first
+    (counts, memory), (compiled_counts, compiled_memory) = results
+    assert differing_counts(counts, compiled_counts) == []
+    assert np.array_equal(memory.contents, compiled_memory.contents)
     return counts, memory
+
+
+def differing_counts(a: Counts, b: Counts) -> list[str]:
+    """Return the names of the counts that differ."""
+    arrays = [name for name in ("lanes", "active", "traffic") if not np.array_equal(getattr(a, name), getattr(b, name))]
+    tables = [
+        name
+        for name in ("starts", "branches")
+        if getattr(a, name).keys() != getattr(b, name).keys()
+        or any(not np.array_equal(counts, getattr(b, name)[n]) for n, counts in getattr(a, name).items())
+    ]
+    return arrays + tables + [name for name in ("arrays", "first_addresses") if getattr(a, name) != getattr(b, name)]
 
 
 def executions(*texts: str, **options: Any) -> dict[str, tuple[int, int]]:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed import devices
+from simtbed.sass.batch import Batch
 from simtbed.sass.counts import Counts
 from simtbed.sass.execution import ROWS, Program, rows_of
+from simtbed.sass.groups import FINISHED
 from simtbed.sass.operands import UnsupportedInstruction, decode
 from simtbed.sass.rows import bind
 from simtbed.sass.state import GlobalMemory, State
 
-from tests.sass.programs import instruction, run
+from tests.sass.programs import instruction, instructions, run
 from tests.table_checks import check_each
 
 CASES = """
@@ -232,8 +234,8 @@ def registers(s: State, name: str) -> Any:
     return arrays[kind][int(number)]
 
 
-def check(case: str) -> None:
-    text, before, after = case.rsplit("|", 2)
+def state_before(before: str) -> State:
+    """Return a state with the registers of a case."""
     s = State((1, 1, 1), (32, 1, 1), np.arange(1), 12, 1024, GlobalMemory.allocate({}), {0: bytes(64)})
     for pair in before.split():
         name, _, literal = pair.partition("=")
@@ -243,9 +245,11 @@ def check(case: str) -> None:
             registers(s, f"R{int(name[1:]) + 1}")[:] = number >> 32
         else:
             registers(s, name)[:] = number
-    (step,) = Program.from_listing([instruction(0, text.strip())]).steps
-    assert step.execute is not None
-    step.execute(s, slice(None), np.ones((1, 32), np.bool_), Counts(devices.H200, np.ones(1, np.bool_), 1))
+    return s
+
+
+def check_state(s: State, after: str) -> None:
+    """Compare the registers with those of a case."""
     for pair in after.split():
         name, _, expected = pair.partition("=")
         number, wide = value(expected)
@@ -259,12 +263,39 @@ def check(case: str) -> None:
 ROWS_OF_CASES = CASES.strip().splitlines()
 
 
+def check(case: str) -> None:
+    text, before, after = case.rsplit("|", 2)
+    s = state_before(before)
+    (step,) = Program.from_listing([instruction(0, text.strip())]).steps
+    assert step.execute is not None
+    step.execute(s, slice(None), np.ones((1, 32), np.bool_), Counts(devices.H200, np.ones(1, np.bool_), 1))
+    check_state(s, after)
+
+
 def instruction_text(case: str) -> str:
     return case.rsplit("|", 2)[0].strip()
 
 
 def test_each_row_computes_what_the_hardware_does() -> None:
     check_each(ROWS_OF_CASES, check)
+
+
+def test_each_row_has_the_same_results_compiled() -> None:
+    """All cases are one program; each is followed by a control instruction."""
+    texts = [text for case in ROWS_OF_CASES for text in (instruction_text(case), "EXIT")]
+    program = Program.from_listing(instructions(*texts))
+
+    def check_compiled(n: int) -> None:
+        _, before, after = ROWS_OF_CASES[n].rsplit("|", 2)
+        s = state_before(before)
+        batch = Batch(program.steps, s, False)
+        batch.groups.address[:] = 2 * n
+        code = program.machine_code.bind(batch, Counts(devices.H200, program.ends_run, 1))
+        assert code is not None and 2 * n in code.code.starts
+        assert code.run() == FINISHED
+        check_state(s, after)
+
+    check_each(range(len(ROWS_OF_CASES)), check_compiled)
 
 
 def test_each_row_has_a_case() -> None:

@@ -1,0 +1,138 @@
+"""Machine code of a kernel: compiled from its translation, kept on disk, executed on a state."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .. import disk_cache
+from ..llvm.compiler import PROMOTED, Library, compiled, load_compiled
+from ..machine import banks, coalescing
+from ..machine.device import log2
+from . import mufu
+from .batch import Batch
+from .collectives import exchange
+from .convergence import begin_run, end_run
+from .counts import Counts, note_array
+from .machine import BANKS, FIELDS, OPERATIONS
+from .state import GLOBAL_BASE, wild_address
+from .steps import Step
+from .translation import ENTRY, WILD, module_of
+
+_CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+_RUNS = 1 << 20
+"""Runs of a warp after which compiled code returns, so that an interrupt is noticed."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """Compiled code. starts: instructions where translated runs start. constants: bytes of each constant bank it reads."""
+
+    steps: Sequence[Step]
+    library: Library
+    starts: frozenset[int]
+    constants: dict[int, int]
+
+    @staticmethod
+    def compile(steps: Sequence[Step]) -> MachineCode:
+        """Compile a program, and keep its code on disk."""
+        metadata, library = compiled(_key(steps), lambda: module_of(steps), ENTRY, json.loads, passes=PROMOTED)
+        return MachineCode._from_metadata(steps, metadata, library)
+
+    @staticmethod
+    def load(steps: Sequence[Step]) -> MachineCode | None:
+        """Return the code of a program from the disk cache."""
+        loaded = load_compiled(_key(steps), ENTRY, json.loads, passes=PROMOTED)
+        return None if loaded is None else MachineCode._from_metadata(steps, *loaded)
+
+    @staticmethod
+    def _from_metadata(steps: Sequence[Step], metadata: Any, library: Library) -> MachineCode:
+        starts, constants = metadata
+        return MachineCode(steps, library, frozenset(starts), dict(constants))
+
+    def bind(self, batch: Batch, counts: Counts) -> BoundCode | None:
+        """Return the code for a batch of blocks; None if a constant bank is missing or nothing is translated."""
+        if not self.starts or any(
+            len(batch.state.banks.get(bank, b"")) < size for bank, size in self.constants.items()
+        ):
+            return None
+        return BoundCode(self, batch, counts)
+
+
+def _key(steps: Sequence[Step]) -> tuple[str, ...]:
+    listing = "\n".join(f"{step.op.instruction.text} {step.op.immediate:x}" for step in steps)
+    return ("sass", hashlib.sha256(listing.encode()).hexdigest(), disk_cache.edition())
+
+
+class BoundCode:
+    """Machine code with the addresses of a state and of counts."""
+
+    def __init__(self, code: MachineCode, batch: Batch, counts: Counts) -> None:
+        self.code, self.batch, self.counts, n = code, batch, counts, len(code.steps)
+        state, groups = batch.state, batch.groups._asdict()
+        places = state.memory.places
+        self.names = [*places, ""]
+        self.ranges = np.array(
+            [
+                [GLOBAL_BASE + at, GLOBAL_BASE + at + prod(shape) * dtype.itemsize]
+                for at, dtype, shape in places.values()
+            ],
+            np.int64,
+        )
+        self.latest, self.first_addresses = np.full(n, -1), np.full(n, -1)
+        self.noted_arrays, self.wild = np.zeros((n, len(self.names)), np.bool_), np.zeros(1, np.uint64)
+        device = counts.device
+        self.shapes = np.stack([banks.shape_of(1 << log, device.banks, device.bank_width) for log in range(5)])
+        kinds = [banks.kind_of(name if name != "reduction" else "atomic", device) for name in OPERATIONS]
+        self.kinds, self.bank_load = np.array(kinds), np.zeros(device.banks * device.bank_width, np.int64)
+        local = state.local if any(step.op.opcode in ("LDL", "STL") for step in code.steps) else np.zeros(0, np.uint8)
+        present = {number: state.bank(number) for number in state.banks}
+        arrays: dict[str, Any] = {
+            "registers": state.registers, "uniform_registers": state.uniform_registers, "predicates": state.predicates,
+            "uniform_predicates": state.uniform_predicates, "special": state.special_values,
+            "global": state.memory.contents, "shared": state.shared, "local": local,
+            "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results, "tables": mufu.tables(),
+            "wild": self.wild, "bank_shapes": self.shapes, "bank_kinds": self.kinds, "bank_load": self.bank_load,
+            "traffic": counts.traffic, "active": counts.active, "first_addresses": self.first_addresses,
+            "array_ranges": self.ranges, "array_of_access": self.latest, "noted_arrays": self.noted_arrays,
+            **{f"bank{number}": bank for number, bank in present.items()}, "table": batch.table, "rows": batch.rows,
+            "row_lanes": batch.active, "chosen": batch.chosen, "values": batch.values, "awaited_threads": batch.awaited_threads,
+            **{name: one for name, one in groups.items() if isinstance(one, np.ndarray)},
+        }  # fmt: skip
+        numbers = {
+            "register_bytes": state.registers.strides[0], "uniform_register_bytes": state.uniform_registers.strides[0],
+            "predicate_bytes": state.predicates.strides[0], "special_bytes": state.special_values.strides[0],
+            "uniform_predicate_bytes": state.uniform_predicates.strides[0], "global_size": state.memory.contents.size,
+            "shared_size": state.shared.size, "shared_bytes": state.shared_bytes, "local_size": local.size,
+            "exchange": exchange.address(), "count_global": coalescing.count_warps.address(),
+            "count_atomic": coalescing.count_packets.address(), "count_shared": banks.count_warps.address(),
+            "note_array": note_array.address(), "load_sector": log2(device.load_sector), "sector": log2(device.sector),
+            "line": log2(device.line), "arrays": len(places),
+            **{f"bank{number}_size": bank.size for number, bank in present.items()}, "begin_run": begin_run.address(),
+            "end_run": end_run.address(), **{name: one for name, one in groups.items() if isinstance(one, int)},
+        }  # fmt: skip
+        addresses = {name: array.ctypes.data for name, array in arrays.items()}
+        absent = dict.fromkeys((f"bank{n}{suffix}" for n in range(BANKS) for suffix in ("", "_size")), 0)
+        fields = absent | addresses | numbers
+        self.fields = np.array([fields[name] for name in FIELDS], np.int64)
+        self.call = _CALL(code.library.address)
+
+    def run(self) -> int:
+        """Execute runs. Return FINISHED, PAUSED, or the first instruction of a started run that is to be interpreted.
+        Raises ExecutionError."""
+        self.batch.groups.run[2] = 1 + _RUNS // self.batch.state.warps
+        result = int(self.call(self.fields.ctypes.data))
+        if result <= WILD:
+            raise wild_address(self.code.steps[WILD - result].op, int(self.wild[0]))
+        return result
+
+    def finish(self) -> None:
+        """Add what was recorded of accesses to the counts."""
+        self.counts.add_compiled(self.first_addresses, self.noted_arrays, self.names)

@@ -1,0 +1,78 @@
+"""Kernels of nvcc, interpreted with NumPy and compiled: equal outputs, executions, branches and transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from simtbed import SimtbedError, devices
+from simtbed.compiled import executed
+from simtbed.compiled.kernel import without_padding
+from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.sass import disassemble
+from simtbed.reports.hardware.recording import RecordingLauncher
+from simtbed.sass.execution import execute
+from simtbed.testing.conformance import FEATURES
+
+from tests.compilers import needs_sass
+from tests.sass.programs import differing_counts
+from tests.table_checks import check_each
+from tests.validation.cases import feature_case
+from tests.validation.kernels import cases as kernel_cases
+
+NEVER, AT_ONCE = 1 << 60, 0
+MOST_INSTRUCTIONS = 10_000
+"""Instructions of a warp, of the source, that NumPy executes in about a second."""
+
+
+def check_kernels(runs: Iterable[Callable[[Any], Any]]) -> None:
+    """Execute the printed kernels of cases both ways, without long ones."""
+    launcher = RecordingLauncher("jit", devices.H200)
+    for run in runs:
+        run(launcher)
+    kernels = {
+        f"{n} {kernel.source.kernel}": kernel
+        for n, kernel in enumerate(launcher.kernels)
+        if 0 < sum(one.instructions / one.request.warps for one in kernel.inputs) <= MOST_INSTRUCTIONS
+    }
+    check_each(kernels, lambda name: check(kernels[name]))
+
+
+def executions(kernel: KernelLaunches, compile_after: int) -> executed.Executed | str:
+    """Return the counts of a kernel, or the message of an error."""
+    source = kernel.source
+    cubin = nvcc.build(source.with_lines(), source.kernel, "sm_90").cubin
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executed, "execute", partial(execute, compile_after=compile_after))
+        try:
+            return executed.execute_launches(kernel, cubin, without_padding(disassemble(cubin, source.kernel)))
+        except SimtbedError as error:
+            return str(error)
+
+
+def check(kernel: KernelLaunches) -> None:
+    interpreted, compiled = executions(kernel, NEVER), executions(kernel, AT_ONCE)
+    if isinstance(interpreted, str) or isinstance(compiled, str):
+        assert interpreted == compiled
+        return
+    for name in ("warps", "threads", "traffic"):
+        assert np.array_equal(getattr(interpreted, name), getattr(compiled, name)), name
+    assert interpreted.differing == compiled.differing
+    assert [name for name in differing_counts(interpreted.first, compiled.first) if name != "arrays"] == []
+    assert all(names <= compiled.first.arrays[n] for n, names in interpreted.first.arrays.items())
+
+
+@needs_sass
+@pytest.mark.slow
+def test_kernels_of_the_conformance_suite() -> None:
+    check_kernels(feature_case(one).run for one in [one for one in FEATURES if not one.shared][::6])
+
+
+@needs_sass
+@pytest.mark.slow
+def test_validation_kernels() -> None:
+    check_kernels(case.run for case in list(kernel_cases())[::16])
