@@ -97,13 +97,15 @@ def _float(operand: Operand, wide: bool, immediate: int) -> Read:
 
 def _halves(operand: Operand, immediate: int) -> Read:
     raw, selector, negative = _raw(operand, False, immediate), operand.selector, operand.negative
-    if selector not in ("", "H0_H0", "H1_H1") or operand.absolute:
+    if selector not in ("", "H0_H0", "H1_H1", "H1_H0"):
         raise UnsupportedInstruction(f"the operand {operand.text}")
 
     def read(s: State, r: Rows) -> Any:
         bits = raw(s, r)
-        if selector:
+        if selector in ("H0_H0", "H1_H1"):
             bits = (bits & u32(0xFFFF) if selector == "H0_H0" else bits >> u32(16)) * u32(0x10001)
+        if operand.absolute:
+            bits = bits & u32(0x7FFF7FFF)
         return bits ^ u32(0x80008000) if negative else bits
 
     return read

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from . import groups as kinds
 from .access import read_predicate, reader
 from .groups import BARRIER_REGISTERS
@@ -83,6 +85,15 @@ def _return(op: Decoded) -> Control:
     return Control(kinds.RETURN, values=reader("i", op.operands[0], 0))
 
 
+def _branch_indirect(op: Decoded) -> Control:
+    """A branch to the sum of a register, a number and the address of the next instruction."""
+    _accept(op, "")
+    if op.guard is not None or len(op.operands) != 2 or op.operands[1].kind != "integer":
+        raise UnsupportedInstruction(str(op))
+    read, base = reader("i", op.operands[0], 0), np.uint32(op.operands[1].number + op.offset + 16 & 0xFFFFFFFF)
+    return Control(kinds.RETURN, values=lambda s, rows: read(s, rows) + base)
+
+
 def _set_barrier(op: Decoded) -> Control:
     _accept(op, "RECONVERGENT")
     return Control(kinds.SET_BARRIER, number=_barrier_register(op))
@@ -137,7 +148,7 @@ def _trap(op: Decoded) -> Control:
 
 
 CONTROL: dict[str, Callable[[Decoded], Control]] = {
-    "BRA": _branch, "CALL": _call, "RET": _return, "BSSY": _set_barrier, "BSYNC": _synchronise, "BREAK": _leave,
+    "BRA": _branch, "BRX": _branch_indirect, "CALL": _call, "RET": _return, "BSSY": _set_barrier, "BSYNC": _synchronise, "BREAK": _leave,
     "EXIT": _exit, "BAR": _block_barrier, "WARPSYNC": _gather, "ENDCOLLECTIVE": _continue, "NANOSLEEP": _continue,
     "YIELD": _set_aside, "BPT": _trap,
 }  # fmt: skip

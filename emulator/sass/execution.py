@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..engines.cuda.sass import Instruction
-from . import collectives, floating, integer
+from . import collectives, floating, half, integer
 from .access import read_predicate, reader, writer
 from .batch import Batch
 from .control import CONTROL, Control
@@ -36,7 +36,7 @@ _FAR = 1 << 60
 
 def _rows_by_opcode() -> dict[str, list[Row]]:
     result: dict[str, list[Row]] = {}
-    for row in (*integer.ROWS, *floating.ROWS, *collectives.ROWS):
+    for row in (*integer.ROWS, *half.ROWS, *floating.ROWS, *collectives.ROWS):
         result.setdefault(row.opcode, []).append(row)
     return result
 

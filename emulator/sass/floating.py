@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .integer import COMPARISONS, Values, combine, i64, low, signed, u32, u64, unsigned
+from .integer import COMPARISONS, Values, combine, i32, i64, low, signed, u32, u64, unsigned
 from .mufu import MUFU
 from .operands import Decoded
 from .rows import Row
@@ -18,7 +18,7 @@ f32, f64 = np.float32, np.float64
 NAN32, NAN64 = u32(0x7FFFFFFF), u64(0xFFF8000000000000)
 _LEAST_NORMAL = f32(2.0**-126)
 _ROUNDINGS = {"RM": -1, "RP": 1, "RZ": 0}
-_INTEGER_TYPES = {f"{sign}{bits}": (sign == "S", bits) for sign in "SU" for bits in (32, 64)}
+_INTEGER_TYPES = {f"{sign}{bits}": (sign == "S", bits) for sign in "SU" for bits in (8, 16, 32, 64)}
 
 
 def bits32(value: Values) -> Values:
@@ -102,11 +102,16 @@ def _finish(op: Decoded, value: Values) -> Values:
     return bits32(value)
 
 
-def _extreme(op: Decoded, a: Values, b: Values, least: Values) -> Values:
-    a, b = np.broadcast_arrays(*flush(op, a, b))
+def extreme(a: Values, b: Values, least: Values) -> Values:
+    """Return the smaller number where `least`, else the larger one; -0 is below 0, and NaN is none."""
+    a, b = np.broadcast_arrays(a, b)
     a_first = (a < b) | ((a == b) & np.signbit(a))
     value = np.where(least, np.where(a_first, a, b), np.where(a_first, b, a))
-    return bits32(np.where(np.isnan(a), b, np.where(np.isnan(b), a, value)))
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, value))
+
+
+def _extreme(op: Decoded, a: Values, b: Values, least: Values) -> Values:
+    return bits32(extreme(*flush(op, a, b), least))
 
 
 def _compare(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, Values]:
@@ -151,21 +156,30 @@ def _integer_type(op: Decoded) -> tuple[bool, int]:
     return next((_INTEGER_TYPES[name] for name in op.modifiers if name in _INTEGER_TYPES), (True, 32))
 
 
+def integer_operand(op: Decoded, a: Values) -> Values:
+    """Return the integer that an instruction converts: of its type, in the lower bits of an operand."""
+    is_signed, bits = _integer_type(op)
+    if bits < 32:
+        a = a << u32(32 - bits)
+        return signed(a) >> i32(32 - bits) if is_signed else a >> u32(32 - bits)
+    return signed(a) if is_signed else a
+
+
 def _integer_to_float(op: Decoded, a: Values) -> Values:
-    """Convert a 32-bit or 64-bit integer to float32, rounded in the mode of the instruction, or to float64."""
-    number = signed(a) if _integer_type(op)[0] else a
+    """Convert an integer to float32, rounded in the mode of the instruction, or to float64."""
+    number = integer_operand(op, a)
     if "F64" in op.flags:
         return unsigned(number.astype(f64))
     value = number.astype(f32)
     direction = next((_ROUNDINGS[name] for name in op.modifiers if name in _ROUNDINGS), None)
     if direction is not None:
         exact = number.astype(f64)  # 64-bit integers: compared where both are integers
-        error = exact - value if _integer_type(op)[1] == 32 else _integer_error(number, value)
+        error = exact - value if _integer_type(op)[1] <= 32 else int_error(number, value)
         value = _step(value, error, direction)
     return unsigned(value)
 
 
-def _integer_error(number: Values, value: Values) -> Values:
+def int_error(number: Values, value: Values) -> Values:
     """Return the sign of number - value for 64-bit integers."""
     top = value.astype(f64) >= 2.0 ** (63 if number.dtype == i64 else 64)
     near = np.where(top, 0, value).astype(number.dtype)
@@ -180,14 +194,15 @@ def _round(op: Decoded, value: Values) -> Values:
 
 
 def _float_to_integer(op: Decoded, a: Values) -> Values:
-    """Convert with saturation; NaN is 0, of 64 bits the lowest number."""
+    """Convert with saturation; NaN is 0, of a conversion from or to 64 bits only the top bit."""
     is_signed, bits = _integer_type(op)
     least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
     (a,) = flush(op, a)
     value = _round(op, a.astype(f64))
     with np.errstate(all="ignore"):
         if bits == 32:
-            return low(np.clip(np.nan_to_num(value, nan=0.0), least, most).astype(i64).view(u64) & u64(0xFFFFFFFF))
+            number = low(np.clip(np.nan_to_num(value, nan=0.0), least, most).astype(i64).view(u64) & u64(0xFFFFFFFF))
+            return np.where(np.isnan(value), u32(1 << 31), number) if "F64" in op.flags else number
         number = value.astype(i64).view(u64) if is_signed else value.astype(u64)
         number = np.where(value >= float(most), u64(most), np.where(value <= float(least), u64(least % 2**64), number))
         return np.where(np.isnan(value), u64(1 << 63), number)
@@ -210,37 +225,6 @@ def _narrow(op: Decoded, a: Values) -> Values:
         return bits32(a.astype(f32))
 
 
-# ------------------------------------------------------------------ half precision
-def _halves(value: Values) -> list[Values]:
-    """Return float64 of the two float16 of a register, the lower one first."""
-    return [(value >> u32(at)).astype(np.uint16).view(np.float16).astype(f64) for at in (0, 16)]
-
-
-def _packed(low_half: Values, high_half: Values) -> Values:
-    """Return two numbers, rounded to float16, in a register."""
-    with np.errstate(all="ignore"):
-        bits = [contiguous(value.astype(np.float16)).view(np.uint16) for value in (low_half, high_half)]
-    lower, upper = (
-        np.where(np.isnan(value), u32(0x7FFF), half.astype(u32))
-        for value, half in zip((low_half, high_half), bits, strict=True)
-    )
-    return lower | upper << u32(16)
-
-
-def _half_multiply_add(op: Decoded, a: Values, b: Values, c: Values) -> Values:
-    with np.errstate(all="ignore"):
-        return _packed(*(x * y + z for x, y, z in zip(*map(_halves, (a, b, c)), strict=True)))
-
-
-def _half_add(op: Decoded, a: Values, b: Values) -> Values:
-    with np.errstate(all="ignore"):
-        return _packed(*(x + y for x, y in zip(_halves(a), _halves(b), strict=True)))
-
-
-def _half_to_float(op: Decoded, a: Values, b: Values) -> Values:
-    return bits32((_halves(a)[0] + _halves(b)[0]).astype(f32))
-
-
 _MODES = "RM RP RZ"
 _ORDERED = "EQ NE LT LE GT GE EQU NEU LTU LEU GTU GEU NAN NUM AND OR XOR"
 ROWS = [
@@ -261,10 +245,10 @@ ROWS = [
     *(Row("MUFU", "R f", _special_function, required=name) for name in MUFU if not name.endswith("64H")),
     Row("I2F", "D l", _integer_to_float, "S64 U64", "F64 S64"),
     Row("I2F", "D l", _integer_to_float, "", "F64 U64"),
-    Row("I2F", "D i", _integer_to_float, "U32", "F64"),
+    Row("I2F", "D i", _integer_to_float, "U32 U16 S16 U8 S8", "F64"),
     Row("I2F", "R l", _integer_to_float, _MODES, "S64"),
     Row("I2F", "R l", _integer_to_float, _MODES, "U64"),
-    Row("I2F", "R i", _integer_to_float, f"U32 {_MODES}"),
+    Row("I2F", "R i", _integer_to_float, f"U32 U16 S16 U8 S8 {_MODES}"),
     Row("I2FP", "R i", _integer_to_float, f"F32 S32 U32 {_MODES}"),
     *(
         Row("F2I", f"{to} {source}", _float_to_integer, f"FTZ NTZ {modes} {types}", required)
@@ -278,8 +262,5 @@ ROWS = [
     Row("FRND", "R f", _round32, "TRUNC FLOOR CEIL"),
     Row("F2F", "R d", _narrow, required="F32 F64"),
     Row("F2F", "D f", _widen, required="F64 F32"),
-    Row("HFMA2", "R h h h", _half_multiply_add, "MMA"),
-    Row("HADD2", "R h h", _half_to_float, required="F32"),
-    Row("HADD2", "R h h", _half_add),
 ]  # fmt: skip
 """Rows of a form with required modifiers precede the plain form."""

@@ -102,8 +102,11 @@ def _absolute(op: Decoded, a: Values) -> Values:
 
 
 def _dot4(op: Decoded, a: Values, b: Values, c: Values) -> Values:
+    kinds = [np.int8 if name == "S8" else np.uint8 for name in op.modifiers if name in ("S8", "U8")]
     for shift in range(0, 32, 8):
-        x, y = ((v >> u32(shift)).astype(np.uint8).view(np.int8).astype(i32) for v in (a, b))
+        x, y = (
+            (v >> u32(shift)).astype(np.uint8).view(kind).astype(i32) for v, kind in zip((a, b), kinds, strict=True)
+        )
         c = c + unsigned(x * y)
     return c
 
@@ -244,7 +247,7 @@ ROWS = [
     Row("LEA", "R P? x i i n p?", _load_address, "X", "HI"),
     Row("LEA", "R P? x i n p?", _load_address, "X"),
     Row("IABS", "R i", _absolute),
-    Row("IDP", "R i i i", _dot4, required="4A S8"),
+    Row("IDP", "R i i i", _dot4, "S8 U8", "4A"),
     Row("LOP3", "P? R i i i n p?", _lookup, "PAND", "LUT"),
     Row("PLOP3", "P P p p p n n", _lookup_predicates, required="LUT"),
     Row("SHF", "R i i i", _funnel_shift, "L R W HI U32 S32 U64 S64"),

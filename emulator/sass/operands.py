@@ -69,7 +69,7 @@ def parse_operand(text: str) -> Operand:
     if match := _MEMORY.match(text):
         return Operand("memory", text, **_address(match[1], text))
     body = text.lstrip("-~")
-    absolute, body = body.startswith("|"), body.strip("|")
+    absolute, body = body.startswith("|"), body.replace("|", "")  # a selector follows the second bar
     negative, inverted = text.startswith("-"), text.startswith("~")
     if match := _REGISTER.match(body):
         number, selector = _number(match[2]), match[3].removeprefix(".")
@@ -145,6 +145,8 @@ def decode(number: int, instruction: Instruction) -> Decoded:
     text = re.sub(r"\(\*.*?\*\)", "", instruction.text.removeprefix(instruction.predicate)).strip()
     name, _, rest = text.partition(" ")
     opcode, *modifiers = name.split(".")
+    if opcode == "BRX":
+        rest = rest.replace(" ", ", ", 1)  # the number follows the register without comma
     if opcode == "RET":
         rest = rest.split(" ")[0]  # the register; a target follows without comma
     if instruction.encoding is None:

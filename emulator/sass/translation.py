@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,10 @@ def starts_of(steps: Sequence[Step]) -> list[int]:
     for n, step in enumerate(steps):
         if step.control is not None:
             starts.add(n + 1)
-            starts |= {index[one.number] for one in step.op.operands if one.kind == "integer" and one.number in index}
+            listed = step.op.instruction.text.partition("BRANCH_TARGETS")[2]
+            targets = [one.number for one in step.op.operands if one.kind == "integer"]
+            targets += [int(one, 16) for one in re.findall("0x[0-9a-f]+", listed)]
+            starts |= {index[one] for one in targets if one in index}
     return sorted(one for one in starts if one < len(steps))
 
 

@@ -123,3 +123,12 @@ def test_a_yielding_group_runs_last() -> None:
 def test_a_trap_is_an_error() -> None:
     with pytest.raises(ExecutionError, match=r"BPT\.TRAP 0x1"):
         run("BPT.TRAP 0x1", "EXIT")
+
+
+def test_lanes_branch_to_the_address_of_a_register() -> None:
+    """Half of the lanes go to 0x70, the others to 0x80; both follow from 0x80 on."""
+    result = executions(
+        LANE, HALF, "MOV R1, 0x10", "@P0 MOV R1, RZ", "NOP", "NOP", 'BRX R1 0x0 (*"BRANCH_TARGETS 0x70,0x80"*)', "NOP", "NOP", "EXIT",
+    )  # fmt: skip
+    assert result["0x60"] == WHOLE and result["0x70"] == HALVES
+    assert result["0x80"] == result["0x90"] == (2, 32)
