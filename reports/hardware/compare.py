@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -15,6 +15,8 @@ from simtbed.compiled.kernel import counted
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.engine import Resources
+from simtbed.sass.operands import UnsupportedInstruction
+from simtbed.sass.state import ExecutionError
 
 from .cases import find
 from .figures import FIGURES, Figure
@@ -74,13 +76,15 @@ class Cell:
 @dataclass(frozen=True)
 class Comparison:
     """A comparison. cells: by kernel. stale: kernels with another text or other launches than in the record.
-    unmeasured: kernels without recorded counters. idle: reasons without a difference."""
+    unmeasured: kernels without recorded counters. idle: reasons without a difference. refused: kernels with SASS that is
+    not emulated, each with the instruction."""
 
     record: Record
     cells: tuple[Cell, ...]
     stale: tuple[str, ...]
     unmeasured: tuple[str, ...]
     idle: tuple[Reason, ...]
+    refused: Mapping[str, str]
 
     @property
     def unexplained(self) -> tuple[Cell, ...]:
@@ -97,6 +101,7 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     cells: list[Cell] = []
     stale: list[str] = []
     waiting: list[str] = []
+    refused: dict[str, str] = {}
     device = devices.find(record.device)
     for case in find(names):
         launcher = RecordingLauncher("jit", device)
@@ -115,9 +120,14 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
             ):
                 stale.append(name)
             else:
-                emulated = emulated_figures(launched, profiled, cubin, device)
+                try:
+                    emulated = emulated_figures(launched, profiled, cubin, device)
+                except (UnsupportedInstruction, ExecutionError) as error:
+                    refused[name] = str(error)
+                    continue
                 cells += [Cell(name, f, emulated[f.name], profiled.figures[f.name]) for f in FIGURES]
-    return _explained(record, cells, stale, waiting)
+    explained_cells, idle = _explained(cells)
+    return Comparison(record, explained_cells, tuple(stale), tuple(waiting), idle, refused)
 
 
 def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
@@ -127,7 +137,10 @@ def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
 
 
 def emulated_figures(launched: KernelLaunches, profiled: Profiled, cubin: bytes, device: Device) -> dict[str, float]:
-    """Return the metrics of the compiled view for a cubin with the recorded SASS; branches are the source's."""
+    """Return the metrics of the compiled view for a cubin with the recorded SASS; branches are the source's.
+
+    Raises UnsupportedInstruction or ExecutionError for SASS that is not emulated.
+    """
     totals = launched.counters.totals()
     values: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
     resources = Resources(profiled.registers, profiled.shared_bytes, 0, 0, 0, 0)
@@ -141,8 +154,9 @@ def emulated_figures(launched: KernelLaunches, profiled: Profiled, cubin: bytes,
     return values
 
 
-def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: list[str]) -> Comparison:
-    """Assign reasons to cells beyond their tolerance. Reasons of compared kernels without such a cell are idle."""
+def _explained(cells: list[Cell]) -> tuple[tuple[Cell, ...], tuple[Reason, ...]]:
+    """Assign reasons to cells beyond their tolerance. Return the cells, and the idle reasons: those of compared kernels without
+    such a cell."""
     used: set[tuple[Reason, str]] = set()
 
     def explained(cell: Cell) -> Cell:
@@ -160,7 +174,7 @@ def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: lis
         for reason in reasons()
         if any(map(reason.fits, compared)) and any((reason, figure) not in used for figure in reason.figures)
     ]
-    return Comparison(record, explained_cells, tuple(stale), tuple(waiting), tuple(idle))
+    return explained_cells, tuple(idle)
 
 
 @cache

@@ -38,14 +38,19 @@ def run(
     numbers: Sequence[Any] = (),
     banks: Mapping[int, bytes] | None = None,
     shared: int = 4096,
+    cooperative: bool = False,
 ) -> tuple[Counts, GlobalMemory]:
     """Execute a program. Its parameters begin at c[0x0][0x210]: the addresses of the arrays, then numbers."""
     program = Program.from_listing(instructions(*texts))
     memory = GlobalMemory.allocate(arrays or {})
     parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
-    all_banks = {0: parameter_bank((block, 1, 1), (grid, 1, 1), parameters), **(banks or {})}
+    workspace = memory.workspace_address if cooperative else 0
+    bank = parameter_bank((block, 1, 1), (grid, 1, 1), parameters, workspace=workspace)
+    all_banks = {0: bank, **(banks or {})}
     counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32))
-    launch = Launch((grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks)
+    launch = Launch(
+        (grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks, cooperative
+    )
     execute(program, launch, counts)
     return counts, memory
 

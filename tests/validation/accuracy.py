@@ -128,7 +128,7 @@ def source_view(name: str) -> Comparison:
                 for figure in FIGURES
                 if figure.name in emulated and figure.goal != "shown"
             ]
-    return Comparison(record, tuple(cells), (), (), ())
+    return Comparison(record, tuple(cells), (), (), (), {})
 
 
 def measure() -> dict[str, dict[str, int]]:

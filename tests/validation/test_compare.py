@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
 from simtbed.reports.hardware.compare import compare
 from simtbed.reports.hardware.figures import FIGURES
+from simtbed.sass.operands import UnsupportedInstruction
 
 from tests.reports.conftest import Simtbed
 from tests.validation.recorded import load_record
@@ -66,6 +69,21 @@ def test_idle_reason_is_reported(few_recorded: record.Record, monkeypatch: pytes
 
 
 real = comparing.reasons
+
+
+def test_a_kernel_that_is_not_emulated_is_named(few_recorded: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(launched: KernelLaunches, *rest: Any) -> dict[str, float]:
+        if launched.source.kernel == "intertask_naive":
+            raise UnsupportedInstruction("HADD2.FOO R0, R1, R2 at 0x0080 is not emulated")
+        return emulated_figures(launched, *rest)
+
+    emulated_figures = comparing.emulated_figures
+    monkeypatch.setattr(comparing, "emulated_figures", refuse)
+    comparison = compare(few_recorded, [FEW])
+    assert list(comparison.refused) == ["pairhmm intertask-naive"]
+    assert {cell.kernel for cell in comparison.cells} == {f"pairhmm wavefront-loaded, kernel {n}" for n in (1, 2, 3)}
+    line = "pairhmm intertask-naive is not compared: HADD2.FOO R0, R1, R2 at 0x0080 is not emulated"
+    assert line in text.table(comparison) and line in text.markdown(comparison)
 
 
 def test_tolerances() -> None:
