@@ -134,7 +134,7 @@ GRID_BARRIER = (
 """As nvcc's: a counter in the workspace of a cooperative launch, and a trap without a workspace."""
 
 
-def test_a_grid_barrier_counts_in_the_workspace_of_a_cooperative_launch() -> None:
+def test_a_grid_barrier_needs_a_cooperative_launch() -> None:
     assert executions(*GRID_BARRIER, grid=4, cooperative=True)["0xe0"] == (4, 128)
     with pytest.raises(ExecutionError, match=r"the kernel ends in BPT\.TRAP 0x1 at 0x0050"):
         run(*GRID_BARRIER, grid=4)
