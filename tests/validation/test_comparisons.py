@@ -18,8 +18,7 @@ COMPARE = "simtbed hardware compare " + " ".join(f"--cases {name}" for name in C
 ORDERED = {
     f"validation {name}"
     for name in (
-        "expand_frontier", "group_sums", "sand_tiles", "slab_photons", "raster_tiles", "neutron_slab", "product_row_sizes",
-        "popular_labels",
+        "slab_photons", "raster_tiles", "neutron_slab", "product_row_sizes", "popular_labels",
     )
 }  # fmt: skip
 """Kernels with shared atomics that depend on the order of blocks, on retries, or on conflicts with other traffic."""
