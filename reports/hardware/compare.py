@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from simtbed import Device, SimtbedError, devices
 from simtbed.compiled.kernel import counted
@@ -73,11 +73,18 @@ class Cell:
                 return True
 
 
+class Executions(NamedTuple):
+    """Instructions of a kernel with other executions by warps or by lanes than recorded. beyond_bsync: those of other opcodes."""
+
+    differing: int
+    beyond_bsync: int
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A comparison. cells: by kernel. stale: kernels with another text or other launches than in the record.
     unmeasured: kernels without recorded counters. idle: reasons without a difference. refused: kernels with SASS that is
-    not emulated, each with the instruction."""
+    not emulated, each with the instruction. executions: by kernel."""
 
     record: Record
     cells: tuple[Cell, ...]
@@ -85,6 +92,7 @@ class Comparison:
     unmeasured: tuple[str, ...]
     idle: tuple[Reason, ...]
     refused: Mapping[str, str]
+    executions: Mapping[str, Executions]
 
     @property
     def unexplained(self) -> tuple[Cell, ...]:
@@ -102,6 +110,7 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     stale: list[str] = []
     waiting: list[str] = []
     refused: dict[str, str] = {}
+    executions: dict[str, Executions] = {}
     device = devices.find(record.device)
     for case in find(names):
         launcher = RecordingLauncher("jit", device)
@@ -121,13 +130,13 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
                 stale.append(name)
             else:
                 try:
-                    emulated = emulated_figures(launched, profiled, cubin, device)
+                    emulated, executions[name] = emulated_figures(launched, profiled, cubin, device)
                 except (UnsupportedInstruction, ExecutionError) as error:
                     refused[name] = str(error)
                     continue
                 cells += [Cell(name, f, emulated[f.name], profiled.figures[f.name]) for f in FIGURES]
     explained_cells, idle = _explained(cells)
-    return Comparison(record, explained_cells, tuple(stale), tuple(waiting), idle, refused)
+    return Comparison(record, explained_cells, tuple(stale), tuple(waiting), idle, refused, executions)
 
 
 def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
@@ -136,8 +145,10 @@ def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
     return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
-def emulated_figures(launched: KernelLaunches, profiled: Profiled, cubin: bytes, device: Device) -> dict[str, float]:
-    """Return the metrics of the compiled view for a cubin with the recorded SASS; branches are the source's.
+def emulated_figures(
+    launched: KernelLaunches, profiled: Profiled, cubin: bytes, device: Device
+) -> tuple[dict[str, float], Executions]:
+    """Return the metrics of the compiled view for a cubin with the recorded SASS, and its executions; branches are the source's.
 
     Raises UnsupportedInstruction or ExecutionError for SASS that is not emulated.
     """
@@ -151,7 +162,12 @@ def emulated_figures(launched: KernelLaunches, profiled: Profiled, cubin: bytes,
     values["registers"] = kernel.registers
     block = prod(launched.request.block)
     values["occupancy"] = occupancy(device, block, profiled.registers, profiled.shared_bytes).percent
-    return values
+    differing = [
+        one.instruction.opcode
+        for one, recorded in zip(kernel.instructions, profiled.sass, strict=True)
+        if (round(one.warps), round(one.threads)) != (recorded.warps, recorded.threads)
+    ]
+    return values, Executions(len(differing), len(differing) - differing.count("BSYNC"))
 
 
 def _explained(cells: list[Cell]) -> tuple[tuple[Cell, ...], tuple[Reason, ...]]:

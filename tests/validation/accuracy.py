@@ -68,6 +68,10 @@ CLAIMS = {
         "| threads per instruction, within 2 points | {validation_h200.threads} of {validation_h200.kernels} | "
         "{validation_h100.threads} of {validation_h100.kernels} |",
     ),
+    "docs/compiled.md": (
+        "Of {validation_h200.kernels} validation kernels on an H200, {validation_h200.addresses} have the recorded executions by warps "
+        "and by lanes at every address, and {validation_h200.addresses_beyond_bsync} at every address but those of BSYNC.",
+    ),
     "docs/whatif.md": (
         "| H200, {times.H200.launches} launches of {times.H200.kernels} held-out kernels (batch 8) | {times.H200.mean_percent} % | "
         "{times.H200.median_percent} % | {times.H200.p90_percent} % | {times.H200.worst_percent} % |",
@@ -93,18 +97,25 @@ def sample() -> list[dict[str, Any]]:
 
 
 def summary(comparison: Comparison) -> dict[str, int]:
-    """Return the numbers of kernels, of memory counters, and of those within their tolerances."""
+    """Return the numbers of kernels, of memory counters, and of those within their tolerances; for executed SASS, also those of
+    kernels with the recorded executions at every address, and at every address but those of BSYNC."""
     memory = [cell for cell in comparison.cells if cell.figure.name.startswith(("global_", "shared_"))]
 
     def matching(name: str) -> int:
         return sum(cell.within_tolerance for cell in comparison.cells if cell.figure.name == name)
 
+    executions = comparison.executions.values()
+    at_addresses = {
+        "addresses": sum(not one.differing for one in executions),
+        "addresses_beyond_bsync": sum(not one.beyond_bsync for one in executions),
+    }
     return {
         "kernels": sum(cell.figure.name == "warp_instructions" for cell in comparison.cells),
         "memory_equal": sum(cell.within_tolerance for cell in memory),
         "memory": len(memory),
         "warp_instructions": matching("warp_instructions"),
         "threads": matching("warp_execution_efficiency"),
+        **(at_addresses if executions else {}),
     }
 
 
@@ -132,7 +143,7 @@ def source_view(name: str) -> Comparison:
                 for figure in FIGURES
                 if figure.name in emulated and figure.goal != "shown"
             ]
-    return Comparison(record, tuple(cells), (), (), (), {})
+    return Comparison(record, tuple(cells), (), (), (), {}, {})
 
 
 def measure() -> dict[str, dict[str, int]]:

@@ -11,7 +11,7 @@ import pytest
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
-from simtbed.reports.hardware.compare import compare
+from simtbed.reports.hardware.compare import Executions, compare
 from simtbed.reports.hardware.figures import FIGURES
 from simtbed.sass.operands import UnsupportedInstruction
 
@@ -72,7 +72,7 @@ real = comparing.reasons
 
 
 def test_a_kernel_that_is_not_emulated_is_named(few_recorded: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(launched: KernelLaunches, *rest: Any) -> dict[str, float]:
+    def refuse(launched: KernelLaunches, *rest: Any) -> tuple[dict[str, float], Executions]:
         if launched.source.kernel == "intertask_naive":
             raise UnsupportedInstruction("HADD2.FOO R0, R1, R2 at 0x0080 is not emulated")
         return emulated_figures(launched, *rest)
@@ -81,7 +81,11 @@ def test_a_kernel_that_is_not_emulated_is_named(few_recorded: record.Record, mon
     monkeypatch.setattr(comparing, "emulated_figures", refuse)
     comparison = compare(few_recorded, [FEW])
     assert list(comparison.refused) == ["pairhmm intertask-naive"]
-    assert {cell.kernel for cell in comparison.cells} == {f"pairhmm wavefront-loaded, kernel {n}" for n in (1, 2, 3)}
+    assert (
+        {cell.kernel for cell in comparison.cells}
+        == comparison.executions.keys()
+        == {f"pairhmm wavefront-loaded, kernel {n}" for n in (1, 2, 3)}
+    )
     line = "pairhmm intertask-naive is not compared: HADD2.FOO R0, R1, R2 at 0x0080 is not emulated"
     assert line in text.table(comparison) and line in text.markdown(comparison)
 
