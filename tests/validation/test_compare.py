@@ -110,7 +110,6 @@ def test_the_command_compares_on_any_machine(simtbed: Simtbed) -> None:
     assert {c["kernel"] for c in content["cells"]} >= {"pairhmm intertask-naive", "pairhmm wavefront-loaded, kernel 1"}
 
 
-@pytest.mark.xfail(reason="the executed SASS of one feature kernel ends in a trap")
 def test_another_record_may_be_named(simtbed: Simtbed, tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     record.save(load_record("h200"), path)
