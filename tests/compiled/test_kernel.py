@@ -199,6 +199,7 @@ def test_grid_barriers_and_dynamic_shared_arrays_are_executed() -> None:
     result = st.launch(neighbours, grid=4, block=64, args=args, shared=4 * 64, cooperative=True, compiled=True)
     view = result.compiled()
     assert view.output_differences == {} and view.memory["barriers"] >= 3 * 4 * 2
+    assert view.memory["shared_atomic_wavefronts"] == 4  # a grid barrier's generic atomic, by one warp of a block
 
 
 @needs_sass
