@@ -99,8 +99,10 @@ def _execute(
     parameters = [
         np.uint64(memory.address(name)) if name in arrays else request.numbers[name] for name in source.arguments
     ]
-    parameters += [np.int32(len(arrays[name])) for name in source.lengths]
-    banks = {0: parameter_bank(request.block, request.grid, parameters)}
+    dynamic = request.dynamic_arrays
+    parameters += [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in source.lengths]
+    workspace = memory.workspace_address if request.cooperative else 0
+    banks = {0: parameter_bank(request.block, request.grid, parameters, workspace=workspace)}
     banks |= sections.constant_banks(source.kernel, memory.module_address)
     shared = sections.static_shared(source.kernel) + source.carved_bytes + request.dynamic_shared + SHARED_RESERVED
     counts = Counts(request.device, program.ends_run, len(blocks) * -(-prod(request.block) // 32))

@@ -12,6 +12,8 @@ from .kernel_launches import KernelLaunches
 from .opcode_classes import EFFECTS
 
 _EXECUTIONS = {"barriers": "barrier", "shuffles": "shuffle"}
+_GENERIC_ATOMIC = "ATOM"
+"""Opcode for which Nsight Compute also counts a wavefront of shared memory, whatever memory it addresses."""
 _LOCAL = {"local_loads": "local_load", "local_stores": "local_store"}
 
 
@@ -42,6 +44,8 @@ def memory_counters(instructions: Sequence[InstructionCount]) -> dict[str, int]:
         sums[kind, "requests"] += counted.requests
         sums[kind, "transactions"] += counted.transactions
         sums[kind, "conflicts"] += counted.extra
+        if counted.instruction.opcode == _GENERIC_ATOMIC:
+            sums["shared_atomic", "transactions"] += counted.requests
     result = {}
     for kind in GLOBAL:
         result[f"{kind}_requests"], result[f"{kind}_sectors"] = sums[kind, "requests"], sums[kind, "transactions"]

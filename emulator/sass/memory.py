@@ -259,7 +259,8 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
         raise UnsupportedInstruction(str(op))
     address_of = _address(operands.pop(0), space)
     reads = [reader("l" if wide else "i", one, op.immediate) for one in operands]
-    operation = "reduction" if space is GLOBAL and not returns else "atomic"
+    kinds = {"POPC": "count", "CAST": "count", "CAS": "swap"} if space is SHARED else {}
+    operation = "reduction" if space is GLOBAL and not returns else kinds.get(name, "atomic")
     update = "ADD" if name == "POPC" else name
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:

@@ -26,8 +26,9 @@ LOCAL_BYTES = 1 << 16
 """Local memory of a thread. Its stack grows down from this address."""
 SHARED_RESERVED = 1024
 """Bytes of shared memory reserved by the system, before those of the kernel."""
-PARAMETERS, _STACK_POINTER = 0x210, 0x28
-"""Offsets in constant bank 0 of sm_90. Block and grid sizes are at 0."""
+PARAMETERS, _STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW = 0x210, 0x28, 0x44, 0x48
+"""Offsets in constant bank 0 of sm_90. Block and grid sizes are at 0. The workspace of grid barriers is null in launches that
+are not cooperative; a grid barrier traps then."""
 _ALIGNMENT, _GUARD_BYTES = 512, 512
 
 
@@ -49,7 +50,8 @@ def wild_address(op: Decoded, address: int) -> ExecutionError:
 
 @dataclass
 class GlobalMemory:
-    """Arrays at their addresses. contents: the memory from GLOBAL_BASE. places: offset, type and shape by array."""
+    """Arrays at their addresses. contents: the memory from GLOBAL_BASE; the last _GUARD_BYTES are the workspace of grid
+    barriers. places: offset, type and shape by array."""
 
     contents: Bytes
     places: dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict)
@@ -72,6 +74,11 @@ class GlobalMemory:
         result.module_address = GLOBAL_BASE + size
         return result
 
+    @property
+    def workspace_address(self) -> int:
+        """Address of the workspace of grid barriers."""
+        return GLOBAL_BASE + len(self.contents) - _GUARD_BYTES
+
     def address(self, name: str) -> int:
         """Return the address of an array."""
         return GLOBAL_BASE + self.places[name][0]
@@ -90,12 +97,19 @@ class GlobalMemory:
 
 
 def parameter_bank(
-    block: Sequence[int], grid: Sequence[int], parameters: Sequence[np.generic], size: int = 0x1000
+    block: Sequence[int],
+    grid: Sequence[int],
+    parameters: Sequence[np.generic],
+    size: int = 0x1000,
+    workspace: int = 0,
 ) -> bytes:
-    """Return constant bank 0 of sm_90. parameters: numbers, a pointer as uint64, at their alignments."""
+    """Return constant bank 0 of sm_90. parameters: numbers, a pointer as uint64, at their alignments. workspace: address of
+    that of grid barriers, 0 for none."""
     bank = bytearray(PARAMETERS + size)
     struct.pack_into("<6I", bank, 0, *block, *grid)
     struct.pack_into("<I", bank, _STACK_POINTER, LOCAL_BYTES)
+    struct.pack_into("<I", bank, _WORKSPACE_HIGH, workspace >> 32)
+    struct.pack_into("<I", bank, _WORKSPACE_LOW, workspace & 0xFFFFFFFF)
     offset = PARAMETERS
     for value in parameters:
         offset += -offset % value.dtype.alignment

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from simtbed import Device, SimtbedError, devices
 from simtbed.compiled.kernel import counted
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.engine import Resources
+from simtbed.sass.operands import UnsupportedInstruction
+from simtbed.sass.state import ExecutionError
 
 from .cases import find
 from .figures import FIGURES, Figure
@@ -71,16 +73,26 @@ class Cell:
                 return True
 
 
+class Executions(NamedTuple):
+    """Instructions of a kernel with other executions by warps or by lanes than recorded. beyond_bsync: those of other opcodes."""
+
+    differing: int
+    beyond_bsync: int
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A comparison. cells: by kernel. stale: kernels with another text or other launches than in the record.
-    unmeasured: kernels without recorded counters. idle: reasons without a difference."""
+    unmeasured: kernels without recorded counters. idle: reasons without a difference. refused: kernels with SASS that is
+    not emulated, each with the instruction. executions: by kernel."""
 
     record: Record
     cells: tuple[Cell, ...]
     stale: tuple[str, ...]
     unmeasured: tuple[str, ...]
     idle: tuple[Reason, ...]
+    refused: Mapping[str, str]
+    executions: Mapping[str, Executions]
 
     @property
     def unexplained(self) -> tuple[Cell, ...]:
@@ -97,6 +109,8 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
     cells: list[Cell] = []
     stale: list[str] = []
     waiting: list[str] = []
+    refused: dict[str, str] = {}
+    executions: dict[str, Executions] = {}
     device = devices.find(record.device)
     for case in find(names):
         launcher = RecordingLauncher("jit", device)
@@ -115,9 +129,14 @@ def compare(record: Record, names: Sequence[str]) -> Comparison:
             ):
                 stale.append(name)
             else:
-                emulated = emulated_figures(launched, profiled, cubin, device)
+                try:
+                    emulated, executions[name] = emulated_figures(launched, profiled, cubin, device)
+                except (UnsupportedInstruction, ExecutionError) as error:
+                    refused[name] = str(error)
+                    continue
                 cells += [Cell(name, f, emulated[f.name], profiled.figures[f.name]) for f in FIGURES]
-    return _explained(record, cells, stale, waiting)
+    explained_cells, idle = _explained(cells)
+    return Comparison(record, explained_cells, tuple(stale), tuple(waiting), idle, refused, executions)
 
 
 def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
@@ -126,8 +145,13 @@ def _same_launches(launched: KernelLaunches, profiled: Profiled) -> bool:
     return (profiled.launches, first.warps, first.threads) == (launched.launches, launched.warps, launched.threads)
 
 
-def emulated_figures(launched: KernelLaunches, profiled: Profiled, cubin: bytes, device: Device) -> dict[str, float]:
-    """Return the metrics of the compiled view for a cubin with the recorded SASS; branches are the source's."""
+def emulated_figures(
+    launched: KernelLaunches, profiled: Profiled, cubin: bytes, device: Device
+) -> tuple[dict[str, float], Executions]:
+    """Return the metrics of the compiled view for a cubin with the recorded SASS, and its executions; branches are the source's.
+
+    Raises UnsupportedInstruction or ExecutionError for SASS that is not emulated.
+    """
     totals = launched.counters.totals()
     values: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
     resources = Resources(profiled.registers, profiled.shared_bytes, 0, 0, 0, 0)
@@ -138,11 +162,17 @@ def emulated_figures(launched: KernelLaunches, profiled: Profiled, cubin: bytes,
     values["registers"] = kernel.registers
     block = prod(launched.request.block)
     values["occupancy"] = occupancy(device, block, profiled.registers, profiled.shared_bytes).percent
-    return values
+    differing = [
+        one.instruction.opcode
+        for one, recorded in zip(kernel.instructions, profiled.sass, strict=True)
+        if (round(one.warps), round(one.threads)) != (recorded.warps, recorded.threads)
+    ]
+    return values, Executions(len(differing), len(differing) - differing.count("BSYNC"))
 
 
-def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: list[str]) -> Comparison:
-    """Assign reasons to cells beyond their tolerance. Reasons of compared kernels without such a cell are idle."""
+def _explained(cells: list[Cell]) -> tuple[tuple[Cell, ...], tuple[Reason, ...]]:
+    """Assign reasons to cells beyond their tolerance. Return the cells, and the idle reasons: those of compared kernels without
+    such a cell."""
     used: set[tuple[Reason, str]] = set()
 
     def explained(cell: Cell) -> Cell:
@@ -160,7 +190,7 @@ def _explained(record: Record, cells: list[Cell], stale: list[str], waiting: lis
         for reason in reasons()
         if any(map(reason.fits, compared)) and any((reason, figure) not in used for figure in reason.figures)
     ]
-    return Comparison(record, explained_cells, tuple(stale), tuple(waiting), tuple(idle))
+    return explained_cells, tuple(idle)
 
 
 @cache

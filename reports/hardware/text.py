@@ -45,6 +45,7 @@ def table(comparison: Comparison) -> str:
         lines += ["", tables.table(["kernel", "figure", "emulated", "measured", "why"], rows, left=2)]
     lines += [f"\n[{at}] {reason}: {reason.cause}" for at, reason in enumerate(notes, 1)]
     lines += [f"{name} waits to be measured" for name in comparison.unmeasured]
+    lines += [f"{name} is not compared: {error}" for name, error in comparison.refused.items()]
     lines += [f"{name} is not in the record as it is printed now; {AGAIN}" for name in comparison.stale]
     lines += [
         f"{reason}: the reason given for {', '.join(reason.figures)} explains nothing" for reason in comparison.idle
@@ -79,6 +80,7 @@ def content(comparison: Comparison) -> dict[str, Any]:
         "holds": comparison.holds,
         "stale": list(comparison.stale),
         "unmeasured": list(comparison.unmeasured),
+        "refused": dict(comparison.refused),
         "cells": [
             {
                 "kernel": cell.kernel,
@@ -118,6 +120,7 @@ def markdown(comparison: Comparison) -> str:
             _pipe(["kernel", *(title for title, _ in columns)], _kernels(comparison, [n for _, n in columns], notes)),
             "",
             *(f"{name} waits to be measured." for name in comparison.unmeasured),
+            *(f"{name} is not compared: {error}." for name, error in comparison.refused.items()),
             "",
             "## Why some differ",
             *(_note(number, reason) for number, reason in enumerate(notes, 1)),

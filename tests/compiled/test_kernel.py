@@ -180,6 +180,28 @@ def test_a_difference_is_explained() -> None:
     assert reason.startswith("it depends on the order of threads: ")
 
 
+@st.kernel
+def neighbours(sums: st.Global[st.i32], out: st.Global[st.i32]) -> None:
+    """Each block shares its number in dynamic shared memory, and reads the next block's after a grid barrier."""
+    part = st.dynamic_shared(st.i32)
+    t = st.thread.x
+    part[t] = st.block.x
+    st.sync()
+    sums[st.block.x] = part[len(part) - 1 - t]
+    st.grid_sync()
+    out[st.block.x * st.block_dim.x + t] = sums[(st.block.x + 1) % st.grid_dim.x]
+
+
+@needs_sass
+@pytest.mark.slow
+def test_grid_barriers_and_dynamic_shared_arrays_are_executed() -> None:
+    args = {"sums": st.empty(4, st.i32), "out": st.empty(4 * 64, st.i32)}
+    result = st.launch(neighbours, grid=4, block=64, args=args, shared=4 * 64, cooperative=True, compiled=True)
+    view = result.compiled()
+    assert view.output_differences == {} and view.memory["barriers"] >= 3 * 4 * 2
+    assert view.memory["shared_atomic_wavefronts"] == 4  # a grid barrier's generic atomic, by one warp of a block
+
+
 @needs_sass
 @pytest.mark.slow
 def test_blocks_of_large_launches_are_sampled() -> None:

@@ -38,6 +38,7 @@ def run(
     numbers: Sequence[Any] = (),
     banks: Mapping[int, bytes] | None = None,
     shared: int = 4096,
+    cooperative: bool = False,
 ) -> tuple[Counts, GlobalMemory]:
     """Execute a program, interpreted and compiled, with equal results or errors. Its parameters begin at c[0x0][0x210]: the addresses of
     the arrays, then numbers."""
@@ -46,9 +47,13 @@ def run(
     for compile_after in (1 << 60, 0):
         memory = GlobalMemory.allocate(arrays or {})
         parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
-        all_banks = {0: parameter_bank((block, 1, 1), (grid, 1, 1), parameters), **(banks or {})}
+        workspace = memory.workspace_address if cooperative else 0
+        bank = parameter_bank((block, 1, 1), (grid, 1, 1), parameters, workspace=workspace)
+        all_banks = {0: bank, **(banks or {})}
         counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32))
-        launch = Launch((grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks)
+        launch = Launch(
+            (grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks, cooperative
+        )
         try:
             execute(program, launch, counts, compile_after)
         except SimtbedError as error:

@@ -81,6 +81,9 @@ def test_transactions_follow_the_rules_of_the_machine() -> None:
         (("SHF.L.U32 R7, R0, 0x3, RZ", "LDS R6, [R7]"), [1, 2, 1]),
         (("SHF.L.U32 R7, R0, 0x4, RZ", "LDS.128 R8, [R7]"), [1, 4, 0]),
         (("ATOMS.ADD R6, [RZ], R0",), [1, 32, 31]),
+        (("ATOMS.POPC.INC.32 RZ, [RZ+URZ]",), [1, 1, 0]),
+        (("ATOMS.CAS R6, [RZ], RZ, R0",), [1, 64, 31]),
+        (("ATOMS.CAST.SPIN R6, [RZ], RZ, R0",), [1, 1, 0]),
         (("LDC R1, c[0x0][0x28]", "LDL R6, [R1+-0x8]"), [1, 0, 0]),
     ]
 

@@ -39,8 +39,8 @@ CLAIMS = {
     "README.md": (
         "equal in {answers.data_sets} runs of {answers.variants} variants, {answers.features} feature kernels, "
         "{answers.examples} examples and {answers.validation} validation kernels on an H200",
-        "on {counters.kernels} held-out kernels, {counters.memory_equal} of {counters.memory} memory counters are equal, and "
-        "{counters.warp_instructions_within_5_percent} of {counters.kernels} instruction counts are within 5 %",
+        "on {validation_h200.kernels} kernels, {validation_h200.memory_equal} of {validation_h200.memory} memory counters are "
+        "equal, and {validation_h200.warp_instructions} of {validation_h200.kernels} instruction counts are within 5 %",
         "On {source_h200.kernels} kernels, {source_h200.memory_equal} of {source_h200.memory} memory counters of the source equal "
         "Nsight Compute's; of the instruction counts, {source_h200.warp_instructions} are within 5 %.",
         "on {times.H200.launches} launches of {times.H200.kernels} held-out kernels, the mean error is "
@@ -61,14 +61,16 @@ CLAIMS = {
         "{validation_h200.warp_instructions} of {validation_h200.kernels} |\n"
         "| threads per instruction, within 2 points | {source_h200.threads} of {source_h200.kernels} | "
         "{validation_h200.threads} of {validation_h200.kernels} |\n| registers",
-        "| memory counters of {counters.kernels} kernels (batch 8) | {counters.memory_equal} of {counters.memory} |\n"
-        "| warp instructions, within 5 % | {counters.warp_instructions_within_5_percent} of {counters.kernels} |",
         "\n| memory counters | {validation_h200.memory_equal} of {validation_h200.memory} | "
         "{validation_h100.memory_equal} of {validation_h100.memory} |\n"
         "| warp instructions, within 5 % | {validation_h200.warp_instructions} of {validation_h200.kernels} | "
         "{validation_h100.warp_instructions} of {validation_h100.kernels} |\n"
         "| threads per instruction, within 2 points | {validation_h200.threads} of {validation_h200.kernels} | "
         "{validation_h100.threads} of {validation_h100.kernels} |",
+    ),
+    "docs/compiled.md": (
+        "Of {validation_h200.kernels} validation kernels on an H200, {validation_h200.addresses} have the recorded executions by warps "
+        "and by lanes at every address, and {validation_h200.addresses_beyond_bsync} at every address but those of BSYNC.",
     ),
     "docs/whatif.md": (
         "| H200, {times.H200.launches} launches of {times.H200.kernels} held-out kernels (batch 8) | {times.H200.mean_percent} % | "
@@ -83,24 +85,37 @@ _FIELD = re.compile(r"\{([\w.]+)\}")
 
 # ------------------------------------------------------------------ values
 def batches() -> dict[str, dict[str, Any]]:
-    """Return the batches of the validation kernels, by number."""
+    """Return the held-out batches of the validation kernels, by number."""
     result: dict[str, dict[str, Any]] = tomllib.loads(BATCHES.read_text(encoding="utf-8"))["batch"]
     return result
 
 
+def sample() -> list[dict[str, Any]]:
+    """Return the groups of the other validation kernels, each with its reason."""
+    result: list[dict[str, Any]] = tomllib.loads(BATCHES.read_text(encoding="utf-8"))["sample"]
+    return result
+
+
 def summary(comparison: Comparison) -> dict[str, int]:
-    """Return the numbers of kernels, of memory counters, and of those within their tolerances."""
+    """Return the numbers of kernels, of memory counters, and of those within their tolerances; for executed SASS, also those of
+    kernels with the recorded executions at every address, and at every address but those of BSYNC."""
     memory = [cell for cell in comparison.cells if cell.figure.name.startswith(("global_", "shared_"))]
 
     def matching(name: str) -> int:
         return sum(cell.within_tolerance for cell in comparison.cells if cell.figure.name == name)
 
+    executions = comparison.executions.values()
+    at_addresses = {
+        "addresses": sum(not one.differing for one in executions),
+        "addresses_beyond_bsync": sum(not one.beyond_bsync for one in executions),
+    }
     return {
         "kernels": sum(cell.figure.name == "warp_instructions" for cell in comparison.cells),
         "memory_equal": sum(cell.within_tolerance for cell in memory),
         "memory": len(memory),
         "warp_instructions": matching("warp_instructions"),
         "threads": matching("warp_execution_efficiency"),
+        **(at_addresses if executions else {}),
     }
 
 
@@ -128,7 +143,7 @@ def source_view(name: str) -> Comparison:
                 for figure in FIGURES
                 if figure.name in emulated and figure.goal != "shown"
             ]
-    return Comparison(record, tuple(cells), (), (), ())
+    return Comparison(record, tuple(cells), (), (), (), {}, {})
 
 
 def measure() -> dict[str, dict[str, int]]:
@@ -152,13 +167,11 @@ def _answers(record: Record, kernels: Record) -> dict[str, int]:
 
 
 def values() -> dict[str, Any]:
-    """Return the values of the claims: stored comparisons, recorded answers, first results of the last held-out batch."""
-    last = batches()["8"]
+    """Return the values of the claims: stored comparisons, recorded answers, first times of the last held-out batch."""
     return {
         **tomllib.loads(ACCURACY.read_text(encoding="utf-8")),
         "answers": _answers(load_record("h200"), load_record("kernels/h200")),
-        "counters": last["first_counters"],
-        "times": last["first_times"],
+        "times": batches()["8"]["first_times"],
     }
 
 

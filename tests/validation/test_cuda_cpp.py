@@ -21,7 +21,7 @@ PROMOTED = {"register_set_in_one_arm", "accumulator_without_a_start"}
 """Reads of elements of local arrays that were never written: LLVM promotes the arrays to registers, and the values are undefined."""
 RETURNED = {"vote_of_all_in_a_branch", "match_in_a_loop_that_lanes_leave"}
 """Collectives in a branch or a loop at the end of a kernel: in C++ the lanes that leave it have returned."""
-COMPONENTS = {"where_bits", "vectors_in_shared", "unsigned_vectors"}
+COMPONENTS = {"vectors_in_shared", "unsigned_vectors"}
 """Kernels that read a component of a vector in memory: C++ loads the component alone."""
 DEAD_RESULTS = {"vector_addition_with_its_result"}
 """Kernels that assign the result of an atomic operation and do not read it: clang removes the result."""

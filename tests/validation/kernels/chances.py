@@ -1,14 +1,12 @@
-"""Ising spins, random walks, options."""
+"""Ising spins, options."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, i8, i32, u32
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, floats, words, zeros
+from .kernel import Args, ValidationKernel, Values, draw, floats, zeros
 
 FLIP = (4294967295, 4294967295, 4294967295, 1470000000, 503000000)
 """Probability in 2^-32 that a spin flips, for neighbours against it by 4, 2, 0, or for it by 2, 4."""
@@ -35,49 +33,6 @@ def ising_metropolis(spins: Global[i8], n: i32, colour: i32, seed: u32) -> None:
     h ^= h >> u32(16)
     if h < chances[(along + 4) // 2]:
         spins[row * n + column] = i8(-own)
-
-
-@st.kernel
-def random_walks(seeds: Global[u32], out: Global[i32], n: i32, goal: i32, most: i32) -> None:
-    """out[i] = steps until a walk by xorshift reaches 0 or the goal, below 0 where 0; `most` where neither."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    if i >= n:
-        return
-    state = seeds[i]
-    place, steps = goal // 2, 0
-    while True:
-        state ^= state << 13
-        state ^= state >> 17
-        state ^= state << 5
-        place += 1 if state & 1 != 0 else -1
-        steps += 1
-        if place == 0:
-            steps = -steps
-            break
-        if place == goal or steps == most:
-            break
-    out[i] = steps
-
-
-@st.kernel
-def asian_options(out: Global[f32], n: i32, DAYS: Const, drift: f32, spread: f32, strike: f32) -> None:
-    """out[i] = payoff on path i of an option on the mean of DAYS prices; Box and Muller's numbers from a hash."""
-    stride = st.grid_dim.x * st.block_dim.x
-    for path in range(st.block.x * st.block_dim.x + st.thread.x, n, stride):
-        price, total = 1.0, 0.0
-        state = u32(path + 1) * u32(2654435761)
-        for _ in range(DAYS // 2):
-            state = state * u32(747796405) + u32(2891336453)
-            u = (f32(state >> u32(9)) + 0.5) * (1.0 / 8388608.0)
-            state = state * u32(747796405) + u32(2891336453)
-            angle = f32(state >> u32(9)) * (2.0 * math.pi / 8388608.0)
-            radius = st.sqrt(-2.0 * st.log(u))
-            s, c = st.sincos(angle)
-            price *= st.exp(drift + spread * radius * c)
-            total += price
-            price *= st.exp(drift + spread * radius * s)
-            total += price
-        out[path] = max(total / DAYS - strike, 0.0)
 
 
 @st.kernel
@@ -137,41 +92,6 @@ def _flipped_spins(args: Args) -> dict[str, Values]:
     return {"spins": np.where(flipped, -spins, spins)}
 
 
-def _walkers(n: int, block: int) -> Args:
-    return {"seeds": words(n) | np.uint32(1), "out": zeros(n, np.int32), "n": n, "goal": 16, "most": 256}
-
-
-def _walked(args: Args) -> dict[str, Values]:
-    state, out = args["seeds"].copy(), np.full(args["n"], args["most"], np.int32)
-    walker, place = np.arange(args["n"]), np.full(args["n"], args["goal"] // 2)
-    for step in range(1, args["most"] + 1):
-        for shift in (13, -17, 5):
-            state ^= state << np.uint32(shift) if shift > 0 else state >> np.uint32(-shift)
-        place = place + np.where(state % 2 == 1, 1, -1)
-        out[walker[place == 0]], out[walker[place == args["goal"]]] = -step, step
-        inside = (place > 0) & (place < args["goal"])
-        state, walker, place = state[inside], walker[inside], place[inside]
-    return {"out": out}
-
-
-def _paths(n: int, block: int) -> Args:
-    return {"out": zeros(n), "n": n, "DAYS": 32, "drift": 1e-3, "spread": 0.05, "strike": 1.0}
-
-
-def _paid(args: Args) -> dict[str, Values]:
-    state = np.arange(1, args["n"] + 1, dtype=np.uint32) * np.uint32(2654435761)
-    price, total = np.ones(args["n"]), np.zeros(args["n"])
-    for _ in range(args["DAYS"] // 2):
-        state = state * np.uint32(747796405) + np.uint32(2891336453)
-        radius = np.sqrt(-2 * np.log(((state >> 9) + 0.5) / 2**23))
-        state = state * np.uint32(747796405) + np.uint32(2891336453)
-        phase = np.exp(2j * np.pi * (state >> 9) / 2**23)
-        for normal in (phase.real, phase.imag):
-            price = price * np.exp(args["drift"] + args["spread"] * radius * normal)
-            total += price
-    return {"out": np.maximum(total / args["DAYS"] - args["strike"], 0)}
-
-
 def _puts(n: int, block: int) -> Args:
     price, strike = floats(2, n) * 20 + 90
     return {
@@ -191,7 +111,6 @@ def _priced(args: Args) -> dict[str, Values]:
 
 
 SHAPES = ((32, 4), (16, 16), (32, 32))
-BLOCKS = (64, 256, 1024)
 
 
 def _half(n: int, block: tuple[int, int]) -> tuple[int, int]:
@@ -200,7 +119,5 @@ def _half(n: int, block: tuple[int, int]) -> tuple[int, int]:
 
 KERNELS = (
     ValidationKernel(ising_metropolis, _half, _spins, _flipped_spins, (66, (32, 4)), (512, 2048), SHAPES, restored=("spins",)),
-    ValidationKernel(random_walks, cover, _walkers, _walked, (1000, 128), (1 << 16, 1 << 20), BLOCKS),
-    ValidationKernel(asian_options, lambda n, b: min(cover(n, b), 264), _paths, _paid, (1000, 128), (1 << 16, 1 << 20), BLOCKS),
     ValidationKernel(binomial_options, lambda n, b: n, _puts, _priced, (8, 128), (264, 2048), (64, 128, 256)),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Ciphers and digests: ChaCha, SHA-3, XTEA, SipHash."""
+"""Digests: SHA-3, SipHash."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import hashlib
 
 import numpy as np
 import simtbed as st
-from simtbed import Constant, Global, i32, int2, u8, u32, u64
+from simtbed import Global, i32, u8, u64
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, ints, words, zeros
+from .kernel import Args, ValidationKernel, Values, cover, draw, ints, zeros
 
-SIGMA = (0x61707865, 0x3320646E, 0x79622D32, 0x6B206574)
-GOLDEN = 0x9E3779B9
 TURNS = (
     0, 1, 62, 28, 27, 36, 44, 6, 55, 20, 3, 10, 43, 25, 39, 41, 45, 15, 21, 8, 18, 2, 61, 56, 14,
 )  # fmt: skip
@@ -21,57 +19,6 @@ ROUNDS = (
     0x000000008000808B, 0x800000000000008B, 0x8000000000008089, 0x8000000000008003, 0x8000000000008002, 0x8000000000000080,
     0x000000000000800A, 0x800000008000000A, 0x8000000080008081, 0x8000000000008080, 0x0000000080000001, 0x8000000080008008,
 )  # fmt: skip
-
-
-@st.device
-def turned(x: u32, by: i32) -> u32:
-    """The bits of a word, rotated left."""
-    return x << by | x >> (32 - by)
-
-
-@st.device
-def quarter_round(a: u32, b: u32, c: u32, d: u32) -> tuple[u32, u32, u32, u32]:
-    """Four words of ChaCha after a quarter of a round."""
-    a += b
-    d = turned(d ^ a, 16)
-    c += d
-    b = turned(b ^ c, 12)
-    a += b
-    d = turned(d ^ a, 8)
-    c += d
-    b = turned(b ^ c, 7)
-    return a, b, c, d
-
-
-@st.kernel
-def chacha_stream(key: Constant[u32], text: Global[u32], out: Global[u32], n: i32, nonce: u32) -> None:
-    """out = a text under ChaCha20, a thread a block of 16 words; blocks are numbered from 0 on."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    if i >= n:
-        return
-    start = st.registers(u32, 16)
-    state = st.registers(u32, 16)
-    for k in st.unroll(range(4)):
-        start[k] = SIGMA[k]
-    for k in st.unroll(range(8)):
-        start[4 + k] = key[k]
-    start[12] = u32(i)
-    start[13] = u32(0)
-    start[14] = nonce
-    start[15] = nonce ^ 0x5A5A5A5A
-    for k in st.unroll(range(16)):
-        state[k] = start[k]
-    for _ in range(10):
-        for k in st.unroll(range(4)):
-            state[k], state[4 + k], state[8 + k], state[12 + k] = quarter_round(
-                state[k], state[4 + k], state[8 + k], state[12 + k]
-            )
-        for k in st.unroll(range(4)):
-            state[k], state[4 + (k + 1) % 4], state[8 + (k + 2) % 4], state[12 + (k + 3) % 4] = quarter_round(
-                state[k], state[4 + (k + 1) % 4], state[8 + (k + 2) % 4], state[12 + (k + 3) % 4]
-            )
-    for k in st.unroll(range(16)):
-        out[16 * i + k] = text[16 * i + k] ^ (state[k] + start[k])
 
 
 @st.kernel
@@ -111,20 +58,6 @@ def sha3_messages(message: Global[u64], out: Global[u64], n: i32, length: i32) -
             a[0] ^= rounds[r]
     for k in st.unroll(range(4)):
         out[k * n + i] = a[k]
-
-
-@st.kernel
-def xtea_chains(key: Constant[u32], text: Global[int2], out: Global[int2], n: i32) -> None:
-    """out = plain text of chained blocks under XTEA: each is mixed with the block before it, the first with nothing."""
-    for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
-        own = text[i]
-        before = text[i - 1] if i > 0 else int2(0, 0)
-        x, y, total = u32(own.x), u32(own.y), u32(GOLDEN * 32 % 2**32)
-        while total != 0:
-            y -= ((x << 4 ^ x >> 5) + x) ^ (total + key[total >> 11 & 3])
-            total -= GOLDEN
-            x -= ((y << 4 ^ y >> 5) + y) ^ (total + key[total & 3])
-        out[i] = int2(i32(x) ^ before.x, i32(y) ^ before.y)
 
 
 @st.device
@@ -170,28 +103,6 @@ def siphash_strings(text: Global[u8], start: Global[i32], out: Global[u64], n: i
 
 
 # ------------------------------------------------------------------ launches
-KEY = np.arange(0x01020304, 0x01020304 + 8 * 0x11111111, 0x11111111).astype(np.uint32)
-
-
-def _secret(n: int, block: int) -> Args:
-    return {"key": KEY, "text": words(16 * n), "out": zeros(16 * n, np.uint32), "n": n, "nonce": 0xC0FFEE}
-
-
-def _hidden(args: Args) -> dict[str, Values]:
-    n, nonce = args["n"], args["nonce"]
-    constants = [*SIGMA, *args["key"].tolist()]
-    start = np.zeros((16, n), np.uint32)
-    start[:12] = np.array(constants, np.uint32)[:, None]
-    start[12], start[14], start[15] = np.arange(n), nonce, nonce ^ 0x5A5A5A5A
-    state = start.copy()
-    for number in range(20):
-        a = np.arange(4)
-        b, c, d = (4 * k + (a + (k if number % 2 else 0)) % 4 for k in (1, 2, 3))
-        for into, source, mixed, left in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-            state[into] += state[source]
-            state[mixed] ^= state[into]
-            state[mixed] = state[mixed] << np.uint32(left) | state[mixed] >> np.uint32(32 - left)
-    return {"out": (state + start).T.ravel() ^ args["text"]}
 
 
 LENGTH = 40
@@ -205,23 +116,6 @@ def _messages(n: int, block: int) -> Args:
 def _digests(args: Args) -> dict[str, Values]:
     digests = [hashlib.sha3_256(row.tobytes()).digest() for row in args["message"].reshape(LENGTH, -1).T]
     return {"out": np.frombuffer(b"".join(digests), np.uint64).reshape(-1, 4).T}
-
-
-def _chains(n: int, block: int) -> Args:
-    text = words(2 * n).view(np.int32).reshape(n, 2)
-    return {"key": KEY[:4], "text": text, "out": np.zeros_like(text), "n": n}
-
-
-def _plain(args: Args) -> dict[str, Values]:
-    text, key = args["text"].view(np.uint32), args["key"].tolist()
-    x, y = text[:, 0].copy(), text[:, 1].copy()
-    for number in range(32, 0, -1):
-        total, less = GOLDEN * number % 2**32, GOLDEN * (number - 1) % 2**32
-        y -= ((x << 4 ^ x >> 5) + x) ^ np.uint32((total + key[total >> 11 & 3]) % 2**32)
-        x -= ((y << 4 ^ y >> 5) + y) ^ np.uint32((less + key[less & 3]) % 2**32)
-    out = np.stack([x, y], axis=1)
-    out[1:] ^= text[:-1]
-    return {"out": out.view(np.int32)}
 
 
 def _strings(n: int, block: int) -> Args:
@@ -269,10 +163,6 @@ def _left(x: Values, count: int) -> Values:
 
 
 KERNELS = (
-    ValidationKernel(chacha_stream, cover, _secret, _hidden, (2000, 128), (1 << 15, 1 << 19), (64, 128, 256)),
     ValidationKernel(sha3_messages, cover, _messages, _digests, (1000, 64), (1 << 13, 1 << 16), (64, 128)),
-    ValidationKernel(
-        xtea_chains, lambda n, b: min(cover(n, b), 528), _chains, _plain, (5000, 128), (1 << 17, 1 << 21), (128, 256, 512),
-    ),
     ValidationKernel(siphash_strings, cover, _strings, _sipped, (2000, 128), (1 << 15, 1 << 18), (64, 256)),
 )  # fmt: skip

@@ -1,67 +1,12 @@
-"""Counting and atomic operations: global, shared and private histograms, every kind of atomic, a hash table."""
+"""Counting and atomic operations: matched lanes, every kind of atomic, a hash table, a Bloom filter."""
 
 from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed import Const, Global, i32, i64, u8, u32, u64
+from simtbed import Const, Global, i32, i64, u32, u64
 
 from .kernel import Args, ValidationKernel, Values, cover, draw, ints, words, zeros
-
-GRID = 264
-
-
-@st.kernel
-def histogram_global(x: Global[i32], out: Global[i32], n: i32) -> None:
-    """An atomic in global memory an element."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    if i < n:
-        st.atomic_add(out, x[i], 1)
-
-
-@st.kernel
-def histogram_shared(x: Global[i32], out: Global[i32], n: i32, BINS: Const) -> None:
-    """A table a block in shared memory, added up at the end."""
-    table = st.shared(i32, BINS)
-    for b in range(st.thread.x, BINS, st.block_dim.x):
-        table[b] = 0
-    st.sync()
-    for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
-        st.atomic_add(table, x[i], 1)
-    st.sync()
-    for b in range(st.thread.x, BINS, st.block_dim.x):
-        if table[b] > 0:
-            st.atomic_add(out, b, table[b])
-
-
-@st.kernel
-def histogram_skewed(x: Global[i32], out: Global[i32], n: i32, BINS: Const) -> None:
-    """As `histogram_shared`, of numbers that are mostly 0; the old count is used, so no lanes are folded."""
-    table = st.shared(i32, BINS)
-    for b in range(st.thread.x, BINS, st.block_dim.x):
-        table[b] = 0
-    st.sync()
-    most = 0
-    for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
-        most = max(most, st.atomic_add(table, x[i], 1))
-    st.sync()
-    if most >= 0:
-        for b in range(st.thread.x, BINS, st.block_dim.x):
-            st.atomic_add(out, b, table[b])
-
-
-@st.kernel
-def histogram_private(x: Global[u8], out: Global[i32], n: i32, BINS: Const) -> None:
-    """A table a thread in local memory."""
-    table = st.local(i32, BINS)
-    for b in range(BINS):
-        table[b] = 0
-    for i in range(st.block.x * st.block_dim.x + st.thread.x, n, st.grid_dim.x * st.block_dim.x):
-        table[i32(x[i])] += 1
-    for b in range(BINS):
-        total = st.reduce_add(table[b])
-        if st.lane == 0:
-            st.atomic_add(out, b, total)
 
 
 @st.kernel
@@ -151,24 +96,6 @@ def hash_insert(keys: Global[u32], table: Global[u32], n: i32, MASK: Const) -> N
 
 
 @st.kernel
-def hash_look_up(keys: Global[u32], table: Global[u32], out: Global[i32], n: i32, MASK: Const) -> None:
-    """out[i] = the slot of key i, -1 where it is not there."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    if i < n:
-        key, found = keys[i], -1
-        slot = home(key, MASK)
-        while True:
-            held = table[slot]
-            if held == key:
-                found = slot
-                break
-            if held == u32(0):
-                break
-            slot = (slot + 1) & MASK
-        out[i] = found
-
-
-@st.kernel
 def bloom_filter(keys: Global[u32], bits: Global[u64], n: i32, WORDS: Const) -> None:
     """Three bits of each key set."""
     i = st.block.x * st.block_dim.x + st.thread.x
@@ -187,15 +114,6 @@ def _binned(n: int, bins: int) -> Args:
 
 def _counts(args: Args) -> dict[str, Values]:
     return {"out": np.bincount(args["x"], minlength=len(args["out"]))}
-
-
-def _skewed(n: int, block: int) -> Args:
-    x = np.minimum(draw().geometric(0.7, n) - 1, 255).astype(np.int32)
-    return {"x": x, "out": zeros(256, np.int32), "n": n, "BINS": 256}
-
-
-def _few(n: int, block: int) -> int:
-    return min(GRID, cover(n, block))
 
 
 SLOTS = 64
@@ -257,34 +175,6 @@ def _insertion(n: int, block: int) -> Args:
     return {"keys": keys, "table": zeros(mask + 1, np.uint32), "n": n, "MASK": mask}
 
 
-def _homes(keys: Values, mask: int) -> Values:
-    mixed = (keys ^ (keys >> np.uint32(16))) * np.uint32(0x7FEB352D)
-    slots: Values = (mixed >> np.uint32(7)).astype(np.int64) & mask
-    return slots
-
-
-def _look_up(n: int, block: int) -> Args:
-    """Half of the keys are in the table, entered one after another."""
-    keys, mask = _keys(n)
-    table, slots = np.zeros(mask + 1, np.uint32), _homes(keys, mask)
-    left, at = keys[: n // 2], slots[: n // 2]
-    while len(left):
-        free = table[at] == 0
-        first = np.zeros(len(left), bool)
-        first[np.unique(at, return_index=True)[1]] = True
-        table[at[free & first]] = left[free & first]
-        displaced = ~(free & first)
-        left, at = left[displaced], np.where(free, at, (at + 1) & mask)[displaced]
-    return {"keys": keys, "table": table, "out": zeros(n, np.int32), "n": n, "MASK": mask}
-
-
-def _slots(args: Args) -> dict[str, Values]:
-    table = args["table"]
-    order = np.argsort(table, kind="stable")
-    places = np.minimum(np.searchsorted(table[order], args["keys"]), len(table) - 1)
-    return {"out": np.where(table[order][places] == args["keys"], order[places], -1)}
-
-
 def _bloom(n: int, block: int) -> Args:
     return {"keys": words(n), "bits": zeros(1 << 14, np.uint64), "n": n, "WORDS": 1 << 14}
 
@@ -302,19 +192,6 @@ def _bloomed(args: Args) -> dict[str, Values]:
 BLOCKS = (64, 256, 1024)
 
 KERNELS = (
-    ValidationKernel(
-        histogram_global, cover, lambda n, b: {**_binned(n, 1024), "n": n}, _counts, (1000, 128), (1 << 18, 1 << 21), BLOCKS,
-    ),
-    ValidationKernel(
-        histogram_shared, _few, lambda n, b: {**_binned(n, 256), "n": n, "BINS": 256}, _counts, (3000, 128),
-        (1 << 20, 1 << 23), BLOCKS,
-    ),
-    ValidationKernel(histogram_skewed, _few, _skewed, _counts, (3000, 128), (1 << 20, 1 << 22), BLOCKS),
-    ValidationKernel(
-        histogram_private, _few,
-        lambda n, b: {"x": ints(n, 32, np.uint8), "out": zeros(32, np.int32), "n": n, "BINS": 32},
-        _counts, (3000, 64), (1 << 18, 1 << 21), (64, 256),
-    ),
     ValidationKernel(histogram_matched, lambda n, b: n // b, lambda n, b: _binned(n, 64), _counts, (1024, 128), (1 << 20,), BLOCKS),
     ValidationKernel(
         atomics_global, cover, _kinds, lambda a: {"out": _tables(a["x"], a["at"])}, (500, 128), (1 << 17,), BLOCKS,
@@ -325,6 +202,5 @@ KERNELS = (
     ValidationKernel(
         hash_insert, cover, _insertion, lambda a: {"table": a["keys"]}, (500, 128), (1 << 17, 1 << 20), BLOCKS, ("table",), ("table",),
     ),
-    ValidationKernel(hash_look_up, cover, _look_up, _slots, (500, 128), (1 << 17, 1 << 20), BLOCKS),
     ValidationKernel(bloom_filter, cover, _bloom, _bloomed, (500, 128), (1 << 18,), BLOCKS),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Matter: densities of a fluid, lists of neighbours, piles of sand, automata of bits."""
+"""Matter: densities of a fluid, automata of bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, float2, float4, i32, u32
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, ints, warps, words, zeros
+from .kernel import Args, ValidationKernel, Values, cover, draw, warps, words, zeros
 
 
 @st.kernel
@@ -33,63 +33,6 @@ def fluid_densities(
         density *= 1.5666815
         ratio = density / rest
         out[i] = float2(density, max(stiff * (st.pow(ratio, 7.0) - 1.0), 0.0))
-
-
-@st.kernel
-def neighbour_lists(
-    particle: Global[float4], start: Global[i32], out: Global[i32], count: Global[i32], n: i32, side: i32, reach: f32,
-    ROOM: Const,
-) -> None:  # fmt: skip
-    """out = the later particles within the radius of each one in order, up to the capacity of a list; lists are interleaved."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    if i >= n:
-        return
-    own = particle[i]
-    x, y, z = i32(own.x), i32(own.y), i32(own.z)
-    found, most = 0, reach * reach
-    for dz in st.unroll(range(-1, 2)):
-        for dy in st.unroll(range(-1, 2)):
-            if not (0 <= z + dz < side and 0 <= y + dy < side):
-                continue
-            row = ((z + dz) * side + y + dy) * side
-            for k in range(max(start[row + max(x - 1, 0)], i + 1), start[row + min(x + 2, side)]):
-                other = particle[k]
-                dx, dv, dw = other.x - own.x, other.y - own.y, other.z - own.z
-                if dx * dx + dv * dv + dw * dw < most and found < ROOM:
-                    out[found * n + i] = k
-                    found += 1
-    count[i] = found
-
-
-@st.kernel
-def sand_tiles(sand: Global[i32], lost: Global[i32], n: i32, WIDE: Const, HIGH: Const) -> None:
-    """sand = piles once none of a tile has four grains or more; lost = grains that each tile has lost over its rim."""
-    pile = st.shared(i32, HIGH, WIDE)
-    x, y = st.thread.x, st.thread.y
-    at = (st.block.y * HIGH + y) * n + st.block.x * WIDE + x
-    pile[y, x] = sand[at]
-    over = 0
-    st.sync()
-    while True:
-        grains = pile[y, x]
-        if not st.sync_or(grains >= 4):
-            break
-        if grains >= 4:
-            falls = grains >> 2
-            st.atomic_sub(pile[y, :], x, 4 * falls)
-            for step in (-1, 1):
-                if 0 <= x + step < WIDE:
-                    st.atomic_add(pile[y, :], x + step, falls)
-                else:
-                    over += falls
-                if 0 <= y + step < HIGH:
-                    st.atomic_add(pile[y + step, :], x, falls)
-                else:
-                    over += falls
-        st.sync()
-    sand[at] = pile[y, x]
-    if over != 0:
-        st.atomic_add(lost, st.block.y * st.grid_dim.x + st.block.x, over)
 
 
 @st.kernel
@@ -155,39 +98,6 @@ def _densities(args: Args) -> dict[str, Values]:
     return {"out": np.stack([density, np.maximum(STIFF * ((density / REST) ** 7 - 1), 0)], axis=1)}
 
 
-CAPACITY = 16
-
-
-def _listed(args: Args) -> dict[str, Values]:
-    out, count = args["out"].reshape(CAPACITY, -1).copy(), np.zeros(args["n"], np.int32)
-    for own, other, far in _near(args):
-        near = (other > own[:, None]) & (far < np.float32(args["reach"]) ** 2)
-        place = np.cumsum(near, axis=1) - 1
-        row, column = np.nonzero(near & (place < CAPACITY))
-        out[place[row, column], own[row]] = other[row, column]
-        count[own] = np.minimum(near.sum(axis=1), CAPACITY)
-    return {"out": out, "count": count}
-
-
-def _sand(n: int, block: tuple[int, int]) -> Args:
-    tiles = n // block[0] * (n // block[1])
-    return {"sand": ints(n * n, 7), "lost": zeros(tiles, np.int32), "n": n, "WIDE": block[0], "HIGH": block[1]}
-
-
-def _settled(args: Args) -> dict[str, Values]:
-    n, wide, high = args["n"], args["WIDE"], args["HIGH"]
-    pile = args["sand"].reshape(n // high, high, n // wide, wide).swapaxes(1, 2).astype(int)
-    before = pile.sum(axis=(2, 3))
-    while (pile >= 4).any():
-        falls = pile >> 2
-        pile -= 4 * falls
-        pile[..., 1:, :] += falls[..., :-1, :]
-        pile[..., :-1, :] += falls[..., 1:, :]
-        pile[..., 1:] += falls[..., :-1]
-        pile[..., :-1] += falls[..., 1:]
-    return {"sand": pile.swapaxes(1, 2), "lost": before - pile.sum(axis=(2, 3))}
-
-
 GENERATIONS = 64
 
 
@@ -211,26 +121,11 @@ def _evolved(args: Args) -> dict[str, Values]:
     return {"out": out.view(np.uint32)}
 
 
-def _lists(n: int, block: int) -> Args:
-    return {
-        **_fluid(n),
-        "out": zeros(n * CAPACITY, np.int32),
-        "count": zeros(n, np.int32),
-        "reach": 0.8,
-        "ROOM": CAPACITY,
-    }
-
-
 KERNELS = (
     ValidationKernel(
         fluid_densities, lambda n, b: min(cover(n, b), 528),
         lambda n, b: {**_fluid(n), "out": np.zeros((n, 2), np.float32), "rest": REST, "stiff": STIFF}, _densities, (1000, 64),
         (1 << 14, 1 << 17), (64, 128, 512),
-    ),
-    ValidationKernel(neighbour_lists, cover, _lists, _listed, (1000, 64), (1 << 14, 1 << 17), (64, 128, 256)),
-    ValidationKernel(
-        sand_tiles, lambda n, b: (n // b[0], n // b[1]), _sand, _settled, (96, (32, 8)), (512, 1024), ((16, 16), (32, 8), (32, 32)),
-        restored=("sand", "lost"),
     ),
     ValidationKernel(automaton_rows, warps, _rings, _evolved, (64, 128), (1 << 11, 1 << 14), (64, 256)),
 )  # fmt: skip

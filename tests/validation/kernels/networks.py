@@ -1,4 +1,4 @@
-"""Networks and matrices: losses of classes, patches of images, triangular factors, labels that spread in a graph."""
+"""Networks and matrices: losses of classes, triangular factors, labels that spread in a graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, f64, float2, half2, i32
 
-from .kernel import Args, ValidationKernel, Values, cover, draw, floats, ints, warps, zeros
+from .kernel import Args, ValidationKernel, Values, cover, draw, ints, warps, zeros
 
 MASK = (1 << 20) - 1
 
@@ -49,21 +49,6 @@ def cross_entropy_rows(
             loss[row] = st.log(total) + most - own
             a, b = (a, b - 1.0) if wanted & 1 != 0 else (a - 1.0, b)
         slope[row * pairs + k] = float2(a, b)
-
-
-@st.kernel
-def image_patches(image: Global[f32], out: Global[f32], pad: i32, apart: i32, stride: i32, SIDE: Const) -> None:
-    """out = input of each tap of a convolution of SIDE x SIDE, by channel, tap, row and column; 0 beyond the image."""
-    x = st.block.x * st.block_dim.x + st.thread.x
-    y = st.block.y * st.block_dim.y + st.thread.y
-    channel = st.block.z * st.block_dim.z + st.thread.z
-    if x >= out.shape[3] or y >= out.shape[2] or channel >= out.shape[0]:
-        return
-    for v in range(SIDE):
-        for u in range(SIDE):
-            row, column = y * stride + v * apart - pad, x * stride + u * apart - pad
-            inside = 0 <= row < image.shape[1] and 0 <= column < image.shape[2]
-            out[channel, v * SIDE + u, y, x] = image[channel, row, column] if inside else 0.0
 
 
 @st.kernel
@@ -148,24 +133,6 @@ def _losses(args: Args) -> dict[str, Values]:
     return {"loss": np.where(labelled, loss, 0), "slope": np.where(labelled[:, None], slope, 0)}
 
 
-CHANNELS, SIDE, PAD, DILATION, STRIDE = 16, 3, 2, 2, 2
-
-
-def _image(n: int, block: object) -> Args:
-    after = (n + 2 * PAD - DILATION * (SIDE - 1) - 1) // STRIDE + 1
-    return {
-        "image": floats(CHANNELS, n, n), "out": np.zeros((CHANNELS, SIDE * SIDE, after, after), np.float32), "pad": PAD,
-        "apart": DILATION, "stride": STRIDE, "SIDE": SIDE,
-    }  # fmt: skip
-
-
-def _patches(args: Args) -> dict[str, Values]:
-    padded = np.pad(args["image"], ((0, 0), (PAD, PAD), (PAD, PAD)))
-    after = args["out"].shape[3]
-    ends = [slice(DILATION * k, DILATION * k + STRIDE * (after - 1) + 1, STRIDE) for k in range(SIDE)]
-    return {"out": np.stack([padded[:, v, u] for v in ends for u in ends], axis=1)}
-
-
 ROWS, COLUMNS = 8, 5
 
 
@@ -207,17 +174,9 @@ def _spread(args: Args) -> dict[str, Values]:
     return {"out": out}
 
 
-def _blocks(n: int, block: tuple[int, int, int]) -> tuple[int, int, int]:
-    after = n // 2
-    return cover(after, block[0]), cover(after, block[1]), cover(CHANNELS, block[2])
-
-
 KERNELS = (
     ValidationKernel(
         cross_entropy_rows, warps, _classes, _losses, (60, 128), (1 << 11, 1 << 14), (64, 128, 512),
-    ),
-    ValidationKernel(
-        image_patches, _blocks, _image, _patches, (40, (8, 4, 4)), (128, 512), ((8, 8, 2), (32, 4, 1), (16, 4, 8)),
     ),
     ValidationKernel(givens_factors, cover, _small, _factors, (1000, 64), (1 << 14, 1 << 17), (64, 256)),
     ValidationKernel(
