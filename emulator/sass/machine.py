@@ -31,7 +31,7 @@ FIELDS = (
     *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)),
 )  # fmt: skip
 """Addresses and numbers of a launch that compiled code reads, int64 each."""
-OPERATIONS = ("load", "store", "reduction", "atomic", "copy")
+OPERATIONS = ("load", "store", "reduction", "atomic", "copy", "count", "swap")
 _ALL_LANES = np.array([[True]])
 _FILES = {
     "registers": (np.uint32, 32), "predicates": (np.bool_, 32), "uniform_registers": (np.uint32, 1),
