@@ -22,7 +22,7 @@ from .kernel_launches import KernelLaunches, LaunchInputs
 
 Floats = npt.NDArray[np.float64]
 
-MAX_INSTRUCTIONS = 500_000
+MAX_INSTRUCTIONS = 5_000_000
 """Warp instructions of the source, in all launches of a kernel, up to which all blocks are executed: half a second on one
 core. Beyond, one of so many blocks is, as `profiler.block_sampling` samples them."""
 
