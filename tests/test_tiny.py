@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 import simtbed as st
@@ -21,15 +23,19 @@ def rotate(x: st.Global[st.f32], out: st.Global[st.f32], BARRIER: st.Const) -> N
 X = np.arange(64, dtype=np.float32)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "jit", "python"])
-def test_the_kernel_has_its_values(engine: str) -> None:
+Engine = Literal["numpy", "jit", "python"]
+ENGINES: tuple[Engine, ...] = ("numpy", "jit", "python")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_kernel_has_its_values(engine: Engine) -> None:
     args = {"x": X, "out": st.empty(64, "f32"), "BARRIER": True}
     result = st.launch(rotate, grid=1, block=64, args=args, engine=engine, check="all")
     np.testing.assert_array_equal(result.out, 2 * np.roll(X, -1))
 
 
-@pytest.mark.parametrize("engine", ["numpy", "jit", "python"])
-def test_a_missing_barrier_is_a_race(engine: str) -> None:
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_missing_barrier_is_a_race(engine: Engine) -> None:
     args = {"x": X, "out": st.empty(64, "f32"), "BARRIER": False}
     result = st.launch(rotate, grid=1, block=64, args=args, engine=engine, check="all", faults="return")
     assert [fault.kind for fault in result.faults] == ["race"]

@@ -111,7 +111,8 @@ def extreme(a: Values, b: Values, least: Values) -> Values:
 
 
 def _extreme(op: Decoded, a: Values, b: Values, least: Values) -> Values:
-    return bits32(extreme(*flush(op, a, b), least))
+    a, b = flush(op, a, b)
+    return bits32(extreme(a, b, least))
 
 
 def _compare(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, Values]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from simtbed.engines.numpy import lanes
+from simtbed.kernels.files import text_loops
 from simtbed.kernels.pairhmm.host import files_scan, layout_rescaled
 from simtbed.kernels.sfs.host import frequency
 from simtbed.machine import banks, coalescing
@@ -29,7 +30,7 @@ def test_a_file_is_scanned_within_its_arrays() -> None:
     data = np.frombuffer(TEXT, np.uint8)
     assert assert_native_agrees(files_scan._without_blanks, data, len(data)) == len(data) - 1
     lines = TEXT.count(b"\n")
-    assert assert_native_agrees(files_scan._newlines, data, len(data)) == lines
+    assert assert_native_agrees(text_loops.newlines, data, len(data)) == lines
     assert_native_agrees(files_scan._line_ends, data, len(data), _words(lines))
     for text in (TEXT, TEXT.replace(b"ACGTTTN", b"ACXT"), TEXT[:40], TEXT.replace(b"III +++", b"II +++"), b"x y\n\n"):
         data = np.frombuffer(text, np.uint8)
@@ -101,10 +102,10 @@ def test_frequencies_are_found_within_their_arrays() -> None:
 def test_accesses_are_counted_within_their_arrays() -> None:
     index = np.concatenate([np.arange(32), RNG.integers(0, 300, 96)])
     active = np.concatenate([np.ones(64, np.bool_), RNG.random(32) < 0.5, np.zeros(32, np.bool_)])
-    assert_native_agrees(coalescing._count, index, active, 4, 3, 2, _words(3))
-    assert_native_agrees(coalescing._count_in_packets, index, active, 4, 4, 3, 2, _words(3))
+    assert_native_agrees(coalescing.count_warps, index, active, 4, 3, 2, _words(3))
+    assert_native_agrees(coalescing.count_packets, index, active, 4, 4, 3, 2, _words(3))
     for kind in (banks.LOAD, banks.STORE, banks.ATOMIC):
-        assert_native_agrees(banks._count, kind, index, active, 4, np.array([2, 0, 16]), _words(16), _words(3))
+        assert_native_agrees(banks.count_warps, kind, index, active, 4, np.array([2, 0, 16]), _words(16), _words(3))
     holds = RNG.random(128) < 0.5
     masks = [np.zeros(128, np.bool_) for _ in range(2)]
     assert_native_agrees(lanes._population, active, 4, _words(2))

@@ -250,7 +250,7 @@ def test_threads_are_requested(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interrupt_ends_all_threads() -> None:
     program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
     )
     two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
     interrupted = threading.Event()
@@ -274,7 +274,7 @@ def test_an_interrupt_ends_all_threads() -> None:
 def test_a_short_launch_starts_no_threads(seconds: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "WORTH_THREADS", 60)
     program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
     )
     two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
     started = threading.Barrier(threads)
@@ -292,7 +292,7 @@ def test_a_short_launch_starts_no_threads(seconds: float, threads: int, monkeypa
 
 def test_threads_start_when_the_rest_takes_longer_than_expected() -> None:
     program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
     )
     two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
     both = threading.Barrier(2)
@@ -334,7 +334,7 @@ def test_an_interrupt_while_printing_is_not_lost(threads: int, monkeypatch: pyte
 
 def test_small_launches_are_optimised_after_a_long_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache entry applies to other processes too; kernels of many threads are optimised at once."""
-    own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+    own = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
     assert not LlvmEngine()._kernel(request(), own).optimised
     engine_ = LlvmEngine()
     launch = request()
@@ -358,7 +358,7 @@ def test_small_launches_are_optimised_after_a_long_time(cache: Path, monkeypatch
 
 
 def test_larger_kernels_are_optimised_later(cache: Path) -> None:
-    own = Options((32, 1, 1), H200, (), True, False, False, step_limited=False, atomic=True)
+    own = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
     kernel = LlvmEngine()._kernel(request(), own)
     assert kernel.tier_up_after == engine.WORTH_OPTIMISING
     kernel.buffers = replace(kernel.buffers, sites=400)
