@@ -327,6 +327,7 @@ def test_every_folder_has_tests_to_run_after_a_change() -> None:
     assert set(re.findall("`(.*?)`", changed)) == folders | {"oracles"}
 
 
+@pytest.mark.slow
 def test_the_documentation_builds_with_a_complete_reference(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="mkdocs is not installed: pip install '.[docs]'")
     pytest.importorskip("mkdocstrings_handlers.python", reason="mkdocstrings is not installed: pip install '.[docs]'")

@@ -56,6 +56,7 @@ def test_a_text_is_one_error(name: str, tmp_path: Path) -> None:
         st.cuda_source(text, (f"-I{tmp_path}",))["k"].signature()
 
 
+@pytest.mark.slow
 def test_the_compiler_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clang, "SECONDS", 1)
     bomb = "#define A(x) " + "x " * 10 + f"\n__global__ void k(int *p) {{ {'A(' * 8}p[0]++;{')' * 8} }}"

@@ -131,6 +131,7 @@ print(json.dumps([m.__file__ for n, m in sys.modules.items() if n.partition(".")
 """
 
 
+@pytest.mark.slow
 def test_the_edition_depends_on_every_source_of_an_answer(tmp_path: Path) -> None:
     """What a process imported that ran and checked kernels, compiled functions for the host and answered what if."""
     script = tmp_path / "used.py"

@@ -174,6 +174,7 @@ def test_control_flow(golden: Golden) -> None:
 
 
 # ------------------------------------------------------------------ all of it compiles
+@pytest.mark.slow
 @needs_nvcc
 def test_every_feature_compiles(tmp_path: Path) -> None:
     def source(feature: Feature) -> Source:

@@ -103,6 +103,7 @@ def test_the_page_shows_counts_explanations_and_pictures(run: st.Run) -> None:
     assert run.html().count('aria-label="32 lanes touch 32 sectors"') == 1
 
 
+@pytest.mark.slow
 def test_the_page_of_a_shipped_variant_is_small() -> None:
     family = FAMILIES["pairhmm"]
     with st.profiling(detail=True) as run:

@@ -13,6 +13,7 @@ from simtbed.reports.bench import align
 from tests.reports.conftest import Simtbed
 
 
+@pytest.mark.slow
 def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     plain, reported = simtbed("align", "--example"), simtbed("align", "--example", "--check", "--counters")
     assert (plain.code, plain.err) == (0, "")

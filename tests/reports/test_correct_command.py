@@ -303,6 +303,7 @@ def test_references_without_reads(simtbed: Simtbed, tmp_path: Path, text: str, m
     assert message in simtbed("simulate", "-o", str(tmp_path / "reads.fq"), *options).refused()
 
 
+@pytest.mark.slow
 def test_the_oracle_and_the_counters(
     simtbed: Simtbed, reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from simtbed.reports import trial_kernels
 from tests.reports.conftest import Simtbed
 
 
+@pytest.mark.slow
 def test_what_works_and_what_is_missing(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise UnavailableError(nvcc.MISSING)
@@ -28,6 +29,7 @@ def test_what_works_and_what_is_missing(simtbed: Simtbed, monkeypatch: pytest.Mo
     assert f"nvcc: {nvcc.MISSING}\n      python -m pip install" in text
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", "/proc/simtbed")
     components = {part["name"]: part for part in json.loads(simtbed("doctor", "--json").out)["parts"]}

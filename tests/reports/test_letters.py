@@ -70,6 +70,7 @@ CASES: list[tuple[list[str], Callable[[Callable[[str], str]], str]]] = [
 ]
 
 
+@pytest.mark.slow
 def test_commands_read_letters_by_one_rule(simtbed: Simtbed, tmp_path: Path) -> None:
     def answer(arguments: list[str], content: str) -> list[str]:
         (tmp_path / "IN").write_text(content)

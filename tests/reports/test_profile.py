@@ -108,6 +108,7 @@ st.launch(copy, grid=1, block=32, args={"x": np.ones(32, np.float32), "out": st.
 """
 
 
+@pytest.mark.slow
 def test_words_of_a_family_are_not_in_the_report_of_a_script(simtbed: Simtbed, tmp_path: Path) -> None:
     script = tmp_path / "copies.py"
     script.write_text(COPY)

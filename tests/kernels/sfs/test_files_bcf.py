@@ -169,6 +169,7 @@ def test_most_records_take_the_scan(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert 0 < calls < 200
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_damaged_files_give_the_same_error(tmp_path: Path) -> None:
     """Change, remove and insert bytes: both readers return equal sites and errors."""
