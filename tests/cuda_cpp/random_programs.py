@@ -26,7 +26,7 @@ _EXCHANGES = (
 
 
 class _Writer:
-    """names: variables of the statement that is written. number: of the program, part of its names."""
+    """names: variables of the statement that is written. number: of the program, a suffix of its names."""
 
     def __init__(self, seed: int) -> None:
         self.random, self.number = random.Random(seed), seed
@@ -118,12 +118,12 @@ class _Writer:
             return self.lane(2)
         if kind == 5:
             return f"s += f{self.number}({self.expression(1)}, {self.expression(1)});"
-        name, turns = self.fresh(), self.random.randrange(1, 4)
+        name, iterations = self.fresh(), self.random.randrange(1, 4)
         if kind == 6:
             test = f"((n + {self.random.randrange(4)}) & 1)"
             return f"if {test} {{ {self.block(depth - 1, leave)} }} else {{ {self.block(depth - 1, leave)} }}"
         stop = f"if ({name} == n - {self.random.randrange(3)}) {{ {self.block(0)} {self.random.choice(('break;', 'continue;'))} }}"
-        head = f"for (int {name} = 0; {name} < n + {turns}; ++{name})"
+        head = f"for (int {name} = 0; {name} < n + {iterations}; ++{name})"
         return f"{head} {{ {self.block(depth - 1)} {stop} {self.lane(1)} }}"
 
     def program(self) -> str:

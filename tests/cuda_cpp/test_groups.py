@@ -27,9 +27,9 @@ __global__ void totals(int *out) {
     int value = total(block, tile, 1);
     if (block.thread_rank() == 0) out[0] = value;
     block.sync();
-    cg::thread_group part = cg::tiled_partition(block, 16);
-    value = total(part, tile + threadIdx.x / 16 * 16, threadIdx.x);
-    if (part.thread_rank() == 0) out[1 + threadIdx.x / 16] = value;
+    cg::thread_group tile16 = cg::tiled_partition(block, 16);
+    value = total(tile16, tile + threadIdx.x / 16 * 16, threadIdx.x);
+    if (tile16.thread_rank() == 0) out[1 + threadIdx.x / 16] = value;
 }
 __global__ void partitions(unsigned *out, const int *x) {
     auto warp = cg::tiled_partition<32>(cg::this_thread_block());
@@ -67,10 +67,10 @@ __global__ void copies(float4 *x, half2 *pairs, unsigned char *raw, int *out) {
     pairs[threadIdx.x] = pairs[threadIdx.x] * pairs[threadIdx.x] + __halves2half2(1, 2);
     pairs[threadIdx.x] -= __hsub2(pairs[threadIdx.x], __halves2half2(0, 5));
     memset(raw + 4 * threadIdx.x, 7, 4);
-    __shared__ char room[32 * sizeof(Twice)];
-    new (room + threadIdx.x * sizeof(Twice)) Twice(threadIdx.x);
+    __shared__ char memory[32 * sizeof(Twice)];
+    new (memory + threadIdx.x * sizeof(Twice)) Twice(threadIdx.x);
     __syncthreads();
-    out[threadIdx.x] = ((Twice *)room)[31 - threadIdx.x].value;
+    out[threadIdx.x] = ((Twice *)memory)[31 - threadIdx.x].value;
 }
 template <class A, class B> __device__ typename std::common_type<A, B>::type sum(A a, B b) { return a + b; }
 __global__ void halves(const half2 *x, half2 *pairs, float *out, int n) {
@@ -91,7 +91,7 @@ __global__ void halves(const half2 *x, half2 *pairs, float *out, int n) {
 SOURCE = st.cuda_source(TEXT)
 
 
-def test_a_group_without_a_type_is_the_block_or_a_part_of_a_warp() -> None:
+def test_a_group_without_a_type_is_the_block_or_lanes_of_a_warp() -> None:
     result = st.launch(SOURCE.totals, grid=1, block=64, args=(st.zeros(5, "i32"),), check="all")
     assert result.out.tolist() == [64, *(sum(range(n, n + 16)) for n in (0, 16, 32, 48))]
 

@@ -68,7 +68,7 @@ def test_the_headers_of_a_toolkit_are_replaced(folder: Path) -> None:
 
 
 def test_a_name_may_climb_out_of_the_folder(tmp_path: Path) -> None:
-    """Projects have `src` and `inc` beside one another; comments may be in another encoding than UTF-8."""
+    """Projects have the folders `src` and `inc`; comments may be in another encoding than UTF-8."""
     for name in ("src", "inc"):
         (tmp_path / name).mkdir()
     (tmp_path / "inc/a.h").write_bytes(b'#include "b.h" // caf\xe9\n')

@@ -1,4 +1,4 @@
-"""Random kernels of CUDA C++ beside a host compiler: their bits, and no finding, since they have no mistake."""
+"""Random kernels of CUDA C++: the bits of a host compiler, and no finding, since they have no mistake."""
 
 from __future__ import annotations
 

@@ -96,11 +96,11 @@ def test_lanes_that_leave_a_loop_act_in_their_iteration() -> None:
 SUMS = """
 __device__ int total(const int *x, int n) {{ int t = 0; for (int i = threadIdx.x; i < n; i += 32) t += x[i]; return t; }}
 __global__ void sums(const int *x, int *out) {{
-    __shared__ int parts[32];
+    __shared__ int partial[32];
     {loop}
 {line}
     __syncthreads();
-    out[threadIdx.x] = parts[threadIdx.x ^ 31];
+    out[threadIdx.x] = partial[threadIdx.x ^ 31];
 }}"""
 
 
@@ -108,15 +108,15 @@ __global__ void sums(const int *x, int *out) {{
 @pytest.mark.parametrize(
     "loop",
     [
-        "parts[threadIdx.x] = 0; for (int i = threadIdx.x; i < 40; i += 32) {\n    parts[threadIdx.x] += x[i];\n    }",
-        "int i = threadIdx.x, t = 0; while (i < 40) { t += x[i];\n i += 32; } parts[threadIdx.x] = t;",
-        "int i = threadIdx.x, t = 0; do { t += x[i];\n i += 32; } while (i < 40); parts[threadIdx.x] = t;",
-        "int t = 0, i = threadIdx.x; while (true) { t += x[i]; if ((i += 32) >= 40) { parts[threadIdx.x] = t; break; } }",
-        "parts[threadIdx.x] = total(x, 40);",
+        "partial[threadIdx.x] = 0; for (int i = threadIdx.x; i < 40; i += 32) {\n    partial[threadIdx.x] += x[i];\n    }",
+        "int i = threadIdx.x, t = 0; while (i < 40) { t += x[i];\n i += 32; } partial[threadIdx.x] = t;",
+        "int i = threadIdx.x, t = 0; do { t += x[i];\n i += 32; } while (i < 40); partial[threadIdx.x] = t;",
+        "int t = 0, i = threadIdx.x; while (true) { t += x[i]; if ((i += 32) >= 40) { partial[threadIdx.x] = t; break; } }",
+        "partial[threadIdx.x] = total(x, 40);",
     ],
 )
 def test_a_barrier_behind_a_loop_is_behind_it(loop: str, line: str) -> None:
-    """Lanes run the loop one or two times. Lines do not tell what is behind it: they may begin again."""
+    """Lanes run the loop one or two times. The lines of a text may begin again."""
     x = np.arange(40, dtype=np.int32)
     text = SUMS.format(loop=loop, line=line)
     result = st.launch(
