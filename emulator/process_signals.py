@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,15 +14,29 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP",
 
 @contextmanager
 def block_signals() -> Iterator[None]:
-    """Delay signals to the end of the block. Processes started in it are blocked too: until they unblock them."""
+    """Delay signals to the end of the block. Processes started in it are blocked too: until they unblock them.
+
+    Threads of libraries receive what the main thread blocks, so that the handlers are replaced too.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    delayed: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    replaced = {}
+    if threading.current_thread() is threading.main_thread():
+        known = {number: signal.getsignal(number) for number in ENDING}
+        replaced = {number: own for number, own in known.items() if own not in (signal.SIG_IGN, None)}
+    for number in replaced:
+        signal.signal(number, lambda received, frame: delayed.append(received))
     try:
         yield
     finally:
+        for number, handler in replaced.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for received in delayed:
+            signal.raise_signal(received)
 
 
 def start_resource_tracker() -> None:

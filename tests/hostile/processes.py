@@ -12,7 +12,7 @@ COMMANDS = {
     "align": ("align", "--example", "--counters"),
     "correct": ("correct", "--example"),
     "sfs": ("sfs", "--example"),
-    "profile": ("profile", "sfs/iterative", "--json"),
+    "profile": ("profile", "sfs/iterative", "--json", "--source-only"),
     "check": ("check", "sfs/iterative", "--json"),
 }
 PROGRAM = """

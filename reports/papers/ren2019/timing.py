@@ -116,10 +116,10 @@ def _loops(length: int, threads: int, repeat: int) -> tuple[list[float], list[fl
     return first, second
 
 
-def by_loop(problem: Problem, threads: int = 1) -> tuple[Integers, npt.NDArray[np.uint32]]:
+def by_loop(problem: Problem, threads: int = 1, trace: bool = True) -> tuple[Integers, npt.NDArray[np.uint32]]:
     """Return the result of `align_all` for a problem."""
     sequences = problem.references, problem.reference_offsets, problem.alternates, problem.alternate_offsets
-    return align_all(*sequences, problem.parameters, threads, True)
+    return align_all(*sequences, problem.parameters, threads, trace)
 
 
 def _loop_agrees() -> Agreement:
