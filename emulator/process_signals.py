@@ -16,7 +16,7 @@ ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP",
 def block_signals() -> Iterator[None]:
     """Delay signals to the end of the block. Processes started in it are blocked too: until they unblock them.
 
-    Threads of libraries receive what the main thread blocks, so that the handlers are replaced too.
+    A thread of a library may receive a signal that the main thread blocks. The handlers of the block therefore only record it.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

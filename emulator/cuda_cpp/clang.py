@@ -140,7 +140,7 @@ def _used(options: Sequence[str]) -> Iterator[str]:
 def _overlay(files: Mapping[str, str], folders: Sequence[str], folder: Path) -> dict[str, object]:
     """Write the contents of files to a folder; return the description of the compiler's file system.
 
-    folders: present without a file too, since a name may climb from them.
+    folders: exist also when they are empty, since an include with `../` starts in one.
     """
     contents: dict[str, list[dict[str, str]]] = {own: [] for own in folders if own}
     for number, (path, text) in enumerate(files.items()):

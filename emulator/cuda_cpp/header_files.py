@@ -25,7 +25,7 @@ INCLUDED |= dict.fromkeys(
 MAX_BYTES = 1 << 24
 """Bytes of all the files included by a text."""
 MAX_CLIMB = 3
-"""Folders above its own that a file includes others from."""
+"""Levels above its own folder from which a file may include others."""
 _INCLUDE = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*([<"])([^>"]+)[>"]""", re.MULTILINE)
 _TOOLKIT = "cuda_runtime.h"
 """A file of the folder with the toolkit's headers, which `headers/` replace."""
@@ -47,7 +47,7 @@ def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict
     """Return the user's files that a text includes, directly or not, by path, and the names of other included files.
 
     A name in quotes is searched in the folder of the including file, then as others in the folders of `-I`. Files are regular ones
-    below the folder of the text and those of `-I`, or below a folder that a name in quotes climbs to, by up to MAX_CLIMB `../`.
+    below the folder of the text and those of `-I`, or below the folder that the leading `../` of a quoted name reach, MAX_CLIMB at most.
     folder: of the text, empty for none. Raises SimtbedError.
     """
     files, shipped, pending, size = dict[str, str](), set[str](), [(text, folder)], 0
@@ -73,9 +73,9 @@ def included_files(text: str, folder: str, options: Sequence[str]) -> tuple[dict
 
 
 def _climbed(folder: str, name: str) -> str:
-    """Return the folder above another one that a name such as `../a/b.h` begins at."""
-    steps = len(name) - len(name.lstrip("./"))
-    return os.path.realpath(os.path.join(folder, *[".."] * min(steps // 3, MAX_CLIMB)))
+    """Return the folder that the leading `../` of a name reach from another one."""
+    steps = next(n for n, word in enumerate((*name.split("/"), "")) if word != "..")
+    return os.path.realpath(os.path.join(folder, *[".."] * min(steps, MAX_CLIMB)))
 
 
 def _is_readable(path: str, allowed: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.forms import AtomicOp, MemoryOrder, MemoryScope
+from ..language.intrinsics import WARP_SIZE
 from ..language.types import BOOL, I8, I32, I64, SCALARS, U32, VECTORS, Scalar, Vector
 from .accesses import Scope
 from .arithmetic import bitcast, cast, compared, constant, operation, selected, signed, unsigned
@@ -183,11 +184,8 @@ def _shuffle(scope: Scope, call: Instruction) -> Item:
     mode: Any = word
     mask, value, lane, width = _operands(scope, call)
     if not isinstance(width, ir.Const):
-        mode, lane, width = (
-            "idx",
-            _source_lane(scope, word, signed(lane), signed(width)),
-            constant(32, I32, scope.emitter.span),
-        )
+        lane = _source_lane(scope, word, signed(lane), signed(width))
+        mode, width = "idx", constant(WARP_SIZE, I32, scope.emitter.span)
     type = SCALARS[name]
     operands = typed(value, type), signed(lane), int(width.value), unsigned(mask)
     return returned(scope.emitter.effect(ir.Shuffle(mode, *operands, type, scope.emitter.span), "shuffled"), call)

@@ -1,4 +1,4 @@
-"""Scopes of the source around an instruction: which blocks of a function are in the body of a loop of the text."""
+"""Scopes of the source that contain an instruction. They determine which code belongs to the body of a loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Scope = tuple[int, int]
 
 
 class SourceScopes:
-    """The scopes of a module's positions. Lines do not tell them: a text has macros, included files and `#line`."""
+    """The scopes of a module's positions. Line numbers do not determine them: a text has macros, included files and `#line`."""
 
     def __init__(self, module: Module) -> None:
         self._module = module

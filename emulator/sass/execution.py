@@ -94,14 +94,19 @@ class Program:
         return Program(tuple(_step(number, one) for number, one in enumerate(instructions)))
 
     @cached_property
-    def machine_code(self) -> MachineCode:
-        """The program, compiled or from the disk cache."""
-        return MachineCode.load(self.steps) or MachineCode.compile(self.steps)
+    def stored_code(self) -> MachineCode | None:
+        """The machine code in the disk cache; None without one."""
+        return MachineCode.load(self.steps)
 
     @cached_property
+    def machine_code(self) -> MachineCode:
+        """The program, from the disk cache or compiled."""
+        return self.stored_code or MachineCode.compile(self.steps)
+
+    @property
     def is_compiled(self) -> bool:
-        """Whether its machine code is in the disk cache."""
-        return MachineCode.load(self.steps) is not None
+        """Whether its machine code exists, in this process or in the disk cache."""
+        return "machine_code" in vars(self) or self.stored_code is not None
 
     @cached_property
     def registers(self) -> int:

@@ -45,7 +45,7 @@ def _step(value: Values, error: Values, direction: int) -> Values:
     return np.where(wrong, np.nextafter(value, value.dtype.type(np.inf) * toward, dtype=value.dtype), value)
 
 
-def _sum_error(a: Values, b: Values, total: Values) -> Values:
+def sum_error(a: Values, b: Values, total: Values) -> Values:
     """Return a + b - total exactly (Knuth's TwoSum)."""
     rest = total - a
     return (a - (total - rest)) + (b - rest)
@@ -61,13 +61,13 @@ def fused(op: Decoded, a: Values, b: Values, c: Values) -> Values:
         if value.dtype == f32:
             product = a.astype(f64) * b.astype(f64)
             exact = product + c.astype(f64)
-            error = _sum_error(product, c.astype(f64), exact)
+            error = sum_error(product, c.astype(f64), exact)
             return _step(value, (exact - value) + error, direction)
         product = a * b
         product_low = fma(a, b, -product)
         first = c + product_low
         second = product + first
-        error = (second - value) + _sum_error(product, first, second) + _sum_error(c, product_low, first)
+        error = (second - value) + sum_error(product, first, second) + sum_error(c, product_low, first)
         return _step(value, np.where(np.isfinite(error), error, 0), direction)
 
 
@@ -115,17 +115,19 @@ def _extreme(op: Decoded, a: Values, b: Values, least: Values) -> Values:
     return bits32(extreme(a, b, least))
 
 
-def _compare(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, Values]:
-    """Compare; a name with a final U also holds for NaN. MAX and MIN: see `_order`."""
-    a, b = flush(op, a, b)
-    unordered, name = np.isnan(a) | np.isnan(b), op.modifiers[0]
+def holds(name: str, a: Values, b: Values) -> Values:
+    """Return whether a comparison holds. name: of the modifier; with a final U it also holds for NaN."""
+    unordered = np.isnan(a) | np.isnan(b)
     if name in ("NAN", "NUM"):
-        holds = unordered if name == "NAN" else ~unordered
-    elif name[-1] == "U":
-        holds = COMPARISONS[name[:-1]](a, b) | unordered
-    else:
-        holds = COMPARISONS[name](a, b) & ~unordered
-    return combine(op, holds, other)
+        return unordered if name == "NAN" else ~unordered
+    if name[-1] == "U":
+        return COMPARISONS[name[:-1]](a, b) | unordered
+    return COMPARISONS[name](a, b) & ~unordered
+
+
+def _compare(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, Values]:
+    """Compare. MAX and MIN: see `_order`."""
+    return combine(op, holds(op.modifiers[0], *flush(op, a, b)), other)
 
 
 def _order(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, Values]:

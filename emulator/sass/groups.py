@@ -149,6 +149,7 @@ def stack_all(g: Groups, warp: i64, kind: i64, among: i64) -> None:
 
 @st.device
 def run_group(g: Groups, warp: i64, slot: i64) -> None:
+    """Let a waiting group be the running one of its warp."""
     g.address[warp] = g.at[slot]
     g.lanes[warp] = g.bits[slot]
     g.status[warp] = RUNNING

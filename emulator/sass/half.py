@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .floating import bits32, extreme, int_error, integer_operand
+from .floating import bits32, extreme, holds, int_error, integer_operand, sum_error
 from .integer import COMPARISONS, Values, combine, i64, u32, u64
 from .operands import Decoded
 from .rows import Row
@@ -41,8 +41,7 @@ def _sum(a: Values, b: Values) -> Values:
     """Return a + b, rounded to odd."""
     with np.errstate(all="ignore"):
         total = a + b
-        rest = total - a
-        error = (a - (total - rest)) + (b - rest)
+        error = sum_error(a, b, total)
         return _to_odd(total, np.where(np.isfinite(error), error, 0.0))
 
 
@@ -88,17 +87,9 @@ def _extremes(op: Decoded, a: Values, b: Values, least: Values) -> Values:
 
 
 def _holds(op: Decoded, a: Values, b: Values) -> list[Values]:
-    """Compare both numbers; a name with a final U also holds for NaN."""
-    results, name = [], next(one for one in op.modifiers if one.removesuffix("U") in (*COMPARISONS, "NAN", "NUM"))
-    for x, y in zip(_halves(op, a), _halves(op, b), strict=True):
-        unordered = np.isnan(x) | np.isnan(y)
-        if name in ("NAN", "NUM"):
-            results.append(unordered if name == "NAN" else ~unordered)
-        elif name[-1] == "U":
-            results.append(COMPARISONS[name[:-1]](x, y) | unordered)
-        else:
-            results.append(COMPARISONS[name](x, y) & ~unordered)
-    return results
+    """Return the comparisons of the lower and the upper numbers."""
+    name = next(one for one in op.modifiers if one.removesuffix("U") in (*COMPARISONS, "NAN", "NUM"))
+    return [holds(name, x, y) for x, y in zip(_halves(op, a), _halves(op, b), strict=True)]
 
 
 def _compare(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, Values]:
@@ -112,7 +103,7 @@ def _compare(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, 
 def _set(op: Decoded, a: Values, b: Values, other: Values) -> Values:
     """Return 1.0 or 0.0 for each comparison, without BF all bits or none."""
     one = u32(0xFFFF) if "BF" not in op.flags else u32(0x3F80) if _is_brain(op) else u32(0x3C00)
-    lower, upper = (np.where(combine(op, holds, other)[0], one, u32(0)) for holds in _holds(op, a, b))
+    lower, upper = (np.where(combine(op, each, other)[0], one, u32(0)) for each in _holds(op, a, b))
     return lower | upper << u32(16)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..llvm.builder import FunctionBuilder
 from .groups import Groups
+from .memory import SPACES
 from .operands import Decoded
 from .state import PADDING, SPECIAL_NAMES, State
 from .steps import Step
@@ -433,12 +434,5 @@ def spaces_of(op: Decoded) -> list[tuple[str, bool]]:
     """Return the memories that an instruction accesses, each with whether it writes."""
     if op.opcode == "LDGSTS":
         return [("global", False), ("shared", True)]
-    space = _SPACES.get(op.opcode)
-    return [(space, not op.opcode.startswith("LD"))] if space is not None else []
-
-
-_SPACES = {
-    **dict.fromkeys(("LDG", "LD", "STG", "ST", "RED", "REDG", "ATOMG", "ATOM"), "global"),
-    **dict.fromkeys(("LDS", "STS", "ATOMS"), "shared"),
-    **dict.fromkeys(("LDL", "STL"), "local"),
-}
+    space = SPACES.get(op.opcode)
+    return [(space.name, not op.opcode.startswith("LD"))] if space is not None else []

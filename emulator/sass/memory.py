@@ -303,13 +303,24 @@ def read_barrier(op: Decoded) -> Execute:
     return execute
 
 
+SPACES = {
+    **dict.fromkeys(("LDG", "LD", "STG", "ST", "RED", "REDG", "ATOMG", "ATOM"), GLOBAL),
+    **dict.fromkeys(("LDS", "STS", "ATOMS"), SHARED),
+    **dict.fromkeys(("LDL", "STL"), LOCAL),
+}
+"""The memory of each opcode that accesses one. Generic accesses (LD, ST, ATOM) are those of global memory: other addresses end the
+execution."""
+
+
+def _access(op: Decoded) -> Execute:
+    space = SPACES[op.opcode]
+    if op.opcode.startswith("LD"):
+        return load(op, space)
+    return store(op, space) if op.opcode.startswith("ST") else atomic(op, space, not op.opcode.startswith("RED"))
+
+
 MEMORY: dict[str, Callable[[Decoded], Execute]] = {
-    "LDG": lambda op: load(op, GLOBAL), "LD": lambda op: load(op, GLOBAL), "LDS": lambda op: load(op, SHARED),
-    "LDL": lambda op: load(op, LOCAL), "STG": lambda op: store(op, GLOBAL), "ST": lambda op: store(op, GLOBAL),
-    "STS": lambda op: store(op, SHARED), "STL": lambda op: store(op, LOCAL), "LDGSTS": copy_to_shared,
-    "LDC": load_constant, "ULDC": load_constant, "RED": lambda op: atomic(op, GLOBAL, False),
-    "REDG": lambda op: atomic(op, GLOBAL, False), "ATOMG": lambda op: atomic(op, GLOBAL, True),
-    "ATOM": lambda op: atomic(op, GLOBAL, True), "ATOMS": lambda op: atomic(op, SHARED, True), "B2R": read_barrier,
+    **dict.fromkeys(SPACES, _access), "LDGSTS": copy_to_shared, "LDC": load_constant, "ULDC": load_constant, "B2R": read_barrier,
     **dict.fromkeys(("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR"), nothing),
 }  # fmt: skip
-"""By opcode. Generic accesses (LD, ST, ATOM) are those of global memory: other addresses end the execution."""
+"""By opcode."""

@@ -14,6 +14,11 @@ from .operands import UnsupportedInstruction
 from .steps import Step
 from .traced import Untranslatable
 
+ENTRY = "execute"
+"""The function that executes runs."""
+WILD = -3
+"""The largest of its results for a wild address, of instruction 0; the others follow downwards."""
+
 
 def starts_of(steps: Sequence[Step]) -> list[int]:
     """Return the instructions that a run of straight-line code may begin with: after control instructions, and their
@@ -100,17 +105,8 @@ def _driver(module: _Module, complete: Sequence[int]) -> list[str]:
     """
     if not complete:
         return [f"define i64 @{ENTRY}(ptr %s) nounwind {{", "  ret i64 0", "}"]
-    names = (
-        "begin_run",
-        "end_run",
-        "table",
-        "rows",
-        "row_lanes",
-        "chosen",
-        "values",
-        "awaited_threads",
-        *Groups._fields,
-    )
+    own = ("begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads")
+    names = (*own, *Groups._fields)
     types = {name: "i64" if name in NUMBERS else "ptr" for name in Groups._fields}
     groups = ", ".join(f"{types[name]} %{name}" for name in Groups._fields)
     arguments = "ptr %s, i64 %warp, ptr %row.lanes, ptr %row.values, ptr %row.awaited_threads"
@@ -154,6 +150,3 @@ def _driver(module: _Module, complete: Sequence[int]) -> list[str]:
         f"  call void %end_run({groups}, ptr %table, i64 %n, ptr %rows, i64 %count, ptr %chosen, ptr %values, ptr %awaited_threads)",
         "  br label %begin", "}",
     ]  # fmt: skip
-
-
-ENTRY, WILD = "execute", -3
