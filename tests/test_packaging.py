@@ -81,13 +81,13 @@ def test_the_pairhmm_example_is_shipped(wheel: set[str]) -> None:
 
 # ------------------------------------------------------------------ `import simtbed`
 def test_the_version_is_written_once() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    content = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, release = content["project"], content["tool"]["bumpversion"]
     assert project["dynamic"] == ["version"] and "version" not in project
-    assert version("simtbed") == simtbed.__version__
+    assert version("simtbed") == simtbed.__version__ == release["current_version"]
 
 
 def test_an_import_loads_no_compiler_and_no_plotting() -> None:
-    """Each of these packages takes longer to import than all of simtbed; only the modules that need one import it."""
     heavy = ("numba", "llvmlite", "click", "rich", "dnaio", "hypothesis")
     code = f"import sys, simtbed; print(*[name for name in {heavy} if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
