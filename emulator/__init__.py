@@ -57,12 +57,13 @@ if TYPE_CHECKING:
     from .runtime.recording import profiling
     from .runtime.result import FaultError, Result
     from .runtime.streams import Event, Stream
+    from .runtime.textures import Surface, Texture
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "CompileError", "Counters", "Device", "DeviceArray", "DeviceFunction", "Diagnostic", "Event", "FaultError",
     "Graph", "HostCallError", "Kernel", "Launch", "LaunchError", "OutOfMemory", "Profile", "Result", "Run",
-    "SimtbedError", "Stream", "Trace", "UnavailableError", "capture", "compile", "cuda_file", "cuda_source",
+    "SimtbedError", "Stream", "Surface", "Texture", "Trace", "UnavailableError", "capture", "compile", "cuda_file", "cuda_source",
     "current_gpu", "debugging", "device", "device_view", "devices", "empty", "full", "kernel", "launch",
     "launch_concurrent", "map_over_cluster", "map_over_gpus", "on_gpu", "pinned", "profiling", "trace", "whatif",
     "zeros",
@@ -89,6 +90,8 @@ _HOMES = {
     "Trace": "debugger.traces",
     "Event": "runtime.streams",
     "Stream": "runtime.streams",
+    "Surface": "runtime.textures",
+    "Texture": "runtime.textures",
     "capture": "runtime.graphs",
     "compile": "runtime.compiled_launch",
     "cuda_file": "cuda_cpp.kernel",

@@ -56,7 +56,7 @@ def device_header() -> str:
     for name, types, _, _ in _declared():
         if types and all(t.name == "f64" or not t.is_float for t in types) and f"{name}f" in names:
             lines.append(_single(name, types))
-    lines.append((FOLDER / "derived.h").read_text(encoding="utf-8"))
+    lines += [(FOLDER / name).read_text(encoding="utf-8") for name in ("derived.h", "texture.h")]
     words = sorted(n for n in names if not n.startswith("__"))
     lines.append("namespace std { " + " ".join(f"using ::{n};" for n in words) + " using ::pow; using ::abs; }")
     return "\n".join(lines)

@@ -8,6 +8,7 @@ from collections import namedtuple
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,10 +18,12 @@ from ..checked import shown
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
+from ..language.textures import SurfaceForm
 from ..language.types import Array, ArrayLayout, Scalar
 from ..llvmir.debug import ArrayOf, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
+from ..runtime.textures import Surface, Texture
 from . import clang
 from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
 from .header_files import headers_digest, include_folders, included_files
@@ -139,6 +142,8 @@ class Variables(dict[str, Any]):
 
 Aliases = tuple[tuple[str, Alias], ...]
 """Pointer parameters without memory of their own."""
+Textures = tuple[tuple[str, SurfaceForm], ...]
+"""Forms of textures and surfaces, by parameter or reference."""
 
 
 class CudaKernel(LaunchableKernel):
@@ -150,14 +155,16 @@ class CudaKernel(LaunchableKernel):
 
     words = WORDS
 
-    def __init__(self, owner: CudaSource, name: str, declaration: Declaration, aliases: Aliases = ()) -> None:
-        self.owner, self.declaration = owner, declaration
+    def __init__(
+        self, owner: CudaSource, name: str, declaration: Declaration, aliases: Aliases = (), textures: Textures = ()
+    ) -> None:
+        self.owner, self.declaration, self.textures = owner, declaration, textures
         self.__name__ = self.__qualname__ = name
         self.__doc__ = None
         self.aliases = aliases
         self.text = owner.source.text
         self.places = f"{owner.source.file}:{owner.source.offset}"
-        self._variants: dict[Aliases, CudaKernel] = {}
+        self._variants: dict[tuple[Aliases, Textures], CudaKernel] = {}
 
     def __repr__(self) -> str:
         return f"<CudaKernel {self.__name__}>"
@@ -168,8 +175,8 @@ class CudaKernel(LaunchableKernel):
 
     # -------------------------------------------------------------- arguments
     def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
-        """Return the kernel for pointers that are null or share memory, and the arguments that it takes."""
-        if self.aliases:
+        """Return the kernel for pointers that are null or share memory and for textures, and the arguments that it takes."""
+        if self.aliases or self.textures:
             return self, args
         if isinstance(args, tuple | list):
             names = [parameter.name for parameter in self.parameters]
@@ -193,15 +200,27 @@ class CudaKernel(LaunchableKernel):
                 owners.append(name)
                 continue
             del bound[name]
-        return self.with_aliases(aliases), bound
+        references = {
+            name: value for name, value in self.owner.variables.items() if isinstance(value, Surface | Texture)
+        }
+        own = {name: value for name, value in bound.items() if isinstance(value, Surface | Texture)}
+        forms = {name: value.form for name, value in (references | own).items()}
+        kernel = self.with_aliases(aliases, forms)
+        arrays = {name: value.array for name, value in references.items() if name in kernel.signature().parameters}
+        return kernel, bound | {name: value.array for name, value in own.items()} | arrays
 
-    def with_aliases(self, aliases: Mapping[str, Alias]) -> CudaKernel:
-        """Return the kernel for pointers into the memory of other parameters, created once."""
-        if not aliases:
+    def with_aliases(
+        self, aliases: Mapping[str, Alias], textures: Mapping[str, SurfaceForm] = MappingProxyType({})
+    ) -> CudaKernel:
+        """Return the kernel for pointers into the memory of other parameters and for forms of textures, created once."""
+        if not aliases and not textures:
             return self
-        key = tuple(sorted(aliases.items(), key=lambda item: item[0]))
+        key = (
+            tuple(sorted(aliases.items(), key=lambda item: item[0])),
+            tuple(sorted(textures.items(), key=lambda item: item[0])),
+        )
         if key not in self._variants:
-            self._variants[key] = CudaKernel(self.owner, self.__name__, self.declaration, key)
+            self._variants[key] = CudaKernel(self.owner, self.__name__, self.declaration, *key)
         return self._variants[key]
 
     # -------------------------------------------------------------- protocol
@@ -279,7 +298,7 @@ class CudaKernel(LaunchableKernel):
         return OwnArgument(source_size(type), alignment, contents)
 
     def digest(self) -> str:
-        return sha256(repr((self.owner.digest, self.__name__, self.aliases)).encode()).hexdigest()
+        return sha256(repr((self.owner.digest, self.__name__, self.aliases, self.textures)).encode()).hexdigest()
 
     # -------------------------------------------------------------- the kernel's program
     @cached_property
@@ -292,7 +311,7 @@ class CudaKernel(LaunchableKernel):
         from .lowering import lower  # late: most processes find a compiled program on the disk
 
         text = self.owner.compiled
-        return lower(self.__name__, text, text.function(self.__name__), dict(self.aliases))
+        return lower(self.__name__, text, text.function(self.__name__), dict(self.aliases), dict(self.textures))
 
 
 def _struct(name: str, type: Record | ArrayOf, value: Any) -> Any:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from ..errors import CompileError, Diagnostic
 from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..ir import nodes as ir
+from ..language.textures import SurfaceForm
 from ..language.types import BF16, BOOL, F16, F32, F64, U8, Array, Scalar
 from ..llvmir.debug import (
     ArrayOf,
@@ -23,9 +25,10 @@ from ..llvmir.debug import (
     source_scalars,
     source_size,
 )
+from ..llvmir.handles import handles_in
 from ..llvmir.module import Position, Variable, Zero
 from ..llvmir.optimising import INLINING, STATEMENT_PASSES, optimised, with_separate_copies
-from ..llvmir.parameters import ArrayParameter, ScalarParameter, Translation
+from ..llvmir.parameters import ArrayParameter, ScalarParameter, TextureParameter, Translation
 from ..llvmir.pointers import initial_bytes
 from ..llvmir.text import parse_declarations
 from ..llvmir.translate import translate
@@ -50,8 +53,15 @@ class LoweredKernel:
     constants: Mapping[str, str]
 
 
-def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: Mapping[str, Alias]) -> LoweredKernel:
-    """Return the program of a kernel. aliases: of pointer parameters without memory of their own.
+def lower(
+    name: str,
+    text: CompiledText,
+    function: DescribedFunction,
+    aliases: Mapping[str, Alias],
+    textures: Mapping[str, SurfaceForm],
+) -> LoweredKernel:
+    """Return the program of a kernel. aliases: of pointer parameters without memory of their own. textures: forms by parameters and
+    references.
 
     Raises CompileError with the position of an unsupported construct.
     """
@@ -67,20 +77,38 @@ def lower(name: str, text: CompiledText, function: DescribedFunction, aliases: M
         reason = re.search(r"error: .*", str(error))
         message = f"LLVM does not read the code of the text: {reason[0] if reason else 'unknown error'}"
         raise CompileError([Diagnostic("compile", message, span)]) from None
+    parameters = _with_textures(wrapper.parameters, handles_in(module), textures)
     translation = translate(
-        module, ENTRY, wrapper.parameters, name=name, span=span, span_of=_span_of(text, module), single=True
+        module, ENTRY, parameters, name=name, span=span, span_of=_span_of(text, module), single=True
     )
     program = translation.program
     present = {param.name: param for param in program.kernel.params}
     # Parameters without a read in the program are also arguments of the launch.
-    params = [present.pop(own.name, ir.Param(own.name, _param_type(own), span)) for own in wrapper.parameters]
+    params = [
+        present.pop(own.name, ir.Param(own.name, _param_type(own), span))
+        for own in parameters[: len(wrapper.parameters)]
+    ]
     program = replace(program, kernel=replace(program.kernel, params=(*params, *present.values())))
     interface = _interface(text, function, aliases, replace(translation, program=program))
     return LoweredKernel(program, interface, translation.constants)
 
 
-def _param_type(parameter: ArrayParameter | ScalarParameter) -> Scalar | Array:
+def _with_textures(
+    parameters: Sequence[ArrayParameter | ScalarParameter], handles: AbstractSet[str], forms: Mapping[str, SurfaceForm]
+) -> list[ArrayParameter | ScalarParameter | TextureParameter]:
+    """Return the parameters with handles in place of their numbers, then the references."""
+    names = [own.name for own in parameters]
+    used = handles | forms.keys()
+    return [
+        *(TextureParameter(own.name, forms.get(own.name)) if own.name in used else own for own in parameters),
+        *(TextureParameter(name, form) for name, form in forms.items() if name not in names),
+    ]
+
+
+def _param_type(parameter: ArrayParameter | ScalarParameter | TextureParameter) -> Scalar | Array:
     """Return the type of a parameter without a read in the program."""
+    if isinstance(parameter, TextureParameter):
+        return Array(U8 if parameter.form is None else parameter.form.element, None, "texture")
     return parameter.type if isinstance(parameter, ScalarParameter) else Array(parameter.element or U8, None, "global")
 
 
@@ -204,13 +232,14 @@ def _interface(
             pieces = tuple(("@:".join((name, *path)), path, leaf) for path, leaf in leaves)
             signature[name] = KernelParameter(RecordParameter(str(type), pieces))
         else:
-            signature[name] = KernelParameter(type)
+            signature[name] = KernelParameter(arrays.get(name, type))
     constants, variables = {}, {}
     for symbol in translation.constants.values():
         own = outside_variable(text, text.module.variables[symbol])
         name = text.name_of(text.module.variables[symbol])
         signature[name] = KernelParameter(Array(own.element, None, "constant"))
         constants[name] = own
+    signature |= {name: KernelParameter(own) for name, own in translation.textures.items() if name not in signature}
     for name, view in translation.arrays.items():
         if view.symbol:
             signature[name] = KernelParameter(arrays[name])

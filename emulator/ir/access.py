@@ -33,12 +33,18 @@ _NAMED = {Operation.COUNT: Operation.ATOMIC, Operation.SWAP: Operation.ATOMIC, O
 
 @dataclass(frozen=True)
 class AccessKind:
-    """The operation and the memory space of a statement. Its text, such as global_load, is the prefix of its counters."""
+    """The operation and the memory space of a statement. Its text, such as global_load, is the prefix of its counters.
+
+    counted: False for the loads of a texture fetch after the first, since the fetch is one instruction.
+    """
 
     space: Space
     operation: Operation
+    counted: bool = True
 
     def __str__(self) -> str:
+        if not self.counted:
+            return "texel"
         return f"{self.space}_{_NAMED.get(self.operation, self.operation)}"
 
     @property

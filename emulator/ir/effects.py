@@ -213,10 +213,20 @@ ROWS = (
         action="load",
         issue="memory",
         operands={"index": _INDEX},
-        spaces=("global", "shared", "local", "constant"),
+        spaces=("global", "shared", "local", "constant", "texture"),
         on_host=True,
         uniform_where=lambda load: (load.index,),
         needs=_ordered_access_needs,
+    ),
+    Effect(
+        ir.Fetch,
+        "fetch {array}({coordinates}) layer {layer} as {form}",
+        action="load",
+        issue="memory",
+        uniform_where=lambda fetch: (*fetch.coordinates, *[fetch.layer] * (fetch.layer is not None)),
+        rules=(
+            (lambda node: len(node.coordinates) == len(node.form.extents), "one coordinate a dimension of the texture"),
+        ),
     ),
     Effect(
         ir.Store,

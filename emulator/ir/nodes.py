@@ -31,6 +31,7 @@ from ..language.forms import (
     ShuffleMode,
     VoteMode,
 )
+from ..language.textures import TextureForm
 from ..language.types import Array, Results, Scalar, Value
 from ..span import Span
 
@@ -84,6 +85,12 @@ class Within:  # an access's `flat` index, and the indices and extents of its di
 @node
 class Load:
     array: str; index: Expr; type: Value; span: Span; order: AccessOrder = "weak"; scope: MemoryScope = "device"
+@node
+class Fetch:
+    """A fetch from a texture, before `passes.textures`. coordinates: x, y, z, of f32, or an index of i32. layer: of i32, None without.
+    The result has four components."""
+
+    array: str; coordinates: tuple[Expr, ...]; layer: Expr | None; form: TextureForm; type: Results; span: Span
 @node
 class Atomic:
     op: AtomicOp; array: str; index: Expr; value: Expr; type: Value; span: Span
@@ -182,7 +189,7 @@ class Program:     kernel: Function; functions: tuple[Function, ...]    # callee
 # fmt: on
 
 Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined | Within
-Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
+Effect = Load | Fetch | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
     | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | HostCall | Check

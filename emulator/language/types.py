@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-Space = Literal["global", "shared", "local", "constant", "register"]
+Space = Literal["global", "shared", "local", "constant", "register", "texture"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from ..language.types import BOOL, I8, I16, I32, I64, VECTORS, Scalar, Vector
 from .arithmetic import bitcast, cast, constant, operation, selected, unsigned
 from .arrays import Arrays
 from .emitting import Emitter
+from .handles import Textures
 from .module import Instruction
 from .pointers import NULL, Memories, Memory, Pointer
 from .types import (
@@ -35,6 +36,7 @@ class Scope:
     values: Values
     arrays: Arrays
     memories: Memories
+    textures: Textures
 
 
 def order_of(instruction: Instruction) -> AccessOrder:

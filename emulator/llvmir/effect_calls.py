@@ -20,6 +20,7 @@ from .arrays import Need, Ordering
 from .calls import Handler, fixed
 from .module import Instruction, Number, Operand
 from .printing import text_at
+from .texture_calls import CALLS as TEXTURE_CALLS
 from .types import UnsupportedError, scalar_of
 from .values import Item, truth
 
@@ -245,7 +246,7 @@ def _wait(scope: Scope, call: Instruction) -> None:
 _HANDLERS: Mapping[str, Callable[[Scope, Instruction], Item | None]] = MappingProxyType({
     OPERATION: _row, "atomic": _atomic, "swap": _swap, "load": _load, "store": _store, "copy_async": _copy, "barrier": _barrier,
     "warp_barrier": _warp_barrier, "fence": _fence, "shuffle": _shuffle, "vote": _vote, "active": _active, "clock": _clock,
-    "sleep": _sleep, "assert": _assert, "commit": _commit, "wait": _wait,
+    **TEXTURE_CALLS, "sleep": _sleep, "assert": _assert, "commit": _commit, "wait": _wait,
 })  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import re
 from ..ir import nodes as ir
 from ..ir.building import BodyBuilder
 from ..ir.names import temporary, value
-from ..language.types import Scalar, Vector
+from ..language.types import Results, Scalar, Vector
 from ..span import Span
 
 VARIABLE = "variable."
@@ -34,6 +34,11 @@ class Emitter(BodyBuilder):
         """Return a new register with the components of a vector."""
         self._registers += 1
         return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "vector", self._registers), type, self.span)
+
+    def results(self, stem: str, type: Results) -> ir.Reg:
+        """Return a new register with several values."""
+        self._registers += 1
+        return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "results", self._registers), type, self.span)
 
     def let(self, value: ir.Expr, stem: str = "") -> ir.Expr:
         """Assign an expression to a register, unless it is one, a constant, or a special value of no variable of the source."""

@@ -35,6 +35,7 @@ from .numeric_calls import (
     with_overflow,
 )
 from .pointers import ELEMENT_CALL, Pointer, indexed
+from .texture_calls import reference_handle
 from .thread_calls import (
     SPECIALS,
     active_mask_call,
@@ -255,6 +256,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     "llvm.nvvm.vote.uni.sync": vote("uni"), "llvm.nvvm.vote.ballot.sync": vote("ballot"),
     "llvm.nvvm.match.any.sync": match, "llvm.nvvm.match.all.sync": match, "llvm.nvvm.activemask": active_mask_call,
     "llvm.nvvm.nanosleep": sleep, "llvm.memset": _fill,
+    "llvm.nvvm.texsurf.handle.internal": reference_handle,
     "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": _expected, "llvm.stacksave": _ignored,
     "llvm.stackrestore": _ignored,
     "NRT_incref": _ignored, "NRT_decref": _ignored,  # allocations are refused: no count has an effect

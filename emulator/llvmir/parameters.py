@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..ir import nodes as ir
-from ..language.types import Scalar
+from ..language.textures import SurfaceForm
+from ..language.types import Array, Scalar
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,21 @@ class ConstantParameter:
 
 
 @dataclass(frozen=True)
+class TextureParameter:
+    """The handle of a texture or a surface. form: None for a placeholder."""
+
+    name: str
+    form: SurfaceForm | None
+
+
+@dataclass(frozen=True)
 class UnusedPointer:
     """A pointer whose memory does not exist here. Stores to it are dropped; other accesses are refused."""
 
     name: str = ""
 
 
-Parameter = ScalarParameter | StructParameter | ArrayParameter | ConstantParameter | UnusedPointer
+Parameter = ScalarParameter | StructParameter | ArrayParameter | ConstantParameter | TextureParameter | UnusedPointer
 
 
 @dataclass(frozen=True)
@@ -90,9 +99,10 @@ class ScalarSource:
 @dataclass(frozen=True)
 class Translation:
     """A program, and the origin of each of its parameters. Several views of one parameter are the same memory. constants: symbols of
-    variables in constant memory by their arrays, whose contents the launch may replace."""
+    variables in constant memory by their arrays, whose contents the launch may replace. textures: arrays of textures and surfaces."""
 
     program: ir.Program
     arrays: Mapping[str, ArrayView]
     scalars: Mapping[str, ScalarSource]
     constants: Mapping[str, str]
+    textures: Mapping[str, Array]

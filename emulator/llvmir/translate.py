@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
@@ -20,6 +20,7 @@ from .emit import TreeEmitter
 from .emitting import VARIABLE, Emitter
 from .graph import graph_of
 from .halves import half_function
+from .handles import Textures
 from .instructions import ATOMICS, EXACT_ATOMICS, atomic_type, translate_instruction
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
@@ -31,6 +32,7 @@ from .parameters import (
     ScalarParameter,
     ScalarSource,
     StructParameter,
+    TextureParameter,
     Translation,
     UnusedPointer,
 )
@@ -79,7 +81,8 @@ def translate(
 ) -> Translation:
     """Return the program of a function of an LLVM module.
 
-    text: the module, with the calls of device functions inlined. parameters: one for each parameter of the function `entry`, in order.
+    text: the module, with the calls of device functions inlined. parameters: one for each parameter of the function `entry`, in order,
+    then one for each texture reference.
     name, span: of the kernel, for users. span_of: returns the span of a position, None for an unknown one. raised: message and
     position of the codes that the function returns, failed assertions of the kernel; other codes have no meaning. single: whether
     each memory is one array of the program, with accesses of several sizes, and pointers may be in memory.
@@ -144,9 +147,14 @@ class _Translator:
         decided: Mapping[str, bool],
         single: bool,
     ) -> None:
-        if len(parameters) != len(function.parameters):
+        self.textures = Textures({own.name: own.form for own in parameters if isinstance(own, TextureParameter)})
+        references = parameters[len(function.parameters) :]
+        parameters = parameters[: len(function.parameters)]
+        if len(parameters) != len(function.parameters) or not all(
+            isinstance(own, TextureParameter) for own in references
+        ):
             raise UnsupportedError(
-                f"{len(function.parameters)} parameters are expected, {len(parameters)} are described"
+                f"{len(function.parameters)} parameters are expected, {len(parameters) + len(references)} are described"
             )
         self.positions = positions
         self.emitter = emitter
@@ -172,7 +180,7 @@ class _Translator:
             self.values.variables = {
                 own: debug.variable(node).get("name", "") for own, node in function.variables.items()
             }
-        self.scope = Scope(self.emitter, self.values, self.arrays, self.memories)
+        self.scope = Scope(self.emitter, self.values, self.arrays, self.memories, self.textures)
 
     def _is_removed(self, instruction: Instruction) -> bool:
         """Whether an instruction has no meaning here: stores to pointers that do not exist, and hints."""
@@ -209,6 +217,8 @@ class _Translator:
                     values[own.name] = _pointer_to(memory)
                 case UnusedPointer():
                     values[own.name] = _pointer_to(NULL_MEMORY)
+                case TextureParameter(name):
+                    values[own.name] = partial(self.textures.handle, name, self.positions.span)
                 case ConstantParameter(value, type):
                     values[own.name] = self._constant(value, type)
                 case ScalarParameter(name, type):
@@ -396,11 +406,12 @@ class _Translator:
             *(ir.Param(view, type, span) for view, type in types.items()),
             *(ir.Param(own, type, span) for own, (type, _) in sources.items()),
             *(ir.Param(own, I64, span) for own in computed),
+            *(ir.Param(own, type, span) for own, type in self.textures.arrays.items()),
         )
         program = ir.Program(ir.Function(name, params, body, None, span), ())
         verify(program)
         scalars = {own: source for own, (_, source) in sources.items()} | computed
-        return Translation(program, views, scalars, self.arrays.constants)
+        return Translation(program, views, scalars, self.arrays.constants, self.textures.arrays)
 
 
 def _is_exact_shift(instruction: Instruction) -> bool:

@@ -252,4 +252,5 @@ _KINDS: dict[str, dict[Any, int]] = {
     },
     "local": {Operation.LOAD: LOCAL_LOAD, Operation.STORE: LOCAL_STORE},
     "constant": {Operation.LOAD: CONSTANT},
+    "texture": {Operation.LOAD: CONSTANT},
 }  # fmt: skip

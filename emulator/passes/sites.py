@@ -14,6 +14,9 @@ from ..ir.wide import access_type
 from ..language.types import I32, U32, Array, Scalar
 from ..span import Span
 
+UNCOUNTED = -2
+"""`site` of statements without instructions of their own, before the program is numbered."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -87,7 +90,10 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         action, issue, span = row.action or action, row.issue, node.span
         if row.spaces:
             array, accessed = arrays[node.array], node.array
-            action, size = AccessKind(array.space, _operation(stmt, array)), access_type(node).size
+            action, size = (
+                AccessKind(array.space, _operation(stmt, array), stmt.site != UNCOUNTED),
+                access_type(node).size,
+            )
             combines = _combines(stmt)
             if action.operation is Operation.COPY:
                 issue = ""  # the load of the copy is its one instruction
@@ -101,7 +107,9 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         action = "control"
     if action in ("branch", "control"):
         issue = "control"
-    if issue:
+    if stmt.site == UNCOUNTED:
+        costs.clear()
+    elif issue:
         costs[issue] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
     return Site(action, span, size, dict(costs), accessed, parent, combines)
 

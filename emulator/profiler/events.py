@@ -24,7 +24,17 @@ rules; a test compares the counts of every feature. It is not the version of the
 
 GLOBAL = ("global_load", "global_store", "global_atomic", "global_reduction")
 SHARED = ("shared_load", "shared_store", "shared_atomic")
-PLAIN = ("local_load", "local_store", "constant_load", "shuffle", "vote", "barrier", "syncwarp", "fence")
+PLAIN = (
+    "local_load",
+    "local_store",
+    "constant_load",
+    "texture_load",
+    "shuffle",
+    "vote",
+    "barrier",
+    "syncwarp",
+    "fence",
+)
 CLASSES = (
     "alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert", "memory", "atomic", "shuffle", "vote", "barrier", "control",
 )  # fmt: skip
@@ -64,6 +74,7 @@ METRIC: dict[str, str] = {
         for kind in SHARED
     },
     "local_loads": "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum",
+    "texture_loads": "smsp__inst_executed_pipe_tex.sum",
     "local_stores": "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum",
     "warp_execution_efficiency": "smsp__thread_inst_executed_per_inst_executed.pct",
     "branch_efficiency": "smsp__sass_average_branch_targets_threads_uniform.pct",

@@ -16,6 +16,7 @@ from ..passes.inline import inline
 from ..passes.private_registers import private_registers
 from ..passes.rounded_arrays import Rounded, rounded_arrays
 from ..passes.sites import Site, number
+from ..passes.textures import lower_fetches
 from ..passes.thread_order import order_dependent_arrays
 from ..passes.unroll import unroll
 from ..sanitizer.instrument import instrument
@@ -93,7 +94,7 @@ def _numbered(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
     """Return the numbered program and its sites, common to all sets of checks. Cached while the program lives."""
     if program not in _NUMBERED:
         budget.check_calls(program)
-        inlined = inline(program)
+        inlined = inline(lower_fetches(program))
         verify(inlined)
         budget.check_memory(inlined.kernel)
         unrolled = unroll(inlined)

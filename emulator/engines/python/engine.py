@@ -19,6 +19,7 @@ from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import Array
 from ...passes.grids import is_cooperative
+from ...passes.textures import lower_fetches
 from ...passes.waiting import may_stall, waits
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
@@ -244,7 +245,7 @@ def code_of(request: Request, recorded: bool, traced: bool) -> Code:
 
 
 def _printed(request: Request, recorded: bool, traced: bool) -> Code:
-    program, prepared = request.program, request.prepared.program.kernel
+    program, prepared = lower_fetches(request.program), request.prepared.program.kernel
     waiting: dict[Span, bool] = {}
     progress: set[Span] = set()
     for loop in (s for s in statements(prepared.body) if isinstance(s, ir.While)):

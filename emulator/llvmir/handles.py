@@ -1,0 +1,58 @@
+"""Handles of textures and surfaces: numbers that identify those of the launch. A handle is a parameter, or the value of a reference.
+
+A kernel without its textures has placeholders of the smallest size, and is not launched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..ir import nodes as ir
+from ..language.textures import SurfaceForm, TextureForm
+from ..language.types import I64, Array
+from ..span import Span
+from .arithmetic import constant
+from .types import UnsupportedError
+
+_FIRST_HANDLE = 0x7E00_0000_0000
+_USES = re.compile(r'@"?simtbed\.(?:fetch|surface)\.[^(]*\(i64 (?:noundef )?%"?([\w.:@]+)')
+
+
+def handles_in(module: str) -> set[str]:
+    """Return the names of the values of a module's text that are handles of textures or surfaces."""
+    return set(_USES.findall(module))
+
+
+@dataclass
+class Textures:
+    """forms: of textures and surfaces by name; None for placeholders. arrays: those that the program accesses."""
+
+    forms: Mapping[str, SurfaceForm | None]
+    names: list[str] = field(default_factory=list)
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    def handle(self, name: str, span: Span) -> ir.Const:
+        """Return the handle of a parameter or reference."""
+        if name not in self.names:
+            self.names.append(name)
+        return constant(_FIRST_HANDLE + self.names.index(name), I64, span)
+
+    def access(self, handle: ir.Expr, kind: type[SurfaceForm], placeholder: SurfaceForm) -> tuple[str, SurfaceForm]:
+        """Return the name and the form of an accessed texture or surface."""
+        number = int(handle.value) - _FIRST_HANDLE if isinstance(handle, ir.Const) else -1
+        word = "texture" if kind is TextureForm else "surface"
+        if not 0 <= number < len(self.names):
+            raise UnsupportedError(
+                f"a {word} that is chosen at run time, or is not a parameter or a reference, is not supported"
+            )
+        name = self.names[number]
+        form = self.forms.get(name)
+        if form is None:
+            form = placeholder
+        elif type(form) is not kind:
+            raise UnsupportedError(f"{name} is a {word} of the kernel: give st.{word.capitalize()}(array)")
+        space = "texture" if kind is TextureForm else "global"
+        self.arrays[name] = Array(form.element, None, space)  # type: ignore[arg-type]
+        return name, form
