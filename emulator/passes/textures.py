@@ -4,7 +4,7 @@ An H200 has these bits (tests/validation/records/textures_h200.json). A normalis
 texels 8, rounded up at ties. Weights have 8 bits. The texels of a filter are aligned to the largest exponent, with 4 bits more than
 their mantissa, and the sum is rounded to nearest, away from zero at ties.
 Known limits: linear fetches of f32 and f16 in three dimensions, and of normalised i8, differ in some results by one unit in the last
-place.
+place. An infinite texel whose weight is rounded to 0 is ignored.
 """
 
 from __future__ import annotations
@@ -109,6 +109,11 @@ class _Code:
     def clipped(self, value: ir.Expr, low: float, high: float) -> ir.Expr:
         return self.op("min", self.op("max", value, low), high)
 
+    def flushed(self, value: ir.Expr) -> ir.Expr:
+        """Return an f32, denormals as zeros of their sign."""
+        small = self.op("lt", self.op("abs", value), _SMALLEST_NORMAL)
+        return self.op("select", small, self.op("mul", value, 0.0), value)
+
     def floor(self, value: ir.Expr) -> ir.Expr:
         """Return the integer below a float."""
         return self.cast(self.op("floor", value), I32)
@@ -150,8 +155,7 @@ class _Lowering:
         mode: AddressMode = form.address[number]
         if not form.normalized and mode in ("wrap", "mirror"):
             mode = "clamp"
-        small = code.op("lt", code.op("abs", coordinate), _SMALLEST_NORMAL)
-        flushed = code.op("select", small, 0.0, coordinate)
+        flushed = code.flushed(coordinate)
         number_only = code.op("select", code.op("eq", flushed, flushed), flushed, 0.0)
         at = code.clipped(code.cast(number_only, F64), -_HUGE, _HUGE)
         if mode in ("wrap", "mirror"):
@@ -251,10 +255,12 @@ class _Lowering:
         away = code.op("mul", total, (1 + 2.0**-45) / WEIGHT)
         if self.form.element is F16:
             return code.cast(code.cast(away, F16), F32)
-        return code.cast(away, F32)
+        return code.flushed(code.cast(away, F32))
 
     def aligned(self, texels: Sequence[ir.Expr], weights: Sequence[ir.Expr]) -> ir.Expr:
         """Return the weighted sum of floats, f64. An infinity or a NaN with a weight makes it one."""
+        if self.form.element is F32:
+            texels = [self.code.flushed(texel) for texel in texels]
         code, bits = self.code, 24 + 4 if self.form.element is F32 else 11 + 4
         used = [code.op("select", code.op("eq", w, 0), 0.0, t) for t, w in zip(texels, weights, strict=True)]
         largest = None
