@@ -206,6 +206,7 @@ class CudaKernel(LaunchableKernel):
         own = {name: value for name, value in bound.items() if isinstance(value, Surface | Texture)}
         forms = {name: value.form for name, value in (references | own).items()}
         kernel = self.with_aliases(aliases, forms)
+        kernel._require_textures(forms)
         arrays = {name: value.array for name, value in references.items() if name in kernel.signature().parameters}
         return kernel, bound | {name: value.array for name, value in own.items()} | arrays
 
@@ -222,6 +223,18 @@ class CudaKernel(LaunchableKernel):
         if key not in self._variants:
             self._variants[key] = CudaKernel(self.owner, self.__name__, self.declaration, *key)
         return self._variants[key]
+
+    def _require_textures(self, forms: Mapping[str, SurfaceForm]) -> None:
+        """Raise LaunchError for a texture or surface without a form."""
+        interface, numbers = self._interface, {own.name for own in self.parameters if not own.is_address}
+        declared = {own.name for own in self.parameters}
+        for name, own in interface.signature.parameters.items():
+            if not isinstance(own.type, Array) or name in forms:
+                continue
+            if name in numbers:
+                raise LaunchError(f"{name} is a texture or surface object: give st.Texture(array) or st.Surface(array)")
+            if name not in declared and name not in interface.constants and name not in interface.variables:
+                raise LaunchError(f'{name} is a texture or surface reference: assign variables["{name}"] = st.Texture(array)')
 
     # -------------------------------------------------------------- protocol
     def signature(self) -> Signature:

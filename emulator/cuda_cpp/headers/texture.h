@@ -17,8 +17,9 @@ struct cudaChannelFormatDesc { int x, y, z, w, f; };
 struct textureReference {
     int normalized; cudaTextureFilterMode filterMode; cudaTextureAddressMode addressMode[3]; cudaChannelFormatDesc channelDesc;
 };
-typedef unsigned long long cudaTextureObject_t;
-typedef unsigned long long cudaSurfaceObject_t;
+typedef unsigned long long cudaTextureObject_t; typedef cudaTextureObject_t CUtexObject;
+typedef unsigned long long cudaSurfaceObject_t; typedef cudaSurfaceObject_t CUsurfObject;
+struct cudaExtent { size_t width, height, depth; };
 template <class T, int D = cudaTextureType1D, cudaTextureReadMode M = cudaReadModeElementType>
 struct __attribute__((device_builtin_texture_type)) texture : textureReference {};
 template <class T, int D = cudaSurfaceType1D> struct __attribute__((device_builtin_surface_type)) surface { int channelDesc; };
