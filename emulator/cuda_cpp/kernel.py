@@ -201,14 +201,15 @@ class CudaKernel(LaunchableKernel):
                 continue
             del bound[name]
         references = {
-            name: value for name, value in self.owner.variables.items() if isinstance(value, Surface | Texture)
+            name: value
+            for name, value in self.owner.variables.items()
+            if isinstance(value, Surface | Texture) and name in self.signature().parameters
         }
         own = {name: value for name, value in bound.items() if isinstance(value, Surface | Texture)}
         forms = {name: value.form for name, value in (references | own).items()}
         kernel = self.with_aliases(aliases, forms)
         kernel._require_textures(forms)
-        arrays = {name: value.array for name, value in references.items() if name in kernel.signature().parameters}
-        return kernel, bound | {name: value.array for name, value in own.items()} | arrays
+        return kernel, bound | {name: value.array for name, value in (own | references).items()}
 
     def with_aliases(
         self, aliases: Mapping[str, Alias], textures: Mapping[str, SurfaceForm] = MappingProxyType({})
@@ -226,15 +227,17 @@ class CudaKernel(LaunchableKernel):
 
     def _require_textures(self, forms: Mapping[str, SurfaceForm]) -> None:
         """Raise LaunchError for a texture or surface without a form."""
-        interface, numbers = self._interface, {own.name for own in self.parameters if not own.is_address}
-        declared = {own.name for own in self.parameters}
+        interface = self._interface
+        others = {own.name for own in self.parameters if own.is_address} | interface.constants.keys() | interface.variables.keys()
+        objects = {own.name for own in self.parameters}
         for name, own in interface.signature.parameters.items():
-            if not isinstance(own.type, Array) or name in forms:
+            if not isinstance(own.type, Array) or name in others | forms.keys():
                 continue
-            if name in numbers:
+            if name in objects:
                 raise LaunchError(f"{name} is a texture or surface object: give st.Texture(array) or st.Surface(array)")
-            if name not in declared and name not in interface.constants and name not in interface.variables:
-                raise LaunchError(f'{name} is a texture or surface reference: assign variables["{name}"] = st.Texture(array)')
+            raise LaunchError(
+                f'{name} is a texture or surface reference: assign variables["{name}"] = st.Texture(array)'
+            )
 
     # -------------------------------------------------------------- protocol
     def signature(self) -> Signature:
@@ -279,9 +282,9 @@ class CudaKernel(LaunchableKernel):
         return with_contents(self._lowered, contents)
 
     def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
-        """Return the text that contains the kernel; None for a kernel with `__device__` variables."""
+        """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures or surfaces."""
         interface = self._interface
-        if interface.variables:
+        if interface.variables or self.textures:
             return None
         constants = {
             row.symbol: np.array(consts[name], split(row.element)[0].dtype).tobytes()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...errors import CompileError, Diagnostic
 from ...ir import nodes as ir
 from ...ir.effects import REDUCTIONS, is_extreme_of_floats
 from ...ir.updates import UPDATES
@@ -172,6 +173,12 @@ class Expressions:
             plain = f"({type_name(node.type)}*)&{place.text}"  # the builtin takes no pointer to const
             return Fragment(f"__nv_atomic_load_n({plain}, __NV_ATOMIC_ACQUIRE, {_scope(node)})")
         return place
+
+    def _Fetch(self, node: ir.Fetch) -> Fragment:
+        message = (
+            f"the fetch from the texture {node.array} is not printed as CUDA C++: launch on an emulator, without compiled"
+        )
+        raise CompileError([Diagnostic("compile", message, node.span)])
 
     def _Store(self, node: ir.Store) -> Fragment:
         place, value = self.accessed(node).text, self(node.value)
