@@ -134,6 +134,8 @@ class _Lowering:
         if fetch.layer is not None:  # a negative layer is a large one
             layer = code.cast(code.op("min", code.cast(fetch.layer, U32), form.layers - 1), I32)
         linear = self.linear and fetch.coordinates[0].type is not I32
+        if linear and len(axes) == 1 and layer is None and form.address[0] == "border":
+            axes.append(self.row())
         texels = [
             self.texel([axis[0][number >> n & 1] for n, axis in enumerate(axes)], layer)
             for number in range(1 << len(axes) if linear else 1)
@@ -175,6 +177,11 @@ class _Lowering:
         taps = [self.tap(index, extent, mode) for index in (first, code.op("add", first, 1))]
         return taps, code.op("and", fixed, WEIGHT - 1)
 
+    def row(self) -> tuple[list[Any], ir.Expr]:
+        """Return the taps of y = 0 in one row: an H200 fetches from a texture without y there, half in the border."""
+        taps = [self.tap(ir.Const(n, I32, self.fetch.span), 1, "border") for n in (-1, 0)]
+        return taps, ir.Const(WEIGHT // 2, I32, self.fetch.span)
+
     def tap(self, index: ir.Expr, extent: int, mode: AddressMode) -> tuple[ir.Expr, ir.Expr | None]:
         code, inside = self.code, None
         if mode in ("wrap", "mirror"):
@@ -191,7 +198,8 @@ class _Lowering:
         """Return the elements of the texel at the taps; 0 outside the texture."""
         code, form = self.code, self.form
         flat = layer
-        for (index, _), extent in reversed(list(zip(taps, form.extents, strict=True))):
+        extents = (*form.extents, 1)[: len(taps)]
+        for (index, _), extent in reversed(list(zip(taps, extents, strict=True))):
             flat = index if flat is None else code.op("add", code.op("mul", flat, extent), index)
         assert flat is not None
         inside = [own for _, own in taps if own is not None]
