@@ -19,7 +19,7 @@ from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..language.textures import SurfaceForm
-from ..language.types import Array, ArrayLayout, Scalar
+from ..language.types import U64, Array, ArrayLayout, Scalar
 from ..llvmir.debug import ArrayOf, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
@@ -200,16 +200,29 @@ class CudaKernel(LaunchableKernel):
                 owners.append(name)
                 continue
             del bound[name]
-        references = {
-            name: value
-            for name, value in self.owner.variables.items()
-            if isinstance(value, Surface | Texture) and name in self.signature().parameters
-        }
-        own = {name: value for name, value in bound.items() if isinstance(value, Surface | Texture)}
-        forms = {name: value.form for name, value in (references | own).items()}
-        kernel = self.with_aliases(aliases, forms)
-        kernel._require_textures(forms)
-        return kernel, bound | {name: value.array for name, value in (own | references).items()}
+        textures = self.with_aliases(aliases)._textures(bound)
+        kernel = self.with_aliases(aliases, {name: value.form for name, value in textures.items()})
+        return kernel, bound | {name: value.array for name, value in textures.items()}
+
+    def _textures(self, args: Mapping[str, Any]) -> dict[str, Surface | Texture]:
+        """Return the textures and surfaces of a launch by parameter or reference. Raises LaunchError where one is missing or not
+        expected."""
+        interface, variables = self._interface, self.owner.variables
+        given = {own: value for own, value in (variables | args).items() if isinstance(value, Surface | Texture)}
+        pointers = {own.name for own in self.parameters if own.is_address}
+        others = pointers | interface.constants.keys() | interface.variables.keys()
+        objects = {own.name for own in self.parameters}
+        used = {}
+        for name, type in ((name, own.type) for name, own in interface.signature.parameters.items()):
+            if name not in others and (isinstance(type, Array) or (type is U64 and name in given)):
+                if name in objects and name not in given:
+                    raise LaunchError(f"{name} is a texture or surface: give st.Texture(array) or st.Surface(array)")
+                if name not in given:
+                    raise LaunchError(f'{name} is a texture or surface: set variables["{name}"] = st.Texture(array)')
+                used[name] = given[name]
+            elif name in given:
+                raise LaunchError(f"{name} is neither a texture nor a surface: give an array or a number")
+        return used
 
     def with_aliases(
         self, aliases: Mapping[str, Alias], textures: Mapping[str, SurfaceForm] = MappingProxyType({})
@@ -224,20 +237,6 @@ class CudaKernel(LaunchableKernel):
         if key not in self._variants:
             self._variants[key] = CudaKernel(self.owner, self.__name__, self.declaration, *key)
         return self._variants[key]
-
-    def _require_textures(self, forms: Mapping[str, SurfaceForm]) -> None:
-        """Raise LaunchError for a texture or surface without a form."""
-        interface = self._interface
-        others = {own.name for own in self.parameters if own.is_address} | interface.constants.keys() | interface.variables.keys()
-        objects = {own.name for own in self.parameters}
-        for name, own in interface.signature.parameters.items():
-            if not isinstance(own.type, Array) or name in others | forms.keys():
-                continue
-            if name in objects:
-                raise LaunchError(f"{name} is a texture or surface object: give st.Texture(array) or st.Surface(array)")
-            raise LaunchError(
-                f'{name} is a texture or surface reference: assign variables["{name}"] = st.Texture(array)'
-            )
 
     # -------------------------------------------------------------- protocol
     def signature(self) -> Signature:

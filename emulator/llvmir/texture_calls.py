@@ -44,7 +44,7 @@ def fetch(scope: Scope, call: Instruction) -> Item:
         wanted = f"{'layers and ' * layers}{coordinates} axes"
         raise UnsupportedError(f"{name} is fetched as a texture of {wanted}: its array has {_axes(form)}")
     if form.result is not type and (form.result is F32 or type is F32):
-        read = 'read="normalized"' if type is F32 else 'read="element" and integers'
+        read = 'floats or read="normalized"' if type is F32 else 'integers and read="element"'
         raise UnsupportedError(f"{name} is fetched as {type}, its texture returns {form.result}: give {read}")
     at = tuple(signed(own) if word == "index" else own for own in operands[1 : 1 + coordinates])
     register = scope.emitter.results(call.name, Results((form.result,) * 4))

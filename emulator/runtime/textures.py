@@ -9,7 +9,7 @@ from ..errors import LaunchError
 from ..language.textures import AddressMode, Filter, Read, SurfaceForm, TextureForm
 from ..language.types import F16, F32, I8, I16, I32, U8, U16, U32, from_dtype
 from ..tracebacks import without_own_frames
-from .arrays import DeviceArray, checked_array
+from .arrays import DeviceArray, NewArray, checked_array
 
 ELEMENTS = (I8, U8, I16, U16, I32, U32, F16, F32)
 _MAX_EXTENT = 1 << 20
@@ -18,14 +18,18 @@ _MAX_EXTENT = 1 << 20
 class Surface:
     """A surface: an array whose texels a kernel reads and writes by their indices.
 
-    array : NumPy array or `DeviceArray` of 8-, 16- or 32-bit integers, f16 or f32. Its shape is (x,), (y, x) or (z, y, x), after the
-        layers and before the channels. channels : components of a texel, 1, 2 or 4, in the last axis unless 1.
+    array : NumPy array, `st.empty` or `DeviceArray` of 8-, 16- or 32-bit integers, f16 or f32. Its shape is (x,), (y, x) or
+        (z, y, x), after the layers and before the channels.
+    channels : components of a texel, 1, 2 or 4, in the last axis unless 1.
     layers : whether the first axis counts layers, of (layer, x) or (layer, y, x).
     """
 
     @without_own_frames
     def __init__(self, array: Any, *, channels: Literal[1, 2, 4] = 1, layers: bool = False) -> None:
-        host = array.host if isinstance(array, DeviceArray) else checked_array("array", array)
+        if isinstance(array, NewArray):
+            host = array.template()
+        else:
+            host = array.host if isinstance(array, DeviceArray) else checked_array("array", array)
         element = from_dtype(host.dtype)
         if element not in ELEMENTS:
             raise LaunchError(

@@ -175,9 +175,7 @@ class Expressions:
         return place
 
     def _Fetch(self, node: ir.Fetch) -> Fragment:
-        message = (
-            f"the fetch from the texture {node.array} is not printed as CUDA C++: launch on an emulator, without compiled"
-        )
+        message = f"the fetch from the texture {node.array} is not printed as CUDA C++: launch on an emulator, without compiled"
         raise CompileError([Diagnostic("compile", message, node.span)])
 
     def _Store(self, node: ir.Store) -> Fragment:
