@@ -208,7 +208,7 @@ class CudaKernel(LaunchableKernel):
         """Return the textures and surfaces of a launch by parameter or reference. Raises LaunchError where one is missing or not
         expected."""
         interface, variables = self._interface, self.owner.variables
-        given = {own: value for own, value in (variables | args).items() if isinstance(value, Surface | Texture)}
+        given = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
         pointers = {own.name for own in self.parameters if own.is_address}
         others = pointers | interface.constants.keys() | interface.variables.keys()
         objects = {own.name for own in self.parameters}

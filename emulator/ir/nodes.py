@@ -90,7 +90,7 @@ class Fetch:
     """A fetch from a texture, before `passes.textures`. coordinates: x, y, z, of f32, or an index of i32. layer: of i32, None without.
     The result has four components."""
 
-    array: str; coordinates: tuple[Expr, ...]; layer: Expr | None; form: TextureForm; type: Results; span: Span
+    array: str; coordinates: tuple[Expr, ...]; layer: Expr | None; form: TextureForm; type: ValueOrResults; span: Span
 @node
 class Atomic:
     op: AtomicOp; array: str; index: Expr; value: Expr; type: Value; span: Span

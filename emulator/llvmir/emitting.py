@@ -38,7 +38,7 @@ class Emitter(BodyBuilder):
     def results(self, stem: str, type: Results) -> ir.Reg:
         """Return a new register with several values."""
         self._registers += 1
-        return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "results", self._registers), type, self.span)
+        return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "results", self._registers), type, self.span)  # type: ignore[arg-type]
 
     def let(self, value: ir.Expr, stem: str = "") -> ir.Expr:
         """Assign an expression to a register, unless it is one, a constant, or a special value of no variable of the source."""

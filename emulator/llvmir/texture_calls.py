@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir import nodes as ir
-from ..language.textures import SurfaceForm, TextureForm
+from ..language.textures import AddressMode, SurfaceForm, TextureForm
 from ..language.types import F32, I32, SCALARS, Results
 from .accesses import Scope
 from .arithmetic import bitcast, compared, constant, operation, selected, signed
@@ -15,6 +15,7 @@ from .values import Item
 HANDLE_OF_REFERENCE = "llvm.nvvm.texsurf.handle.internal"
 _DIMENSIONS = {"index": (1, 0), "1d": (1, 0), "2d": (2, 0), "3d": (3, 0), "1dlayered": (1, 1), "2dlayered": (2, 1)}
 """Coordinates and layers of a fetch by its word."""
+_CLAMP: AddressMode = "clamp"
 _ZERO, _TRAP = 0, 2
 _LAYERED = 10
 """Added to the number of dimensions of a surface with layers."""
@@ -37,7 +38,7 @@ def fetch(scope: Scope, call: Instruction) -> Item:
     coordinates, layers = _DIMENSIONS[word]
     operands = [scope.values.expr(operand) for operand in call.operands]
     type, span = SCALARS[result], scope.emitter.span
-    placeholder = TextureForm(type, 1, (1,) * coordinates, layers, ("clamp",) * coordinates)
+    placeholder = TextureForm(type, 1, (1,) * coordinates, layers, (_CLAMP,) * coordinates)
     name, form = scope.textures.access(operands[0], TextureForm, placeholder)
     assert isinstance(form, TextureForm)
     if (len(form.extents), bool(form.layers)) != (coordinates, bool(layers)):
@@ -49,7 +50,7 @@ def fetch(scope: Scope, call: Instruction) -> Item:
     at = tuple(signed(own) if word == "index" else own for own in operands[1 : 1 + coordinates])
     register = scope.emitter.results(call.name, Results((form.result,) * 4))
     layer = signed(operands[-1]) if layers else None
-    scope.emitter.emit(ir.Let(register, ir.Fetch(name, at, layer, form, register.type, span), span))  # type: ignore[arg-type]
+    scope.emitter.emit(ir.Let(register, ir.Fetch(name, at, layer, form, register.type, span), span))
     items = [ir.Component(register, ir.Const(n, I32, span), form.result, span) for n in range(4)]
     return [signed(item) if type is not F32 else item for item in items]
 

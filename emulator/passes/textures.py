@@ -1,6 +1,6 @@
 """Texture fetches as operations and loads of texels: addressing, conversion and filtering.
 
-An H200 has these bits (tests/validation/records/textures_h200.json). A normalised coordinate has 21 fractional bits, a coordinate in
+An H200 has these bits (tests/cuda_cpp/h200_textures.npz). A normalised coordinate has 21 fractional bits, a coordinate in
 texels 8, rounded up at ties. Weights have 8 bits. The texels of a filter are aligned to the largest exponent, with 4 bits more than
 their mantissa, and the sum is rounded to nearest, away from zero at ties.
 Known limits: linear fetches of f32 and f16 in three dimensions, and of normalised i8, differ in some results by one unit in the last

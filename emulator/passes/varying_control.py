@@ -167,6 +167,8 @@ class _OfBlocks(_Analysis):
         match value:
             case ir.Load():
                 return value.array in self.own or self.varies(value.index)
+            case ir.Fetch():
+                return any(self.varies(child) for child in children(value))
             case ir.Barrier():
                 return self.of_grid
             case ir.Atomic() | ir.CompareSwap() | ir.Shuffle() | ir.Vote() | ir.Clock() | ir.Call():

@@ -48,7 +48,7 @@ class Surface:
         if not host.flags.c_contiguous:
             raise LaunchError("array is not contiguous: give np.ascontiguousarray(array)")
         self.array = array
-        self.form = SurfaceForm(element, channels, tuple(map(int, extents[::-1])), int(shape[0]) if layers else 0)  # type: ignore[arg-type]
+        self.form = SurfaceForm(element, channels, tuple(map(int, extents[::-1])), int(shape[0]) if layers else 0)
 
 
 class Texture:

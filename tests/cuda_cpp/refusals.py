@@ -40,9 +40,13 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "__device__ int unknown(int);\n__global__ void k(int *p) { p[0] = unknown(1); // here\n }",
         "the function unknown is not supported",
     ),
-    "textures": (
-        "__global__ void k(float *p, cudaTextureObject_t t) { // here\n p[0] = 1; }",
-        "unknown type name 'cudaTextureObject_t'",
+    "textures that are chosen at run time": (
+        "__global__ void k(float *p, cudaTextureObject_t *t) {\n p[0] = tex1Dfetch<float>(t[0], 1); // here\n }",
+        "a texture that is chosen at run time",
+    ),
+    "cube maps and gathers of textures": (
+        "__global__ void k(float4 *p, cudaTextureObject_t t) {\n p[0] = tex2Dgather<float4>(t, 1, 1); // here\n }",
+        "use of undeclared identifier 'tex2Dgather'",
     ),
     "launches of kernels": (
         "__global__ void c(int *p) { }\n__global__ void k(int *p) { c<<<1, 1>>>(p); // here\n }",

@@ -243,7 +243,7 @@ def _launch(name: str, *args: Any, **how: Any) -> st.Result:
 def test_a_fetch_is_one_instruction() -> None:
     counts = {}
     for filter in ("point", "linear"):
-        counters = _launch("fetches", st.Texture(PLANE, filter=filter), OUT).counters  # type: ignore[arg-type]
+        counters = _launch("fetches", st.Texture(PLANE, filter=filter), OUT).counters
         names = ("texture_loads", "warp_instructions", "global_load_requests", "global_store_requests")
         counts[filter] = [counters.total(name) for name in names]
     assert counts["point"] == counts["linear"]
