@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "cluster": {"errors", "checked", "process_signals"},
     "llvm": {*BASE, "disk_cache", "forking"},
     "native": {*BASE, "frontend", "passes", "llvm", "disk_cache"},
-    "maths": {"language", "ir", "llvm", "native", "disk_cache"},
+    "maths": {"language", "ir", "llvm", "native", "disk_cache", "documents"},
     "machine": {"documents", "escaping", "errors", "checked", "language", "native"},
     "sanitizer": {*BASE, "passes", "native", "machine"},
     "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
@@ -93,7 +93,7 @@ ALLOWED: dict[str, set[str]] = {
     "oracles": set(),
 }
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
-ALLOWED["sass"] = {"disk_cache", "documents", "errors", "language", "llvm", "machine", "native", "engines", "ir"}
+ALLOWED["sass"] = {"disk_cache", "errors", "language", "llvm", "machine", "native", "engines", "ir"}
 ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
 ALLOWED["testing"] = {
     *BASE,

@@ -25,7 +25,7 @@ BANKS = 5
 FIELDS = (
     "registers", "register_bytes", "uniform_registers", "uniform_register_bytes", "predicates", "predicate_bytes",
     "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "shared",
-    "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "tables", "wild", "exchange",
+    "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange",
     "count_global", "count_atomic", "count_shared", "note_array", "load_sector", "sector", "line", "bank_shapes",
     "bank_kinds", "bank_load", "traffic", "active", "first_addresses", "array_ranges", "array_of_access", "noted_arrays",
     "arrays", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
@@ -422,8 +422,6 @@ class Machine:
     def text(self, name: str, result: str = "0") -> list[str]:
         """Return the text of the function."""
         self.close_loop()
-        if any("%.tables" in line for line in self.builder.lines):
-            self._field("tables", "ptr")
         return [
             f"define internal i64 @{name}(ptr %s, i64 %warp, ptr %active, ptr %values, ptr %awaited_threads) nounwind noinline {{",
             ".entry:", *self.builder.slots, *self.head, *self.builder.lines, f"  ret i64 {result}", "}",

@@ -16,6 +16,7 @@ import numpy as np
 from ...ir import halves
 from ...ir import nodes as ir
 from ...ir.effects import is_extreme_of_floats
+from ...ir.maths import APPROXIMATE
 from ...ir.ops import CUDA_NAMES, TABLE
 from ...ir.shifts import is_shift, power_of_two
 from ...language.types import BOOL, COMPLEX, F32, F64, HALVES, I64, U16, U32, U64, Scalar, Value, Vector
@@ -63,6 +64,16 @@ static __device__ __forceinline__ unsigned int match_all(unsigned int mask, {T} 
     return __match_all_sync(mask, value, &equal);
 }}
 """,
+}
+HELPERS |= {
+    name: f"""\
+static __device__ __forceinline__ {{T}} {name}({{T}} x{", {T} y" if "div" in ptx else ""}) {{{{
+    {{T}} result;
+    asm("{ptx} %0, %1{", %2" if "div" in ptx else ""};" : "=f"(result) : "f"(x){', "f"(y)' if "div" in ptx else ""});
+    return result;
+}}}}
+"""
+    for name, ptx in APPROXIMATE.items()
 }
 HELPERS |= {
     f"compare_swap_{order}_{scope}": f"""\
