@@ -19,11 +19,13 @@ from .inverse import acos, asin, atan, atan2
 from .logarithmic import log, log1p, log2, log10
 from .remainders import fmod, frexp_exponent, frexp_fraction, ldexp, remainder
 from .roots import cbrt, hypot, rcbrt
+from .tensor_cores import mma_doubles, mma_floats, mma_integers
 from .trigonometric import cos, sin, tan
 
 __all__ = [
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
     "exp10", "expm1", "fast_divide", "fast_exp", "fast_exp10", "fast_log", "fast_log10", "fast_pow", "fast_tan",
     "fmod", "frexp_exponent", "frexp_fraction", "hypot", "ldexp", "lgamma", "log", "log1p", "log2", "log10",
+    "mma_doubles", "mma_floats", "mma_integers",
     "normcdf", "pow", "rcbrt", "remainder", "sin", "sinh", "tan", "tanh", "tgamma",
 ]  # fmt: skip
