@@ -26,6 +26,7 @@ from ..language.forms import (
     AtomicOp,
     BarrierMode,
     FenceScope,
+    MatrixMode,
     MemoryOrder,
     MemoryScope,
     ShuffleMode,
@@ -84,6 +85,7 @@ class Within:  # an access's `flat` index, and the indices and extents of its di
 @node
 class Load:
     array: str; index: Expr; type: Value; span: Span; order: AccessOrder = "weak"; scope: MemoryScope = "device"
+    lanes: int = 32                                                     # the first lanes of the warp, which access memory
 @node
 class Atomic:
     op: AtomicOp; array: str; index: Expr; value: Expr; type: Value; span: Span
@@ -96,6 +98,10 @@ class CompareSwap:
 class Shuffle:     mode: ShuffleMode; value: Expr; lane: Expr; width: int; mask: Expr; type: Scalar; span: Span
 @node
 class Vote:        mode: VoteMode; value: Expr; mask: Expr; type: Scalar; span: Span
+@node
+class Mma:         instruction: str; a: Expr; b: Expr; c: Expr; mask: Expr; type: Value; span: Span  # of matrices.INSTRUCTIONS
+@node
+class MoveMatrix:  mode: MatrixMode; transposed: bool; value: Expr; mask: Expr; type: Value; span: Span  # matrices.moved
 @node
 class Clock:       type: Scalar; span: Span
 @node
@@ -111,7 +117,7 @@ class Let:         target: Reg | Item | None; value: Expr | Effect; span: Span; 
 @node
 class Store:
     array: str; index: Expr; value: Expr; span: Span; site: int = -1
-    order: AccessOrder = "weak"; scope: MemoryScope = "device"
+    order: AccessOrder = "weak"; scope: MemoryScope = "device"; lanes: int = 32
 @node
 class Alloc:
     """Allocation of a shared or local array.
@@ -182,7 +188,7 @@ class Program:     kernel: Function; functions: tuple[Function, ...]    # callee
 # fmt: on
 
 Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined | Within
-Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
+Effect = Load | Atomic | CompareSwap | Shuffle | Vote | Mma | MoveMatrix | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
     | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | HostCall | Check

@@ -169,6 +169,15 @@ class _OfBlocks(_Analysis):
                 return value.array in self.own or self.varies(value.index)
             case ir.Barrier():
                 return self.of_grid
-            case ir.Atomic() | ir.CompareSwap() | ir.Shuffle() | ir.Vote() | ir.Clock() | ir.Call():
+            case (
+                ir.Atomic()
+                | ir.CompareSwap()
+                | ir.Shuffle()
+                | ir.Vote()
+                | ir.Mma()
+                | ir.MoveMatrix()
+                | ir.Clock()
+                | ir.Call()
+            ):
                 return True
         return self.varies(value)

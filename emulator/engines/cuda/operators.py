@@ -17,9 +17,11 @@ from ...ir import halves
 from ...ir import nodes as ir
 from ...ir.effects import is_extreme_of_floats
 from ...ir.maths import APPROXIMATE
+from ...ir.matrices import INSTRUCTIONS
 from ...ir.ops import CUDA_NAMES, TABLE
 from ...ir.shifts import is_shift, power_of_two
 from ...language.types import BOOL, COMPLEX, F32, F64, HALVES, I64, U16, U32, U64, Scalar, Value, Vector
+from . import matrices
 
 ANY, TERNARY, UNARY, PRIMARY = 0, 3, 15, 16
 INFIX = {
@@ -101,6 +103,7 @@ static __device__ __forceinline__ {{T}} atomic_{op}_{scope}({{T}}* place, {{T}} 
     for op in ("min", "max")
     for scope, suffix in SCOPES.items()
 }
+HELPERS |= matrices.HELPERS
 """Helpers: Python's `//` and `%` with narrower types promoted to int; the two results of `frexp`; a vote without its second
 result; ordered exchanges; extremes of floats in memory by compare-and-swap."""
 BITS = {
@@ -207,6 +210,10 @@ def helpers(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
     if isinstance(op, ir.Vote):
         assert isinstance(op.value.type, Scalar)
         return ("match_all", type_name(op.value.type)) if op.mode == "match_all" else None
+    if isinstance(op, ir.Mma):
+        return matrices.function(INSTRUCTIONS[op.instruction]), ""
+    if isinstance(op, ir.MoveMatrix):
+        return matrices.moved(op), ""
     if not isinstance(op, ir.Op):
         return None
     if op.name in HELPERS:
