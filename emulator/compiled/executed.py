@@ -96,7 +96,9 @@ def _device_launch(source: Source, inputs: LaunchInputs) -> DeviceLaunch:
     ):
         raise ExecutionError("the arrays of the launch share memory")
     dynamic = request.dynamic_arrays
-    parameters: list[str | np.generic] = [name if name in arrays else request.numbers[name] for name in source.arguments]
+    parameters: list[str | np.generic] = [
+        name if name in arrays else request.numbers[name] for name in source.arguments
+    ]
     parameters += [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in source.lengths]
     return DeviceLaunch(
         source.kernel, request.device, request.grid, request.block, source.carved_bytes + request.dynamic_shared, arrays,

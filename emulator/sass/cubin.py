@@ -10,9 +10,9 @@ _NO_BITS, _MAX_BYTES = 8, 1 << 30
 _SYMBOL_BYTES, _RELOCATION_BYTES = 24, 24
 _CUDA, _EXECUTABLE = 190, 2
 """Machine and type of the ELF file of a linked cubin."""
-_OLD_ABI = 0x33
-_PARAMETER, _REGISTERS = 0x17, 0x2F
-"""Attributes of .nv.info: the place of a parameter, the registers of a kernel."""
+_OLD_ABI, _FUNCTION = 0x33, 2
+_PARAMETER, _PARAMETER_BYTES = 0x17, 12
+"""Attribute of .nv.info that states the place of a parameter, and its size."""
 _WITH_DATA = 4
 """Format of an attribute whose data follow; others have two bytes."""
 _GLOBALS = (".nv.global.init", ".nv.global")
@@ -51,11 +51,11 @@ class Sections:
             for name, form, _, _, offset, length, *_ in headers:
                 present = 0 if form == _NO_BITS else max(len(elf) - offset, 0)
                 if length > (_MAX_BYTES if form == _NO_BITS else present) and form:
-                    raise ValueError("a section is longer than the file")
+                    raise ValueError
                 names.append(elf[first + name : elf.index(0, first + name)].decode())
                 contents[names[-1]] = bytes(length) if form == _NO_BITS else elf[offset : offset + length]
-        except (struct.error, IndexError, ValueError) as error:
-            raise ValueError(f"expected a complete ELF file: {error}") from None
+        except (struct.error, IndexError, OverflowError, ValueError):
+            raise ValueError("expected a complete ELF file") from None
         number = flags & 0xFF if elf[7] == _OLD_ABI else flags >> 8 & 0xFF
         return Sections(contents, tuple(names), f"sm_{number}" if machine == _CUDA else "", kind == _EXECUTABLE)
 
@@ -72,23 +72,12 @@ class Sections:
         """Return the layout of a kernel's parameters, in order. Raises ValueError for damaged data."""
         found = {}
         for attribute, data in self._attributes(f".nv.info.{kernel}"):
-            if attribute == _PARAMETER:
+            if attribute == _PARAMETER and len(data) >= _PARAMETER_BYTES:
                 ordinal, offset, bits = struct.unpack_from("<HHI", data, 4)
                 found[ordinal] = Parameter(offset, bits >> 18)
         if sorted(found) != list(range(len(found))):
             raise ValueError(f"the parameters of {kernel} are incomplete")
         return tuple(found[n] for n in range(len(found)))
-
-    def registers(self, kernel: str) -> int | None:
-        """Return the registers of a thread; None if they are not stated. Raises ValueError for damaged data."""
-        for attribute, data in self._attributes(".nv.info"):
-            if attribute == _REGISTERS and self._symbol_name(struct.unpack_from("<I", data)[0]) == kernel:
-                return int(struct.unpack_from("<I", data, 4)[0])
-        return None
-
-    def _symbol_name(self, number: int) -> str:
-        (name,) = struct.unpack_from("<I", self.contents[".symtab"], _SYMBOL_BYTES * number)
-        return self.contents[".strtab"][name:].partition(b"\0")[0].decode()
 
     def _attributes(self, section: str) -> list[tuple[int, bytes]]:
         """Return the attributes of a section of .nv.info with their data."""
@@ -113,9 +102,11 @@ class Sections:
     def _global_sections(self) -> dict[str, bytes]:
         return {name: data + bytes(-len(data) % 256) for name in _GLOBALS if (data := self.contents.get(name, b""))}
 
-    def _place_of_symbol(self, number: int) -> int:
-        """Return the offset of a variable in the module's global memory."""
-        section, value = struct.unpack_from("<6xHQ", self.contents[".symtab"], _SYMBOL_BYTES * number)
+    def _place_of_symbol(self, number: int) -> int | None:
+        """Return the offset of a variable in the module's global memory; None for a function of the driver, such as printf."""
+        info, section, value = struct.unpack_from("<4xBxHQ", self.contents[".symtab"], _SYMBOL_BYTES * number)
+        if info & 15 == _FUNCTION and not section:
+            return None
         offset = 0
         for name, data in self._global_sections.items():
             if self.names[section : section + 1] == (name,):
@@ -124,14 +115,18 @@ class Sections:
         raise ValueError("a constant has the address of something other than global memory")
 
     def constant_banks(self, kernel: str, globals_address: int) -> dict[int, bytes]:
-        """Return the constant banks 2 to 4 by number. globals_address: of the module's global memory."""
+        """Return the constant banks 2 to 4 by number. globals_address: of the module's global memory. Raises ValueError for
+        damaged data."""
         banks = {}
         for number in (2, 3, 4):
             own = self.contents.get(f".nv.constant{number}.{kernel}", b"")
             if data := own or self.contents.get(f".nv.constant{number}", b""):
                 banks[number] = data
         if 4 in banks:
-            banks[4] = self._relocated(banks[4], globals_address)
+            try:
+                banks[4] = self._relocated(banks[4], globals_address)
+            except (struct.error, KeyError):
+                raise ValueError("its relocations are damaged") from None
         return banks
 
     def _relocated(self, bank: bytes, globals_address: int) -> bytes:
@@ -141,7 +136,10 @@ class Sections:
             relocations = self.contents.get(name, b"")
             for at in range(0, len(relocations), size):
                 offset, info = struct.unpack_from("<QQ", relocations, at)
-                (addend,) = struct.unpack_from("<q", *((relocations, at + 16) if size == _RELOCATION_BYTES else (bank, offset)))
-                address = globals_address + self._place_of_symbol(info >> 32) + addend
+                (addend,) = struct.unpack_from(
+                    "<q", *((relocations, at + 16) if size == _RELOCATION_BYTES else (bank, offset))
+                )
+                place = self._place_of_symbol(info >> 32)
+                address = 0 if place is None else globals_address + place + addend
                 struct.pack_into("<Q", result, offset, address)
         return bytes(result)
