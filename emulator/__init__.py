@@ -38,6 +38,7 @@ from .language.warps import *  # noqa: F403
 
 if TYPE_CHECKING:
     from .cluster import map_over_cluster
+    from .compiled.cubin_file import cubin
     from .cuda_cpp.kernel import cuda_file, cuda_source
     from .debugger.blocks import debugging
     from .debugger.traces import Trace, trace
@@ -64,8 +65,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CompileError", "Counters", "Device", "DeviceArray", "DeviceFunction", "Diagnostic", "Event", "FaultError",
     "Graph", "HostCallError", "Kernel", "Launch", "LaunchError", "OutOfMemory", "Profile", "Result", "Run",
-    "SimtbedError", "Stream", "Trace", "UnavailableError", "capture", "compile", "cuda_file", "cuda_source",
-    "current_gpu", "debugging", "device", "device_view", "devices", "empty", "full", "kernel", "launch",
+    "SimtbedError", "Stream", "Trace", "UnavailableError", "capture", "compile", "cubin", "cuda_file",
+    "cuda_source", "current_gpu", "debugging", "device", "device_view", "devices", "empty", "full", "kernel", "launch",
     "launch_concurrent", "map_over_cluster", "map_over_gpus", "on_gpu", "pinned", "profiling", "trace", "whatif",
     "zeros",
 ]  # fmt: skip
@@ -94,6 +95,7 @@ _HOMES = {
     "Stream": "runtime.streams",
     "capture": "runtime.graphs",
     "compile": "runtime.compiled_launch",
+    "cubin": "compiled.cubin_file",
     "cuda_file": "cuda_cpp.kernel",
     "cuda_source": "cuda_cpp.kernel",
     "current_gpu": "runtime.gpus",

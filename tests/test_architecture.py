@@ -92,9 +92,9 @@ ALLOWED: dict[str, set[str]] = {
     "debugger": {*BASE, "tracebacks", "machine", "passes", "sanitizer", "runtime", "engines"},
     "oracles": set(),
 }
-ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
 ALLOWED["sass"] = {"disk_cache", "errors", "language", "llvm", "machine", "native", "engines", "ir"}
-ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
+ALLOWED["compiled"] = {*BASE, "documents", "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
+ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines", "sass"}  # the public API
 ALLOWED["testing"] = {
     *BASE,
     "tracebacks",
