@@ -39,7 +39,8 @@ KERNELS = {
 }  # fmt: skip
 CHECKED = partial(generate, 5, 8, 32, "gama")
 """The problem of the correctness check."""
-SITES_ON_CPU, DIFFERENT = 64, 256
+SITES_ON_CPU, DIFFERENT = {Machine.core: 512, Machine.cores: 4_096}, 256
+"""Sites of a loop, so that the fastest one takes a tenth of a second; DIFFERENT of them are distinct."""
 SITES_ON_GPU = {"iterative": 131_072} | dict.fromkeys(list(KERNELS.values())[1:], 4_096)
 """Sites that fill a current GPU: Algorithm 1 has a thread per site, the reductions a warp per merge."""
 SITES_NORMALISED = 4_096
@@ -54,14 +55,13 @@ TIMED_COMPONENTS = {
 def benchmarks(setting: Setting) -> Iterator[Benchmark]:
     """Yield GAMA-CPU on one and all cores, GAMA kernels on a GPU, normalisation on one core."""
     n = setting.whole("individuals")
-    sites = min(setting.whole("sites"), SITES_ON_CPU)
     for name, loop in LOOPS.items():
         check = Check(f"plain loop, {name}", partial(_loop_agrees, loop))
-        yield Benchmark(name, Machine.core, partial(_loop, loop, n, sites), check)
-        yield Benchmark(name, Machine.cores, partial(_loop, partial(sfs_loop.on_all_cores, loop), n, sites), check)
+        for machine, run in ((Machine.core, loop), (Machine.cores, partial(sfs_loop.on_all_cores, loop))):
+            yield Benchmark(name, machine, partial(_loop, run, n, SITES_ON_CPU[machine]), check)
     for name, normalise in NORMALISING.items():
         check = Check(f"plain loop, {name}", partial(_normalised_agrees, normalise))
-        yield Benchmark(name, Machine.core, partial(_normalise, normalise, n, sites), check)
+        yield Benchmark(name, Machine.core, partial(_normalise, normalise, n, SITES_ON_CPU[Machine.core]), check)
     for name, variant in KERNELS.items():
         check = checks.on_gpu(FAMILY, variant, CHECKED)
         yield Benchmark(name, Machine.gpu, partial(_kernels, variant, n, SITES_ON_GPU[variant]), check)
@@ -133,7 +133,7 @@ def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
 
 
 def _loop(loop: Callable[[Floats], Floats], n: int, sites: int, repeat: int) -> tuple[list[float], float]:
-    divided = np.ascontiguousarray(summing_to_one(vectors(n, sites))[0])
+    divided = np.tile(summing_to_one(vectors(n, DIFFERENT))[0], (sites // DIFFERENT, 1, 1))
     return _rounds(lambda: loop(divided), repeat), sites
 
 

@@ -6,7 +6,8 @@ import math
 from dataclasses import replace
 
 import pytest
-from simtbed.kernels import Agreement
+from simtbed.documents import require
+from simtbed.reports.papers import definitions
 from simtbed.reports.papers.claims import (
     MAX_TOLERANCE,
     PRINTED,
@@ -15,6 +16,7 @@ from simtbed.reports.papers.claims import (
     Holds,
     Origin,
     Source,
+    Value,
     Verdict,
     at_least,
     at_most,
@@ -22,9 +24,12 @@ from simtbed.reports.papers.claims import (
     less_than,
     more_than,
     near,
-    same_results,
+    quotient,
+    turn,
     verdict,
 )
+from simtbed.reports.papers.paper import Figures
+from simtbed.reports.papers.schema import Entry
 
 H100, H200 = Origin(Source.gpu, "H100", "2026-01-01"), Origin(Source.gpu, "H200", "2026-01-02")
 
@@ -77,9 +82,9 @@ def test_two_main_claims_both_hold() -> None:
     ],
 )
 def test_ends_of_intervals(comparison: Comparison, inside: tuple[float, ...], outside: tuple[float, ...]) -> None:
-    assert comparison.holds is None
-    assert [replace(comparison, value=value).holds for value in inside] == [True] * len(inside)
-    assert [replace(comparison, value=value).holds for value in outside] == [False] * len(outside)
+    assert comparison.holds is Holds.unknown
+    assert [replace(comparison, value=value).holds for value in inside] == [Holds.yes] * len(inside)
+    assert [replace(comparison, value=value).holds for value in outside] == [Holds.no] * len(outside)
 
 
 def test_text_of_a_comparison() -> None:
@@ -105,7 +110,67 @@ def test_origins_that_disagree_dispute_a_claim() -> None:
     assert holds((H100, 2), (H100, 0)) is Holds.no  # one source, and one of its values fails
 
 
-def test_no_results_are_no_agreement() -> None:
-    assert same_results(PRINTED, Agreement(0, 0, 0.0, 0.0, "")).holds is None
-    assert same_results(PRINTED, Agreement(9, 0, 0.0, 0.0, "")).holds is True
-    assert same_results(PRINTED, Agreement(9, 1, 0.0, 0.0, "")).holds is False
+MODEL = Origin(Source.model, "K40")
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "expected"),
+    [
+        (2.0, (1.5, 3.0), Holds.yes),
+        (2.0, (0.9, 3.0), Holds.unresolved),
+        (0.8, (0.5, 1.2), Holds.unresolved),
+        (0.8, (0.5, 0.9), Holds.no),
+    ],
+)
+def test_a_prediction_resolves_a_claim_by_its_interval(
+    value: float, interval: tuple[float, float], expected: Holds
+) -> None:
+    assert Comparison(MODEL, "ratio", value, low=1, interval=interval).holds is expected
+
+
+def test_an_interval_around_the_expectation_resolves_nothing() -> None:
+    compared = Comparison(MODEL, "ratio", 3.0, low=0.9, high=1.1, interval=(0.5, 4.0))
+    assert compared.holds is Holds.unresolved
+    assert verdict([Claim("", [compared], main=True)]) is Verdict.unresolved
+    assert Claim("", [compared, at_least(H100, "ratio", 2, 1)]).holds is Holds.yes  # a measured value resolves it
+
+
+def test_quotients_have_independent_intervals() -> None:
+    above, below = Value(MODEL, 6.0, "a", (4.0, 8.0)), Value(MODEL, 2.0, "b", (1.0, 4.0))
+    assert quotient(above, below) == Value(MODEL, 3.0, "a", (1.0, 8.0))
+    assert quotient(Value(H100, 6.0), Value(H100, 2.0)) == Value(H100, 3.0)
+    assert quotient(Value(H100, None), below).value is None
+
+
+def test_printed_values_alone_reproduce_nothing() -> None:
+    arithmetic = Claim("", [near(PRINTED, "quotient", 2.0, 2.0, 0.1)], main=True)
+    assert verdict([arithmetic]) is Verdict.arithmetic
+    assert verdict([arithmetic, claim(*YES, main=True)]) is Verdict.reproduced
+    assert (
+        verdict([replace(arithmetic, comparisons=[near(PRINTED, "quotient", 3.0, 2.0, 0.1)])]) is Verdict.contradicted
+    )
+
+
+@pytest.mark.parametrize(
+    ("compared", "expected"),
+    [
+        (at_least(H100, "ratio", 2.0, 1), "Turns to contradicted at 1 of: ratio, here 2."),
+        (exactly(H100, "races", 0, 0), "Turns to contradicted at -1 of: races, here 0."),
+        (at_least(H100, "ratio", 0.5, 1), "Turns to reproduced at 1 of: ratio, here 0.5."),
+        (Comparison(MODEL, "ratio", 2.0, low=1, interval=(0.8, 3.0)), "Turns to reproduced at 1 of: ratio, here 2."),
+        (at_least(H100, "ratio", None, 1), "No number of this machine turns this verdict."),
+    ],
+)
+def test_the_number_that_turns_a_verdict(compared: Comparison, expected: str) -> None:
+    assert turn([Claim("", [compared], main=True)]) == expected
+
+
+def test_a_definition_without_a_tolerance_is_refused() -> None:
+    """A number of the paper needs a tolerance; an unknown key is no entry."""
+    figures = Figures({"rate": [Value(H100, 2.0, "a"), Value(H100, 3.0, "b")]})
+    (first, second) = definitions.comparisons({"value": "rate", "near": {"a": 2, "b": 4}, "within": 0.1}, figures, {})
+    assert (first.holds, second.holds, first.tolerance) == (Holds.yes, Holds.no, "± 10.00%")
+    with pytest.raises(ValueError, match="expected a tolerance above 0"):
+        definitions.comparisons({"value": "rate", "near": 2}, figures, {})
+    with pytest.raises(ValueError, match="tolerence"):
+        require({"value": "rate", "tolerence": 1}, Entry)
