@@ -143,11 +143,17 @@ class Comparison:
         return f"{'less than' if self.strict else 'at most'} {high}"
 
     def __str__(self) -> str:
-        value = "not available" if self.value is None else text_of_number(self.value)
-        if self.interval:
-            value += f", {' to '.join(map(text_of_number, self.interval))}"
         tolerance = f" ({self.tolerance})" if self.tolerance else ""
-        return f"{self.quantity}: {value} ({self.origin}); expected {self.condition}{tolerance}"
+        return f"{self.quantity}: {self.shown} ({self.origin}); expected {self.condition}{tolerance}"
+
+    @property
+    def shown(self) -> str:
+        """The value as text, with its interval: "1.07, 0.5 to 2.1"."""
+        if self.value is None:
+            return "not available"
+        return ", ".join(
+            [text_of_number(self.value), *([" to ".join(map(text_of_number, self.interval))] if self.interval else [])]
+        )
 
     def shifted(self) -> Iterator[tuple[float, Comparison]]:
         """Yield each end of the expected interval, and the comparison with the value, or an end of its interval, at that end
@@ -278,7 +284,7 @@ def turn(claims: Sequence[Claim]) -> str:
                 if moved.holds is compared.holds or moved.value is None or compared.value is None:
                     continue
                 distance = abs(moved.value - compared.value) / max(abs(moved.value), abs(compared.value))
-                text = f"{text_of_number(place)} of: {compared.quantity}, here {text_of_number(compared.value)}"
+                text = f"{text_of_number(place)} of: {compared.quantity}, here {compared.shown}"
                 turned = _verdict_with(claims, at, {index: moved})
                 if turned is not now:
                     single.append((distance, f"{turned} at {text}"))

@@ -12,7 +12,7 @@ PAPERS = {
     "ren2018": "",
     "gpupairhmm2024": "",
     "ren2019": "",
-    "mangal2014": "simtbed.reports.papers.mangal2014.items:PAPER",
+    "mangal2014": "",
     "lu2012": "simtbed.reports.papers.lu2012.items:PAPER",
 }
 """References "module:name" of the Paper objects, imported on use."""

@@ -157,7 +157,10 @@ def test_printed_values_alone_reproduce_nothing() -> None:
         (at_least(H100, "ratio", 2.0, 1), "Turns to contradicted at 1 of: ratio, here 2."),
         (exactly(H100, "races", 0, 0), "Turns to contradicted at -1 of: races, here 0."),
         (at_least(H100, "ratio", 0.5, 1), "Turns to reproduced at 1 of: ratio, here 0.5."),
-        (Comparison(MODEL, "ratio", 2.0, low=1, interval=(0.8, 3.0)), "Turns to reproduced at 1 of: ratio, here 2."),
+        (
+            Comparison(MODEL, "ratio", 2.0, low=1, interval=(0.8, 3.0)),
+            "Turns to reproduced at 1 of: ratio, here 2, 0.8 to 3.",
+        ),
         (at_least(H100, "ratio", None, 1), "No number of this machine turns this verdict."),
     ],
 )
