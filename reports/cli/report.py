@@ -64,6 +64,12 @@ class ParameterOptions:
         int | None, Option(metavar="N", min=1, max=1 << 20, help="Number of records of mixed lengths.")
     ] = None
     regions: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Number of generated regions.")] = None
+    depth: Annotated[float | None, Option(metavar="X", above=0, below=1000, help="Reads a site of an individual.")] = (
+        None
+    )
+    threshold: Annotated[
+        float | None, Option(metavar="X", min=0, max=1, help="Likelihood up to which a genotype is set to 0.")
+    ] = None
     every: Annotated[int | None, Option(metavar="N", min=1, max=9, help="Use every Nth length of the paper.")] = None
     batch: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Pairs per launch.")] = None
 

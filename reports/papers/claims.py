@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from simtbed import Device
-from simtbed.kernels import Agreement
 
 from .numbers import Number, text_of_number
 
@@ -170,50 +169,6 @@ class Comparison:
                 for point in filter(None, self.interval):
                     low, high = (target if each == point else each * target / point for each in self.interval)
                     yield end, replace(self, value=self.value * target / point, interval=(low, high))
-
-
-def near(origin: Origin, quantity: str, value: Number | None, expected: float, tolerance: float) -> Comparison:
-    """Compare a value with a number of the paper. tolerance: relative, at most MAX_TOLERANCE."""
-    if not 0 < tolerance <= MAX_TOLERANCE:
-        raise ValueError(f"expected a tolerance above 0 and at most {MAX_TOLERANCE}, got {tolerance}")
-    margin = abs(expected) * tolerance
-    return Comparison(origin, quantity, value, expected - margin, expected + margin)
-
-
-def exactly(origin: Origin, quantity: str, value: Number | None, expected: float) -> Comparison:
-    """Compare a value with the only one that supports the claim."""
-    return Comparison(origin, quantity, value, expected, expected)
-
-
-def more_than(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with an excluded lower bound."""
-    return Comparison(origin, quantity, value, low=bound, strict=True)
-
-
-def less_than(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with an excluded upper bound."""
-    return Comparison(origin, quantity, value, high=bound, strict=True)
-
-
-def at_least(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with a lower bound."""
-    return Comparison(origin, quantity, value, low=bound)
-
-
-def at_most(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with an upper bound."""
-    return Comparison(origin, quantity, value, high=bound)
-
-
-def same_results(origin: Origin, agreement: Agreement) -> Comparison:
-    """Compare results with an oracle: none of them differs. Without results there is no value."""
-    differing = agreement.differing if agreement.compared else None
-    return exactly(origin, f"results that differ from the oracle's, of {agreement.compared:,}", differing, 0)
-
-
-def ratio(above: float | None, below: float | None) -> float | None:
-    """Return a quotient; None if a value is not available."""
-    return None if above is None or below is None else above / below
 
 
 @dataclass(frozen=True)

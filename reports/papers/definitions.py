@@ -101,7 +101,7 @@ def comparisons(content: Content, figures: Figures, tolerances: Content) -> list
     """Return the comparisons of one entry: of each value of a name, or of printed numbers."""
     quantity, tolerance = str(content.get("quantity", content.get("value", ""))), content.get("within", "")
     margin = tolerances[tolerance]["within"] if isinstance(tolerance, str) and tolerance else tolerance or 0.0
-    name = tolerance if isinstance(tolerance, str) else f"± {tolerance:.2%}"
+    name = tolerance if isinstance(tolerance, str) else f"± {tolerance:g}"
     compared = []
     for value in _values(content, figures):
         low, high, strict = _interval(content, value.label, margin)
@@ -135,5 +135,5 @@ def _interval(content: Content, label: str, margin: float) -> tuple[float, float
         return number("exactly"), number("exactly"), False
     key = next(key for key in ("more_than", "less_than", "at_least", "at_most") if key in content)
     if key in ("more_than", "at_least"):
-        return number(key) * (1 - margin), float("inf"), key == "more_than"
-    return float("-inf"), number(key) * (1 + margin), key == "less_than"
+        return number(key) - margin * abs(number(key)), float("inf"), key == "more_than"
+    return float("-inf"), number(key) + margin * abs(number(key)), key == "less_than"

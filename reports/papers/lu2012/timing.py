@@ -22,10 +22,8 @@ from ...bench.pairhmm import Timer
 from ...launchers import Runner
 from .. import checks
 from ..measured import Benchmark, Check, Machine
-from ..paper import (
-    Setting,
-)  # fmt: skip
-from .counting import vectors
+from ..paper import Setting
+from .counting import Genotypes
 
 LOOPS: dict[str, Callable[[Floats], Floats]] = {
     "iterative": sfs_loop.iterative,
@@ -133,14 +131,14 @@ def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
 
 
 def _loop(loop: Callable[[Floats], Floats], n: int, sites: int, repeat: int) -> tuple[list[float], float]:
-    divided = np.tile(summing_to_one(vectors(n, DIFFERENT))[0], (sites // DIFFERENT, 1, 1))
+    divided = np.tile(summing_to_one(Genotypes(n).vectors(DIFFERENT))[0], (sites // DIFFERENT, 1, 1))
     return _rounds(lambda: loop(divided), repeat), sites
 
 
 def _kernels(variant: str, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
     """Return sites that fill a GPU; few of them are distinct, to limit the setup time."""
     timer = Timer(repeat)
-    pipeline.VARIANTS[variant](np.tile(vectors(n, DIFFERENT), (sites // DIFFERENT, 1, 1)), timer)
+    pipeline.VARIANTS[variant](np.tile(Genotypes(n).vectors(DIFFERENT), (sites // DIFFERENT, 1, 1)), timer)
     return [timer.milliseconds], sites
 
 
