@@ -91,7 +91,8 @@ def quotient(above: Value, below: Value, label: str | None = None) -> Value:
     label = above.label if label is None else label
     if above.value is None or below.value is None:
         return Value(above.origin, None, label)
-    (low, high), (least, most) = (each.interval or (each.value, each.value) for each in (above, below))
+    low, high = above.interval or (above.value, above.value)
+    least, most = below.interval or (below.value, below.value)
     interval = (low / most, high / least) if above.interval or below.interval else None
     return Value(above.origin, above.value / below.value, label, interval)
 

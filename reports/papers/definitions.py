@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from simtbed.documents import require, toml_of
 from simtbed.kernels.family import load
 
-from .claims import MAX_TOLERANCE, PRINTED, Claim, Comparison, Value
-from .paper import Column, Figures, Item, Paper, Parameter, Setting, Shown, Source, Table, about
+from .claims import MAX_TOLERANCE, PRINTED, Claim, Comparison, Source, Value
+from .paper import Column, Figures, Item, Paper, Parameter, Setting, Shown, Table, about
 
 Content = Mapping[str, Any]
 T = TypeVar("T")

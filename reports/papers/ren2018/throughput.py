@@ -156,11 +156,11 @@ def _throughput(
                 emulator("GCUPS of a K40, all accesses in DRAM"): ceiling, emulator("bound by"): limit,
             }  # fmt: skip
             values = timed(setting, timing_name(variant, number, pairs), Machine.gpu, 1e9)
-            row |= {gpu(f"GCUPS, {value.origin.device}"): value.value for value in values}
+            row = {**row, **{gpu(f"GCUPS, {value.origin.device}"): value.value for value in values}}
             if whole or setting.size is Size.paper or number in PREDICTED:
                 values.append((_full(setting, variant, m, n)) if whole else _of_launch(setting, variant, number))
                 low, high = values[-1].interval or (0.0, 0.0)
-                row |= {model("GCUPS of a K40"): values[-1].value, model("from"): low, model("to"): high}
+                row = {**row, model("GCUPS of a K40"): values[-1].value, model("from"): low, model("to"): high}
             for value in values:
                 speeds[value.origin][variant, number] = value
             rows.append(row)
@@ -200,7 +200,7 @@ def intertask(setting: Setting) -> Figures:
         for variant in INTERTASK
     ]
     both = [
-        quotient(*(values[variant, number] for number in order))
+        quotient(values[variant, order[0]], values[variant, order[1]])
         for values in speeds.values()
         for variant in INTERTASK
         for order in ((2, 6), (6, 2))
