@@ -149,7 +149,7 @@ def test_no_results_are_no_agreement() -> None:
         assert value.value == expected
 
 
-def test_a_failure_on_another_gpu_disputes_a_claim_that_the_model_leaves_open() -> None:
+def test_a_failure_on_another_gpu_disputes_an_unresolved_claim() -> None:
     """The claim is of the GPU of the paper; alone, the failure contradicts it."""
     left_open = Comparison(MODEL, "ratio", 1.2, low=1, interval=(0.6, 2.4))
     failed = compare(H100, "ratio", 0.5, at_least=1)
