@@ -7,7 +7,6 @@ import pytest
 from simtbed.kernels import Launcher
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host import pipeline
-from simtbed.kernels.pairhmm.host.compare import compare
 from simtbed.kernels.pairhmm.host.problem import Bytes, Problem
 from simtbed.kernels.pairhmm.host.rounding import read_rounding, wide_pairs
 
