@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "checked": {"errors"},
     "documents": {"checked", "errors", "escaping"},
     "language": {"source_text", "errors", "checked"},
-    "ir": {"span", "errors", "language"},
+    "ir": {"span", "documents", "errors", "language"},
     "frontend": BASE,
     "passes": {*BASE, "frontend"},
     "disk_cache": {"escaping"},

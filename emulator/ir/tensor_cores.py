@@ -8,16 +8,16 @@ by magnitude. The sum is exact. An f32 result is cut, an f16 result is rounded t
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..documents import text_of, toml_of
 from .fused import fma
 from .matrices import BITS, FLOATS, Capability, Format, Instruction, fragment, matrix
 
@@ -40,9 +40,7 @@ class Rule:
 
 
 def _rows() -> list[tuple[Capability, Rule]]:
-    tables: dict[str, list[dict[str, Any]]] = tomllib.loads(
-        (files(__package__) / "tensor_cores.toml").read_text("utf-8")
-    )
+    tables: dict[str, list[dict[str, Any]]] = toml_of(text_of(Path(__file__).with_suffix(".toml")))
     rows = []
     for version, table in tables.items():
         major, _, minor = version.partition(".")

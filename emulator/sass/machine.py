@@ -155,7 +155,7 @@ class Machine:
         owned = self.pointer("owned", 0)
         self._leave(op, np.where(lanes, owned[index + (size - 1)] == 0, False), address)
 
-    def _leave(self, op: Decoded, wrong: Traced, address: Any) -> None:
+    def _leave(self, op: Decoded, wrong: Any, address: Any) -> None:
         """Leave the function with an address if it is wrong."""
         builder, bad, good = self.builder, self.builder.label("wild"), self.builder.label("inside")
         builder.branch(wrong.ref, bad, good)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, TypeVar
 
-from simtbed.documents import require, toml_of
+from simtbed.documents import require, text_of, toml_of
 from simtbed.kernels.family import load
 
 from .claims import MAX_TOLERANCE, PRINTED, Claim, Comparison, Source, Value
@@ -25,7 +25,7 @@ def content_of(name: str) -> Content:
     """Return the content of the file of a paper. Raises ValueError for an invalid file."""
     from .schema import Definition  # late: msgspec
 
-    content = toml_of(files(__package__).joinpath(name, "paper.toml").read_text(encoding="utf-8"))
+    content = toml_of(text_of(Path(__file__).with_name(name) / "paper.toml"))
     require(content, Definition)
     return content
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_values_and_counters_on_each_architecture(build: Path) -> None:
 def test_mistakes_are_one_line(build: Path) -> None:
     kernels = st.cubin(build / "sm_90.cubin")
     saxpy, total = kernels["saxpy"], kernels["sum"]
-    how = {"grid": 8, "block": 128}
+    how: dict[str, Any] = {"grid": 8, "block": 128}
     cases = [
         (lambda: st.cubin(build / "sm_75.cubin"), "is of sm_75"),
         (lambda: st.cubin(b"text"), "expected a 64-bit ELF file"),
