@@ -20,6 +20,7 @@ import simtbed.language.copies as copies
 import simtbed.language.hints as hints
 import simtbed.language.intrinsics as intrinsics
 import simtbed.language.maths as _maths_words
+import simtbed.language.matrices as matrices
 import simtbed.language.warps as warps
 
 from . import forking as _forking  # noqa: F401  from here on, a fork waits for imports
@@ -32,10 +33,12 @@ from .language.functions import DeviceFunction, Kernel, device, kernel
 from .language.hints import *  # noqa: F403
 from .language.intrinsics import *  # noqa: F403
 from .language.maths import *  # noqa: F403
+from .language.matrices import *  # noqa: F403
 from .language.warps import *  # noqa: F403
 
 if TYPE_CHECKING:
     from .cluster import map_over_cluster
+    from .compiled.cubin_file import cubin
     from .cuda_cpp.kernel import cuda_file, cuda_source
     from .debugger.blocks import debugging
     from .debugger.traces import Trace, trace
@@ -63,8 +66,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CompileError", "Counters", "Device", "DeviceArray", "DeviceFunction", "Diagnostic", "Event", "FaultError",
     "Graph", "HostCallError", "Kernel", "Launch", "LaunchError", "OutOfMemory", "Profile", "Result", "Run",
-    "SimtbedError", "Stream", "Surface", "Texture", "Trace", "UnavailableError", "capture", "compile", "cuda_file", "cuda_source",
-    "current_gpu", "debugging", "device", "device_view", "devices", "empty", "full", "kernel", "launch",
+    "SimtbedError", "Stream", "Surface", "Texture", "Trace", "UnavailableError", "capture", "compile", "cubin",
+    "cuda_file", "cuda_source", "current_gpu", "debugging", "device", "device_view", "devices", "empty", "full", "kernel", "launch",
     "launch_concurrent", "map_over_cluster", "map_over_gpus", "on_gpu", "pinned", "profiling", "trace", "whatif",
     "zeros",
 ]  # fmt: skip
@@ -74,6 +77,7 @@ __all__ += bits.__all__
 __all__ += copies.__all__
 __all__ += intrinsics.__all__
 __all__ += _maths_words.__all__
+__all__ += matrices.__all__
 __all__ += warps.__all__
 
 # Writing kernels needs only the language; other modules are imported at first use.
@@ -94,6 +98,7 @@ _HOMES = {
     "Texture": "runtime.textures",
     "capture": "runtime.graphs",
     "compile": "runtime.compiled_launch",
+    "cubin": "compiled.cubin_file",
     "cuda_file": "cuda_cpp.kernel",
     "cuda_source": "cuda_cpp.kernel",
     "current_gpu": "runtime.gpus",

@@ -200,7 +200,7 @@ def _edited(second: int) -> bool:
 def _sources(folder: str) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith((".py", ".pyc")):
+            if entry.name.endswith((".py", ".pyc", "special_functions.json")):
                 yield entry
             elif entry.name not in _IRRELEVANT_FOLDERS and entry.is_dir():
                 yield from _sources(entry.path)

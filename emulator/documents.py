@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -30,12 +31,16 @@ _WORDS = {
 
 
 def text_of(path: str | Path, encoding: str = "utf-8") -> str:
-    """Return the text of a file. Raises SimtbedError, one line, also for a pipe or a device, which may have no end, and
-    ValueError for another encoding.
-    """
+    """Return the text of a file. Raises the errors of `bytes_of`, and ValueError for another encoding."""
+    with io.TextIOWrapper(io.BytesIO(bytes_of(path)), encoding) as file:  # with universal newlines, as `open` has
+        return file.read()
+
+
+def bytes_of(path: str | Path) -> bytes:
+    """Return the content of a file. Raises SimtbedError, one line, also for a pipe or a device, which may have no end."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, encoding=encoding) as file:
+        with open(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise SimtbedError(f"{printable(path)}: expected a regular file")
             return file.read()

@@ -1,4 +1,4 @@
-"""Pair-HMM forward algorithm as defined by GATK: cell by cell in double precision."""
+"""Pair-HMM forward algorithm as defined by GATK: cell by cell in double precision, or in logarithms below its range."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ Record = tuple[Sequence[Read], Sequence[Bytes]]
 """Reads, and the haplotypes of each read."""
 
 SCALE = 2.0**1020
+LEAST = -612.0
+"""Smallest log10 likelihood with all digits in double; smaller ones are computed in logarithms."""
 
 
 def log10_likelihoods(records: Iterable[Record]) -> npt.NDArray[np.float64]:
@@ -29,6 +31,40 @@ def log10_likelihoods(records: Iterable[Record]) -> npt.NDArray[np.float64]:
         ],
         np.float64,
     )
+
+
+@njit()
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0.0 else -math.inf
+
+
+@njit()
+def _in_logarithms(
+    read: Bytes, base_quality: Bytes, insertion: Bytes, deletion: Bytes, continuation: Bytes, haplotype: Bytes
+) -> float:
+    """Return the same as `log10_likelihood`, with the natural logarithms of all cells."""
+    m, n = len(read), len(haplotype)
+    unknown = ord("N")
+    M = np.full(n + 1, -math.inf)
+    I = np.full(n + 1, -math.inf)  # noqa: E741
+    D = np.full(n + 1, -math.log(n))
+    for i in range(m):
+        error = 10.0 ** (base_quality[i] / -10.0)
+        delta, zeta = 10.0 ** (insertion[i] / -10.0), 10.0 ** (deletion[i] / -10.0)
+        epsilon = 10.0 ** (continuation[i] / -10.0)
+        alpha, beta = _log(1.0 - (delta + zeta)), _log(1.0 - epsilon)
+        M_row, I_row, D_row = np.full(n + 1, -math.inf), np.full(n + 1, -math.inf), np.full(n + 1, -math.inf)
+        for j in range(1, n + 1):
+            a, b = read[i], haplotype[j - 1]
+            emission = _log(1.0 - error if a == b or unknown in (a, b) else error / 3.0)
+            M_row[j] = emission + np.logaddexp(alpha + M[j - 1], beta + np.logaddexp(I[j - 1], D[j - 1]))
+            I_row[j] = np.logaddexp(_log(delta) + M[j], _log(epsilon) + I[j])
+            D_row[j] = np.logaddexp(_log(zeta) + M_row[j - 1], _log(epsilon) + D_row[j - 1])
+        M, I, D = M_row, I_row, D_row  # noqa: E741
+    total = -math.inf
+    for j in range(1, n + 1):
+        total = np.logaddexp(total, np.logaddexp(M[j], I[j]))
+    return total / math.log(10.0)
 
 
 @njit()
@@ -62,6 +98,7 @@ def log10_likelihood(
     total = 0.0
     for j in range(1, n + 1):
         total += M[j] + I[j]
-    if total == 0.0:
-        return -math.inf
-    return math.log10(total) - math.log10(SCALE)
+    score = -math.inf if total == 0.0 else math.log10(total) - math.log10(SCALE)
+    if score < LEAST:
+        return _in_logarithms(read, base_quality, insertion, deletion, continuation, haplotype)
+    return score

@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "checked": {"errors"},
     "documents": {"checked", "errors", "escaping"},
     "language": {"source_text", "errors", "checked"},
-    "ir": {"span", "errors", "language"},
+    "ir": {"span", "documents", "errors", "language"},
     "frontend": BASE,
     "passes": {*BASE, "frontend"},
     "disk_cache": {"escaping"},
@@ -42,7 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "cluster": {"errors", "checked", "process_signals"},
     "llvm": {*BASE, "disk_cache", "forking"},
     "native": {*BASE, "frontend", "passes", "llvm", "disk_cache"},
-    "maths": {"language", "ir", "llvm", "native", "disk_cache"},
+    "maths": {"language", "ir", "llvm", "native", "disk_cache", "documents"},
     "machine": {"documents", "escaping", "errors", "checked", "language", "native"},
     "sanitizer": {*BASE, "passes", "native", "machine"},
     "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
@@ -92,9 +92,9 @@ ALLOWED: dict[str, set[str]] = {
     "debugger": {*BASE, "tracebacks", "machine", "passes", "sanitizer", "runtime", "engines"},
     "oracles": set(),
 }
-ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines"}  # the public API
-ALLOWED["sass"] = {"disk_cache", "documents", "errors", "language", "llvm", "machine", "native", "engines", "ir"}
-ALLOWED["compiled"] = {*BASE, "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
+ALLOWED["sass"] = {"disk_cache", "errors", "language", "llvm", "machine", "native", "engines", "ir"}
+ALLOWED["compiled"] = {*BASE, "documents", "passes", "machine", "profiler", "runtime", "engines", "native", "sass"}
+ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines", "sass"}  # the public API
 ALLOWED["testing"] = {
     *BASE,
     "tracebacks",

@@ -9,6 +9,7 @@ from math import ceil, prod
 import numpy as np
 import numpy.typing as npt
 
+from ..engines.cuda.printer import Source
 from ..engines.cuda.sass import Instruction
 from ..passes.work_queues import uses_dynamic_work
 from ..profiler.block_sampling import sampled_blocks
@@ -16,8 +17,9 @@ from ..profiler.launch_memory import digest
 from ..runtime.engine import Request
 from ..sass.counts import Counts
 from ..sass.cubin import Sections
-from ..sass.execution import Launch, Program, execute
-from ..sass.state import SHARED_RESERVED, ExecutionError, GlobalMemory, parameter_bank
+from ..sass.execution import Program
+from ..sass.state import ExecutionError, GlobalMemory, packed
+from .device_launch import DeviceLaunch, execute_on_device
 from .kernel_launches import KernelLaunches, LaunchInputs
 
 Floats = npt.NDArray[np.float64]
@@ -60,7 +62,7 @@ def execute_launches(
     differing, first, most = dict[str, None](), None, 1
     for inputs in launched.inputs:
         blocks = _blocks(prod(inputs.request.grid), interval)
-        counts, memory = _execute(launched, sections, program, inputs, blocks)
+        counts, memory = execute_on_device(_device_launch(launched.source, inputs), sections, program, blocks)
         scale = prod(inputs.request.grid) / len(blocks)
         by_warps, by_lanes = counts.totals()
         warps, threads, traffic = warps + scale * by_warps, threads + scale * by_lanes, traffic + scale * counts.traffic
@@ -86,29 +88,23 @@ def _blocks(count: int, interval: int) -> npt.NDArray[np.int64]:
     return chosen if len(chosen) else blocks[count // 2 : count // 2 + 1]
 
 
-def _execute(
-    launched: KernelLaunches, sections: Sections, program: Program, inputs: LaunchInputs, blocks: npt.NDArray[np.int64]
-) -> tuple[Counts, GlobalMemory]:
-    """Execute blocks of a launch. Return the counts and the memory after it."""
-    request, arrays, source = inputs.request, inputs.memory.before, launched.source
+def _device_launch(source: Source, inputs: LaunchInputs) -> DeviceLaunch:
+    """Return what a launch of a printed kernel passes to the device. Raises ExecutionError for arrays that overlap."""
+    request, arrays = inputs.request, inputs.memory.before
     if request.overlapping and any(
         np.may_share_memory(a, b) for n, a in request.arrays.items() for m, b in request.arrays.items() if n < m
     ):
         raise ExecutionError("the arrays of the launch share memory")
-    memory = GlobalMemory.allocate(arrays, sections.initial_globals)
-    parameters = [
-        np.uint64(memory.address(name)) if name in arrays else request.numbers[name] for name in source.arguments
-    ]
     dynamic = request.dynamic_arrays
+    parameters: list[str | np.generic] = [
+        name if name in arrays else request.numbers[name] for name in source.arguments
+    ]
     parameters += [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in source.lengths]
-    workspace = memory.workspace_address if request.cooperative else 0
-    banks = {0: parameter_bank(request.block, request.grid, parameters, workspace=workspace)}
-    banks |= sections.constant_banks(source.kernel, memory.module_address)
-    shared = sections.static_shared(source.kernel) + source.carved_bytes + request.dynamic_shared + SHARED_RESERVED
-    counts = Counts(request.device, program.ends_run, len(blocks) * -(-prod(request.block) // 32))
-    together = request.cooperative or request.specialisation.summary.waits
-    execute(program, Launch(request.grid, request.block, blocks, shared, memory, banks, together), counts)
-    return counts, memory
+    return DeviceLaunch(
+        source.kernel, request.device, request.grid, request.block, source.carved_bytes + request.dynamic_shared, arrays,
+        lambda address: packed(np.uint64(address(one)) if isinstance(one, str) else one for one in parameters),
+        request.cooperative, request.cooperative or request.specialisation.summary.waits,
+    )  # fmt: skip
 
 
 def _differences(memory: GlobalMemory, inputs: LaunchInputs) -> list[str]:

@@ -6,19 +6,22 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from ..ir.maths import APPROXIMATE
 from ..ir.ops import CUDA_NAMES, TABLE
 from ..language.types import BOOL, F32, F64, I32, Scalar
 from .header_files import FOLDER
 
 _CALL = re.compile(r"(\w+)\(([^()]*)\)")
-_OF_THE_PRINTER = {"floor_div", "floor_mod", "frexp_fraction", "frexp_exponent"}
+_OF_THE_PRINTER = {"floor_div", "floor_mod", "frexp_fraction", "frexp_exponent", *APPROXIMATE}
 """Helpers defined in the text of the printer of CUDA C++."""
 _ROUNDED = {
     "__fadd_rn": "add", "__fsub_rn": "sub", "__fmul_rn": "mul", "__fdiv_rn": "fdiv", "__fmaf_rn": "fma", "__fsqrt_rn": "sqrt",
     "__frsqrt_rn": "rsqrt", "__dadd_rn": "add", "__dsub_rn": "sub", "__dmul_rn": "mul", "__ddiv_rn": "fdiv", "__fma_rn": "fma",
-    "__dsqrt_rn": "sqrt",
+    "__dsqrt_rn": "sqrt", "__tanhf": "fast_tanh",
 }  # fmt: skip
-"""Names of operations rounded to nearest, with their rows. A name with f is of f32, with d of f64."""
+"""Names of operations rounded to nearest, and of an instruction, with their rows. A name with f is of f32, with d of f64."""
+_INSTRUCTIONS = {"rsqrtf": "fast_rsqrt"}
+"""Functions that nvcc compiles to an approximate instruction, with its row."""
 
 
 @cache
@@ -36,7 +39,7 @@ def _declared() -> tuple[tuple[str, tuple[Scalar, ...], Scalar, str], ...]:
             types, result = tuple(operands[n] for n in places), row.result_type(type)
             # CUDA declares one of int and unsigned; both would make a call with a long ambiguous.
             sizes = tuple(t.size if t.is_integer else t for t in types)
-            declared = _operation(match[1], row.name, type, types, result, places)
+            declared = _operation(match[1], _INSTRUCTIONS.get(match[1], row.name), type, types, result, places)
             results.setdefault((match[1], sizes, result), (match[1], types, result, declared))
     return tuple(results.values())
 

@@ -39,7 +39,20 @@ from ..language.types import (
 )
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import arrays, atomics, complex_numbers, copies, foreign, maths, printing, records, struct_arrays, typing, warps
+from . import (
+    arrays,
+    atomics,
+    complex_numbers,
+    copies,
+    foreign,
+    maths,
+    matrices,
+    printing,
+    records,
+    struct_arrays,
+    typing,
+    warps,
+)
 from .advice import LISTED, cast_of
 from .constants import Literal, Tuple, is_struct
 from .protocols import Args, Binder, FunctionReader, ProgramReader
@@ -474,6 +487,7 @@ _BINDERS: dict[type, Binder] = {
     **warps.BINDERS,
     **atomics.BINDERS,
     **copies.BINDERS,
+    **matrices.BINDERS,
     forms.AllocationForm: _not_declaring,
     forms.OperationForm: _operation,
     forms.OperationsForm: _operations,

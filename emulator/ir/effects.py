@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import BOOL, F32, F64, I32, I64, U32, Scalar, Space, Vector
 from . import nodes as ir
+from .matrices import INSTRUCTIONS, registers
 from .walk import statements
 
 Values = npt.NDArray[Any]
@@ -28,6 +29,7 @@ Needs = Iterable[tuple[str, Capability]]
 """Words of the language and the compute capability that each needs."""
 
 LANE_BITS: Masks = np.uint32(1) << np.arange(WARP_SIZE, dtype=np.uint32)
+ALL_LANES: Masks = np.array([0xFFFFFFFF], np.uint32)
 SHUFFLE_WIDTHS = (2, 4, 8, 16, 32)
 REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 
@@ -64,7 +66,7 @@ class Effect:
     action: the kind of its site, for an access the operation; "" for sites that only compute. issue: the issue class.
     operands: by field, in the order of the arguments of a call of the language.
     spaces: the memory spaces it may access. writes: whether it writes memory.
-    scope: the threads that execute it together.
+    scope: the threads that execute it together. aligned: whether all 32 lanes of a warp must execute it, those that returned included.
     transition: its function in `sanitizer.races.happens_before`.
     on_host: whether a native function (one thread on the host) may perform it.
     uniform_where: expressions; the result is uniform where all of them are. None for a result that never is.
@@ -83,6 +85,7 @@ class Effect:
     spaces: tuple[Space, ...] = ()
     writes: bool = False
     scope: Literal["thread", "warp", "block"] = "thread"
+    aligned: bool = False
     transition: str = ""
     on_host: bool = False
     uniform_where: Callable[[Any], tuple[ir.Expr, ...] | None] = _thread_varying
@@ -202,6 +205,28 @@ def _votes_uniformly(vote: ir.Vote) -> tuple[ir.Expr, ...] | None:
     return () if vote.mode == "active" else (vote.mask,)
 
 
+# ------------------------------------------------------------------ matrices
+def _mma_needs(node: ir.Mma) -> Needs:
+    yield f"st.mma of {node.instruction}", INSTRUCTIONS[node.instruction].needs
+
+
+def _has_fragments(node: ir.Mma) -> bool:
+    row = INSTRUCTIONS.get(node.instruction)
+    return row is not None and (node.a.type, node.b.type, node.c.type) == row.types
+
+
+def _matrix_needs(node: ir.MoveMatrix) -> Needs:
+    yield f"st.{node.mode}_matrix", (9, 0) if node.mode == "store" else (7, 5)
+
+
+def _moves_registers(node: ir.MoveMatrix) -> bool:
+    four, some = registers(U32, 4), tuple(registers(U32, count) for count in (1, 2, 4))
+    value, result = node.value.type, node.type
+    if node.mode == "move":
+        return value == result == U32
+    return (value == four and result in some) if node.mode == "load" else (result == four and value in some)
+
+
 # ------------------------------------------------------------------ the table
 _INDEX = Operand(None, "an index")
 _ELEMENT = Operand("element")
@@ -280,6 +305,28 @@ ROWS = (
         needs=_vote_needs,
         label=lambda vote: f"{vote.mode} vote",
         meaning=_vote,
+    ),
+    Effect(
+        ir.Mma,
+        "mma {instruction} {a}, {b}, {c}",
+        action="mma",
+        issue="tensor",
+        operands={"a": Operand(None), "b": Operand(None), "c": Operand("result"), "mask": MASK},
+        scope="warp",
+        aligned=True,
+        needs=_mma_needs,
+        rules=((_has_fragments, "an instruction of the tensor cores, with its fragments"),),
+        label=lambda node: "mma",
+    ),
+    Effect(
+        ir.MoveMatrix,
+        "{mode} matrix {value}, transposed {transposed}",
+        operands={"value": Operand(None), "mask": MASK},
+        scope="warp",
+        aligned=True,
+        needs=_matrix_needs,
+        rules=((_moves_registers, "registers of 8x8 matrices"),),
+        label=lambda node: f"{node.mode}_matrix",
     ),
     Effect(
         ir.Clock,

@@ -6,7 +6,6 @@ Bounds in units in the last place are those of an H200 against the emulator, ove
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -28,21 +27,23 @@ _BOUNDS_OF_TWO = {"pow": (2, 1), "atan2": (2, 2), "hypot": (1, 2)}
 _LOG_GAMMA = {F32: ulp(6, 2.0**-18), F64: ulp(4, 2.0**-46)}
 """The distances: between its zeros from -11 to -2.26, where CUDA states no units in the last place."""
 _FAST = {
-    # CUDA's name, the bound, and the largest magnitude of the last operand to which it applies
-    "fast_exp": ("__expf({0})", ulp(2), math.inf),
-    "fast_exp10": ("__exp10f({0})", ulp(2), math.inf),
-    "fast_log": ("__logf({0})", ulp(3, 2.0**-21.41), math.inf),
-    "fast_log2": ("__log2f({0})", ulp(2, 2.0**-22), math.inf),
-    "fast_log10": ("__log10f({0})", ulp(3, 2.0**-24), math.inf),
-    "fast_sin": ("__sinf({0})", ulp(0, 2.0**-21.41), math.pi),
-    "fast_cos": ("__cosf({0})", ulp(0, 2.0**-21.19), math.pi),
-    "fast_tan": ("__tanf({0})", ulp(0, 2.0**-20), 1.0),
-    "fast_pow": ("__powf({0}, {1})", ulp(512), 128.0),
-    "fast_divide": ("__fdividef({0}, {1})", ulp(2), 2.0**126),
-}
-
-_APPROXIMATED = {"fast_log2": "log2", "fast_sin": "sin", "fast_cos": "cos"}
-"""Fast forms that approximate a function of the library itself."""
+    # CUDA's name by row
+    "fast_exp": "__expf({0})", "fast_exp10": "__exp10f({0})", "fast_log": "__logf({0})", "fast_log2": "__log2f({0})",
+    "fast_log10": "__log10f({0})", "fast_sin": "__sinf({0})", "fast_cos": "__cosf({0})", "fast_tan": "__tanf({0})",
+    "fast_pow": "__powf({0}, {1})", "fast_divide": "__fdividef({0}, {1})",
+}  # fmt: skip
+APPROXIMATE = {
+    "fast_exp2": "ex2.approx.f32", "fast_rcp": "rcp.approx.f32", "fast_rsqrt": "rsqrt.approx.f32",
+    "fast_sqrt": "sqrt.approx.f32", "fast_tanh": "tanh.approx.f32", "fast_exp2_ftz": "ex2.approx.ftz.f32",
+    "fast_log2_ftz": "lg2.approx.ftz.f32", "fast_rcp_ftz": "rcp.approx.ftz.f32", "fast_rsqrt_ftz": "rsqrt.approx.ftz.f32",
+    "fast_sqrt_ftz": "sqrt.approx.ftz.f32", "fast_divide_ftz": "div.approx.ftz.f32", "full_divide": "div.full.f32",
+}  # fmt: skip
+"""The PTX instruction by row."""
+_INSTRUCTIONS = {
+    "fast_tanh": "mufu_tanh", "fast_exp2_ftz": "mufu_ex2", "fast_log2_ftz": "mufu_lg2", "fast_rcp_ftz": "mufu_rcp",
+    "fast_rsqrt_ftz": "mufu_rsq", "fast_sqrt_ftz": "mufu_sqrt",
+}  # fmt: skip
+"""Rows that are one instruction of the special function unit, and its function of the library."""
 
 
 class Computed:
@@ -90,7 +91,7 @@ def _bounds(pair: tuple[int, int]) -> dict[Scalar, Policy]:
 def _rows() -> Iterator[Op]:
     def computed(name: str, cuda: str | dict[Scalar, str], operands: int, policy: Policy | dict[Scalar, Policy]) -> Op:
         types = FLOATS if isinstance(cuda, dict) else (F32,)
-        function = _APPROXIMATED.get(name, name)
+        function = _INSTRUCTIONS.get(name, name)
         return Op(name, types, Computed(function), cuda, f"${function}", "sfu", operands, policy=policy)
 
     for name, bounds in _BOUNDS.items():
@@ -98,8 +99,11 @@ def _rows() -> Iterator[Op]:
     for name, bounds in _BOUNDS_OF_TWO.items():
         yield computed(name, _spelled(name, 0, 1), 2, _bounds(bounds))
     yield computed("lgamma", _spelled("lgamma"), 1, _LOG_GAMMA)
-    for name, (cuda, policy, within) in _FAST.items():
-        yield replace(computed(name, cuda, cuda.count("{"), policy), within=within)
+    for name, cuda in _FAST.items():
+        yield computed(name, cuda, cuda.count("{"), BITS)
+    for name in APPROXIMATE:
+        arguments = "({0}, {1})" if "divide" in name else "({0})"
+        yield computed(name, name + arguments, arguments.count("{"), BITS)
     for name in ("fmod", "remainder"):
         yield replace(computed(name, _spelled(name, 0, 1), 2, BITS), cost="fdiv")
     yield Op("copysign", FLOATS, np.copysign, _spelled("copysign", 0, 1), "@copysign", "arith", 2)

@@ -26,6 +26,7 @@ from ..language.forms import (
     AtomicOp,
     BarrierMode,
     FenceScope,
+    MatrixMode,
     MemoryOrder,
     MemoryScope,
     ShuffleMode,
@@ -85,6 +86,7 @@ class Within:  # an access's `flat` index, and the indices and extents of its di
 @node
 class Load:
     array: str; index: Expr; type: Value; span: Span; order: AccessOrder = "weak"; scope: MemoryScope = "device"
+    lanes: int = 32                                                     # the first lanes of the warp, which access memory
 @node
 class Fetch:
     """A fetch from a texture, before `passes.textures`. coordinates: x, y, z, of f32, or an index of i32. layer: of i32, None without.
@@ -104,6 +106,10 @@ class Shuffle:     mode: ShuffleMode; value: Expr; lane: Expr; width: int; mask:
 @node
 class Vote:        mode: VoteMode; value: Expr; mask: Expr; type: Scalar; span: Span
 @node
+class Mma:         instruction: str; a: Expr; b: Expr; c: Expr; mask: Expr; type: Value; span: Span  # of matrices.INSTRUCTIONS
+@node
+class MoveMatrix:  mode: MatrixMode; transposed: bool; value: Expr; mask: Expr; type: Value; span: Span  # matrices.moved
+@node
 class Clock:       type: Scalar; span: Span
 @node
 class Barrier:     mode: BarrierMode; value: Expr; type: Scalar; span: Span  # the whole block; sync ignores value
@@ -118,7 +124,7 @@ class Let:         target: Reg | Item | None; value: Expr | Effect; span: Span; 
 @node
 class Store:
     array: str; index: Expr; value: Expr; span: Span; site: int = -1
-    order: AccessOrder = "weak"; scope: MemoryScope = "device"
+    order: AccessOrder = "weak"; scope: MemoryScope = "device"; lanes: int = 32
 @node
 class Alloc:
     """Allocation of a shared or local array.
@@ -189,7 +195,7 @@ class Program:     kernel: Function; functions: tuple[Function, ...]    # callee
 # fmt: on
 
 Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined | Within
-Effect = Load | Fetch | Atomic | CompareSwap | Shuffle | Vote | Clock | Barrier | Call
+Effect = Load | Fetch | Atomic | CompareSwap | Shuffle | Vote | Mma | MoveMatrix | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
     | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | HostCall | Check

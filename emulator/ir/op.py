@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -83,7 +82,6 @@ class Op:
         that name; $name: the library's function of that name. Halves are computed as f32 unless the printer has an alternative.
     cost: issue class; "arith" means alu, fp32 (halves too) or fp64 by type.
     domain: the operands for which CUDA defines the result; None means all.
-    within: the largest magnitude of the last operand for which CUDA states a precision.
     first: the type of the first operand, where it differs.
     count: the last operand is a count, of any integer type or of the given one; the first operand then decides the type.
     widens: kinds of integer types narrower than int for which C++, computing as int, may leave the type.
@@ -102,12 +100,10 @@ class Op:
     policy: Policy | dict[Scalar, Policy] = BITS
     first: Scalar | None = None
     count: Literal["any"] | Scalar | None = None
-    within: float = math.inf
 
     def comparable(self, *operands: Values) -> Values:
         """Element by element, whether the policy holds for the operands."""
-        inside = np.ones(operands[0].shape, bool) if self.domain is None else self.domain.holds(*operands)
-        return np.asarray(inside if self.within == math.inf else inside & (np.abs(operands[-1]) <= self.within))
+        return np.ones(operands[0].shape, bool) if self.domain is None else self.domain.holds(*operands)
 
     def deciding(self, operands: Sequence[T]) -> T:
         """The operand whose type the operation has."""

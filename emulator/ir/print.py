@@ -115,7 +115,7 @@ def _text(node: Any) -> str:
 def _effect(node: Any) -> str:
     """The text of an effect, by its row."""
     shown = {f.name: _field(getattr(node, f.name)) for f in fields(node)}
-    ordering = [(f.name, f.default) for f in fields(node) if f.name in ("order", "scope")]
+    ordering = [(f.name, f.default) for f in fields(node) if f.name in ("order", "scope", "lanes")]
     usual = all(getattr(node, name) == default for name, default in ordering)
     suffix = "" if usual else "".join(f" {getattr(node, name)}" for name, _ in ordering)
     return TABLE[type(node)].text.format(**shown, ordering=suffix)

@@ -15,6 +15,7 @@ MemoryScope = Literal["block", "device", "system"]
 AccessOrder = Literal["weak", "volatile", "acquire", "release", "async"]
 MemoryOrder = Literal["relaxed", "acquire", "release", "acq_rel"]
 FenceScope = Literal["block", "device"]
+MatrixMode = Literal["load", "store", "move"]
 AllocatedSpace = Literal["shared", "local", "register", "constant"]
 
 
@@ -111,6 +112,18 @@ class AsyncWaitForm:
 
 
 @dataclass(frozen=True)
+class MmaForm:
+    """A matrix multiply-accumulate of a warp."""
+
+
+@dataclass(frozen=True)
+class MatrixForm:
+    """A load, a store or a transposition of 8x8 matrices of a warp."""
+
+    mode: MatrixMode
+
+
+@dataclass(frozen=True)
 class OperationForm:
     """A row of the op table. order: parameter positions of its operands; all in order if empty."""
 
@@ -143,5 +156,6 @@ class UnrolledRangeForm:
 Form = (
     AllocationForm | EffectForm | ShuffleForm | VoteForm | MatchAllForm | ReductionForm | LaneMaskForm
     | AtomicUpdateForm | CompareAndSwapForm | OrderedLoadForm | OrderedStoreForm | AsyncCopyForm | AsyncWaitForm
+    | MmaForm | MatrixForm
     | OperationForm | OperationsForm | ConjugateForm | BitcastForm | UnrolledRangeForm
 )  # fmt: skip

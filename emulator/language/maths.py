@@ -258,17 +258,42 @@ def fast_log10(x: float) -> float:
 
 @intrinsic(OperationForm("fast_sin"))
 def fast_sin(x: float) -> float:
-    """CUDA's `__sinf`, for f32 and |x| up to pi."""
+    """CUDA's `__sinf`, for f32."""
 
 
 @intrinsic(OperationForm("fast_cos"))
 def fast_cos(x: float) -> float:
-    """CUDA's `__cosf`, for f32 and |x| up to pi."""
+    """CUDA's `__cosf`, for f32."""
 
 
 @intrinsic(OperationForm("fast_tan"))
 def fast_tan(x: float) -> float:
-    """CUDA's `__tanf`, for f32 and |x| up to 1."""
+    """CUDA's `__tanf`, for f32."""
+
+
+@intrinsic(OperationForm("fast_exp2"))
+def fast_exp2(x: float) -> float:
+    """2 ** x: PTX's `ex2.approx`, for f32."""
+
+
+@intrinsic(OperationForm("fast_rcp"))
+def fast_rcp(x: float) -> float:
+    """1 / x: PTX's `rcp.approx`, for f32."""
+
+
+@intrinsic(OperationForm("fast_rsqrt"))
+def fast_rsqrt(x: float) -> float:
+    """1 / sqrt(x): PTX's `rsqrt.approx`, for f32."""
+
+
+@intrinsic(OperationForm("fast_sqrt"))
+def fast_sqrt(x: float) -> float:
+    """Square root: PTX's `sqrt.approx`, for f32."""
+
+
+@intrinsic(OperationForm("fast_tanh"))
+def fast_tanh(x: float) -> float:
+    """Hyperbolic tangent: PTX's `tanh.approx`, for f32."""
 
 
 @intrinsic(OperationForm("fast_pow"))
@@ -283,8 +308,9 @@ def fast_divide(x: float, y: float) -> float:
 
 __all__ = [
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "erf",
-    "erfc", "exp", "exp2", "exp10", "expm1", "fast_cos", "fast_divide", "fast_exp", "fast_exp10", "fast_log",
-    "fast_log2", "fast_log10", "fast_pow", "fast_sin", "fast_tan", "floor", "fmod", "frexp", "hypot", "isfinite",
-    "isinf", "isnan", "ldexp", "lgamma", "log", "log1p", "log2", "log10", "normcdf", "pow", "rcbrt", "remainder",
-    "rint", "round", "signbit", "sin", "sincos", "sinh", "tan", "tanh", "tgamma", "trunc",
+    "erfc", "exp", "exp2", "exp10", "expm1", "fast_cos", "fast_divide", "fast_exp", "fast_exp2", "fast_exp10",
+    "fast_log", "fast_log2", "fast_log10", "fast_pow", "fast_rcp", "fast_rsqrt", "fast_sin", "fast_sqrt",
+    "fast_tan", "fast_tanh", "floor", "fmod", "frexp", "hypot", "isfinite", "isinf", "isnan", "ldexp", "lgamma",
+    "log", "log1p", "log2", "log10", "normcdf", "pow", "rcbrt", "remainder", "rint", "round", "signbit", "sin",
+    "sincos", "sinh", "tan", "tanh", "tgamma", "trunc",
 ]  # fmt: skip

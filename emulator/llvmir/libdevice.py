@@ -157,6 +157,7 @@ def _functions() -> Mapping[str, Function]:
     for name, row in _FLOAT_ROWS.items():
         table |= dict.fromkeys((name, f"{name}f"), _row(row))
     table |= {f"fast_{name}": _row(row) for name, row in _FAST.items()}
+    table["rsqrtf"] = _row("fast_rsqrt")  # one instruction
     for name, row in _ROUNDED.items():
         table |= dict.fromkeys((f"f{name}_rn", f"d{name}_rn"), _row(row))
     for suffix in ("", "f"):

@@ -89,31 +89,47 @@ def _unary(r: Registers, op: str, type: str, d: str, a: str) -> None:
     r.write(d, _lanes(lambda x: operation("not" if x.type is BOOL else name, x), r, type, a))
 
 
-@row(r"div(?:\.rn|\.full|\.approx)?(?:\.ftz)?\.(T)")
-def _divide(r: Registers, type: str, d: str, a: str, b: str) -> None:
-    own = TYPES[type]
-    r.write(d, operation("fdiv" if own.is_float else "div", r.read(a, own), r.read(b, own)))
-
-
-_FUNCTIONS = {
-    "sqrt": "sqrt",
-    "rsqrt": "rsqrt",
-    "sin": "fast_sin",
-    "cos": "fast_cos",
-    "lg2": "fast_log2",
-    "ex2": "exp2",
-    "tanh": "tanh",
+_DIVISIONS = {
+    ".approx": "fast_divide",
+    ".approx.ftz": "fast_divide_ftz",
+    ".full": "full_divide",
+    ".full.ftz": "full_divide",
 }
 
 
-@row(r"(rcp|sqrt|rsqrt|sin|cos|lg2|ex2|tanh)(?:\.rn|\.approx)?(?:\.ftz)?\.(F)")
-def _function(r: Registers, name: str, type: str, d: str, a: str) -> None:
+@row(r"div(?:\.rn)?((?:\.full|\.approx)?(?:\.ftz)?)\.(T)")
+def _divide(r: Registers, kind: str, type: str, d: str, a: str, b: str) -> None:
+    own = TYPES[type]
+    name = _DIVISIONS.get(kind, "fdiv") if own is F32 else "fdiv" if own.is_float else "div"
+    r.write(d, operation(name, r.read(a, own), r.read(b, own)))
+
+
+@row(r"(rcp|sqrt)(?:\.rn)?(?:\.ftz)?\.(F)")
+def _root_or_reciprocal(r: Registers, name: str, type: str, d: str, a: str) -> None:
     def compute(x: ir.Expr) -> ir.Expr:
         assert isinstance(x.type, Scalar)
-        if name == "rcp":
-            return operation("fdiv", constant(1, x.type, r.span), x)
+        return operation("sqrt", x) if name == "sqrt" else operation("fdiv", constant(1, x.type, r.span), x)
+
+    r.write(d, _lanes(compute, r, type, a))
+
+
+_APPROXIMATE = {
+    "ex2": "fast_exp2", "lg2": "fast_log2", "rcp": "fast_rcp", "rsqrt": "fast_rsqrt", "sqrt": "fast_sqrt",
+    "sin": "fast_sin", "cos": "fast_cos", "tanh": "fast_tanh",
+}  # fmt: skip
+"""Rows of f32. Sine, cosine and hyperbolic tangent have the same results with `.ftz`."""
+_SAME_WITH_FTZ = ("sin", "cos", "tanh")
+
+
+@row(r"(rcp|sqrt|rsqrt|sin|cos|lg2|ex2|tanh)\.approx(\.ftz)?\.(F)")
+def _approximate(r: Registers, name: str, ftz: str | None, type: str, d: str, a: str) -> None:
+    def compute(x: ir.Expr) -> ir.Expr:
+        assert isinstance(x.type, Scalar)
+        if x.type is F64:
+            return operation("rsqrt", x) if name == "rsqrt" else operation("fdiv", constant(1, F64, r.span), x)
         wide = cast(x, F32) if x.type in (F16, BF16) else x
-        return cast(operation(_FUNCTIONS[name], wide), x.type)
+        suffix = "_ftz" if ftz and name not in _SAME_WITH_FTZ else ""
+        return cast(operation(_APPROXIMATE[name] + suffix, wide), x.type)
 
     r.write(d, _lanes(compute, r, type, a))
 

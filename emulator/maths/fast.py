@@ -1,90 +1,168 @@
-"""CUDA's fast functions of f32: the approximation of each instruction, rounded to f32 at each step.
+"""CUDA's fast functions of f32: the instructions that nvcc makes of each for sm_90, rounded to f32 at each step.
 
-Arguments are f32 values stored as f64.
+Arguments are f32 values stored as f64. Denormal arguments are scaled to normal ones, and the results back.
 """
 
 from __future__ import annotations
 
 from ..language.functions import device
-from ..language.hints import Global, f32, f64, i64
-from ..language.intrinsics import registers
-from ..language.maths import copysign
+from ..language.hints import Global, f64, i64
 from ..native import native
-from .exponential import exp2_of
-from .logarithmic import log2_of
-from .trigonometric import is_far, of_quarter, reduced_far, reduced_near
+from .special_functions import SMALLEST, ex2, flushed, lg2, rcp, root, rounded, rsq, sine, truncated
 
 LOG2_E = 1.44269502162933349609375
 LOG2_10 = 3.3219280242919921875
 LN2 = 0.693147182464599609375
-LOG10_2 = 0.301029980182647705078125
-LARGEST_DIVISOR = 2.0**126
+LOG10_2 = 0.3010300099849701
+PERIODS = 0.15915493667125701904296875
+LARGE = 2.0**126
+UP = 2.0**24
 
 
 @device
-def rounded(x: f64) -> f64:
-    """Round to f32."""
-    return f64(f32(x))
+def scale(x: f64) -> f64:
+    """The factor that makes a denormal number normal."""
+    return UP if abs(x) < SMALLEST else 1.0
 
 
 @device
-def exp2_or_nan(x: f64) -> f64:
-    value = exp2_of(x)
-    return value if x == x else x
+def exponential(x: f64) -> f64:
+    below = x < -126.0
+    value = ex2(0.5 * x if below else x)
+    return rounded(value * value) if below else value
+
+
+@device
+def logarithm(x: f64) -> f64:
+    small = abs(x) < SMALLEST
+    value = lg2(x * scale(x))
+    return rounded(value - 24.0) if small else value
+
+
+@device
+def reciprocal(x: f64) -> f64:
+    factor = 0.25 if abs(x) > LARGE else scale(x)
+    return rounded(factor * rcp(x * factor))
+
+
+@device
+def quotient(x: f64, y: f64) -> f64:
+    return rounded(rounded(x * scale(y)) * rcp(y * scale(y)))
+
+
+@device
+def periods(x: f64) -> f64:
+    return truncated(x * PERIODS)
+
+
+@native
+def fast_exp2(x: Global[f64], to: Global[f64], n: i64) -> None:
+    """2**x."""
+    for i in range(n):
+        to[i] = exponential(x[i])
 
 
 @native
 def fast_exp(x: Global[f64], to: Global[f64], n: i64) -> None:
     """2**(x * log2(e))."""
     for i in range(n):
-        to[i] = exp2_or_nan(rounded(x[i] * LOG2_E))
+        to[i] = exponential(rounded(x[i] * LOG2_E))
 
 
 @native
 def fast_exp10(x: Global[f64], to: Global[f64], n: i64) -> None:
     """2**(x * log2(10))."""
     for i in range(n):
-        to[i] = exp2_or_nan(rounded(x[i] * LOG2_10))
+        to[i] = exponential(rounded(x[i] * LOG2_10))
+
+
+@native
+def fast_log2(x: Global[f64], to: Global[f64], n: i64) -> None:
+    """log2(x)."""
+    for i in range(n):
+        to[i] = logarithm(x[i])
 
 
 @native
 def fast_log(x: Global[f64], to: Global[f64], n: i64) -> None:
     """log2(x) * log(2)."""
     for i in range(n):
-        to[i] = rounded(log2_of(x[i])) * LN2
+        to[i] = logarithm(x[i]) * LN2
 
 
 @native
 def fast_log10(x: Global[f64], to: Global[f64], n: i64) -> None:
     """log2(x) * log10(2)."""
     for i in range(n):
-        to[i] = rounded(log2_of(x[i])) * LOG10_2
+        to[i] = logarithm(x[i]) * LOG10_2
+
+
+@native
+def fast_rcp(x: Global[f64], to: Global[f64], n: i64) -> None:
+    """1 / x."""
+    for i in range(n):
+        to[i] = reciprocal(x[i])
+
+
+@native
+def fast_rsqrt(x: Global[f64], to: Global[f64], n: i64) -> None:
+    """1 / sqrt(x)."""
+    for i in range(n):
+        to[i] = rsq(x[i] * scale(x[i])) * (4096.0 if abs(x[i]) < SMALLEST else 1.0)
+
+
+@native
+def fast_sqrt(x: Global[f64], to: Global[f64], n: i64) -> None:
+    """sqrt(x)."""
+    for i in range(n):
+        to[i] = root(x[i] * scale(x[i])) * (2.0**-12 if abs(x[i]) < SMALLEST else 1.0)
+
+
+@native
+def fast_sin(x: Global[f64], to: Global[f64], n: i64) -> None:
+    """The sine."""
+    for i in range(n):
+        to[i] = sine(periods(x[i]), 0)
+
+
+@native
+def fast_cos(x: Global[f64], to: Global[f64], n: i64) -> None:
+    """The cosine."""
+    for i in range(n):
+        to[i] = sine(periods(x[i]), 1)
 
 
 @native
 def fast_tan(x: Global[f64], to: Global[f64], n: i64) -> None:
     """sin(x) / cos(x)."""
     for i in range(n):
-        terms = registers(f64, 3)
-        reduced_near(x[i], terms)
-        sine = of_quarter(terms, i64(0)) if x[i] != 0.0 else x[i]
-        to[i] = rounded(sine) / rounded(of_quarter(terms, i64(1)))
-    for i in range(n):
-        if is_far(x[i]):
-            far = registers(f64, 3)
-            reduced_far(x[i], far)
-            to[i] = rounded(of_quarter(far, i64(0))) / rounded(of_quarter(far, i64(1)))
+        to[i] = quotient(sine(periods(x[i]), 0), sine(periods(x[i]), 1))
 
 
 @native
 def fast_pow(x: Global[f64], y: Global[f64], to: Global[f64], n: i64) -> None:
     """2**(y * log2(x))."""
     for i in range(n):
-        to[i] = exp2_or_nan(rounded(y[i] * rounded(log2_of(x[i]))))
+        to[i] = exponential(rounded(y[i] * logarithm(x[i])))
 
 
 @native
 def fast_divide(x: Global[f64], y: Global[f64], to: Global[f64], n: i64) -> None:
-    """x / y; 0 for |y| beyond 2**126."""
+    """x * (1 / y)."""
     for i in range(n):
-        to[i] = x[i] / y[i] if abs(y[i]) <= LARGEST_DIVISOR or y[i] != y[i] else x[i] * copysign(0.0, y[i])
+        to[i] = quotient(x[i], y[i])
+
+
+@native
+def fast_divide_ftz(x: Global[f64], y: Global[f64], to: Global[f64], n: i64) -> None:
+    """x * (1 / y); denormal numbers are zero."""
+    for i in range(n):
+        to[i] = flushed(rounded(flushed(x[i]) * rcp(y[i])))
+
+
+@native
+def full_divide(x: Global[f64], y: Global[f64], to: Global[f64], n: i64) -> None:
+    """x * (1 / y), scaled for large y."""
+    for i in range(n):
+        factor = 0.25 if abs(y[i]) > LARGE else 1.0
+        to[i] = quotient(rounded(x[i] * factor), y[i] * factor)

@@ -26,7 +26,7 @@ _MAX_PREDICATED_STATEMENTS = 4
 EXPANDED: Mapping[str, Mapping[str, int]] = {
     "fdiv": {"fp32": 8, "sfu": 1, "alu": 1}, "idiv": {"alu": 8, "imul": 6, "convert": 2, "sfu": 1},
     "memory": {"alu": 1, "lsu": 1}, "atomic": {"alu": 1, "lsu": 1}, "vote": {"alu": 1}, "barrier": {"barrier": 1},
-    "control": {"control": 1},
+    "control": {"control": 1}, "tensor": {},
 }  # fmt: skip
 """SASS instructions by pipe of one operation of a cost class, if not one of its own name. An access includes one
 address instruction."""

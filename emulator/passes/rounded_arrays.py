@@ -6,7 +6,6 @@ rounded value may increase its error.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,9 +57,7 @@ class _RoundedArrays(ArrayFlow[Rounded]):
         if operands is not None:
             return UNBOUNDED
         if isinstance(node, ir.Op) and (bound := bound_of(node)) is not None:
-            return (
-                Rounded(bound) if TABLE[node.name].within == math.inf else UNBOUNDED
-            )  # a limit depends on the operand
+            return Rounded(bound)
         return None
 
     def stored(self, access: Any) -> Rounded | None:

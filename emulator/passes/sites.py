@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
 from ..ir.effects import REDUCTIONS, performed, row_of
+from ..ir.matrices import INSTRUCTIONS
 from ..ir.shifts import cost_class
 from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..ir.wide import access_type
@@ -22,7 +23,7 @@ UNCOUNTED = -2
 class Site:
     """One statement of the final program.
 
-    action: an access to memory, or one of "branch", "control", "barrier", "syncwarp", "fence", "shuffle", "vote" and
+    action: an access to memory, or one of "branch", "control", "barrier", "syncwarp", "fence", "shuffle", "vote", "mma_f16" and
     "compute". size: bytes that each lane moves, in memory or by a shuffle. costs: instructions of one execution by
     issue class. Costs are those of the IR: a compiler may need more or fewer. array: the accessed array.
     parent: the site of the innermost if, while or for around the statement. combines: whether one atomic operation could have
@@ -88,6 +89,8 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     if row is not None:
         node = performed(stmt)
         action, issue, span = row.action or action, row.issue, node.span
+        if isinstance(node, ir.Mma):
+            action = f"mma_{INSTRUCTIONS[node.instruction].a}"
         if row.spaces:
             array, accessed = arrays[node.array], node.array
             action, size = (

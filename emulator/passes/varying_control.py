@@ -171,6 +171,15 @@ class _OfBlocks(_Analysis):
                 return any(self.varies(child) for child in children(value))
             case ir.Barrier():
                 return self.of_grid
-            case ir.Atomic() | ir.CompareSwap() | ir.Shuffle() | ir.Vote() | ir.Clock() | ir.Call():
+            case (
+                ir.Atomic()
+                | ir.CompareSwap()
+                | ir.Shuffle()
+                | ir.Vote()
+                | ir.Mma()
+                | ir.MoveMatrix()
+                | ir.Clock()
+                | ir.Call()
+            ):
                 return True
         return self.varies(value)

@@ -25,18 +25,11 @@ rules; a test compares the counts of every feature. It is not the version of the
 GLOBAL = ("global_load", "global_store", "global_atomic", "global_reduction")
 SHARED = ("shared_load", "shared_store", "shared_atomic")
 PLAIN = (
-    "local_load",
-    "local_store",
-    "constant_load",
-    "texture_load",
-    "shuffle",
-    "vote",
-    "barrier",
-    "syncwarp",
-    "fence",
-)
+    "local_load", "local_store", "constant_load", "texture_load", "shuffle", "vote", "barrier", "syncwarp", "fence",
+)  # fmt: skip
+MATRIX = ("mma_f16", "mma_bf16", "mma_tf32", "mma_f64", "mma_s8", "mma_u8", "mma_e4m3", "mma_e5m2")
 CLASSES = (
-    "alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert", "memory", "atomic", "shuffle", "vote", "barrier", "control",
+    "alu", "imul", "idiv", "fp32", "fp64", "fdiv", "sfu", "convert", "memory", "atomic", "shuffle", "vote", "barrier", "control", "tensor",
 )  # fmt: skip
 
 MEANING: dict[str, str] = {
@@ -53,6 +46,7 @@ MEANING: dict[str, str] = {
     **{f"{kind}_wavefronts": "wavefronts" for kind in SHARED},
     **{f"{kind}_conflicts": "wavefronts added by bank conflicts" for kind in SHARED},
     **{f"{kind}s": "executions by warps" for kind in PLAIN},
+    **{kind: f"matrix multiply-accumulates of {kind[4:]} operands (A), executed by warps" for kind in MATRIX},
     "shuffles": "executions by warps, one for each 4 bytes of the value",
 }
 
@@ -121,5 +115,7 @@ def by_site(kind: str, size: int, costs: dict[str, int], row: Counts) -> Iterato
         yield f"{kind}_conflicts", int(row[CONFLICTS])
     elif kind == "shuffle":
         yield "shuffles", warps * max(size // 4, 1)
+    elif kind in MATRIX:
+        yield kind, warps
     elif kind in PLAIN:
         yield f"{kind}s", warps

@@ -84,7 +84,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     """Return the request of `validated_request` for any values of numbers: no loop counter has a limit yet."""
     device, refusals = find_device(options.device), Refusals()
     with refusals.collected():
-        grid, block = _grid_and_block(options, device)
+        grid, block = grid_and_block(options.grid, options.block, device)
     with refusals.collected():
         shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
     step_limit, schedule = options.step_limit, options.schedule
@@ -146,10 +146,10 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     return request
 
 
-def _grid_and_block(options: LaunchOptions, device: Device) -> tuple[Dim3, Dim3]:
+def grid_and_block(grid: Any, block: Any, device: Device) -> tuple[Dim3, Dim3]:
     """Return the extents of grid and block, within the device's limits."""
-    grid = _dim3(options.grid, "grid", device.grid_extents, device)
-    block = _dim3(options.block, "block", device.block_extents, device)
+    grid = _dim3(grid, "grid", device.grid_extents, device)
+    block = _dim3(block, "block", device.block_extents, device)
     threads = math.prod(block)
     if threads > device.threads_per_block:
         raise LaunchError(f"block is {threads:,} threads: the {device.name} takes at most {device.threads_per_block:,}")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from .integer import COMPARISONS, Values, combine, i32, i64, low, signed, u32, u64, unsigned
-from .mufu import MUFU
 from .operands import Decoded
 from .rows import Row
-from .traced import contiguous, fma
+from .traced import contiguous, fma, special_function
 
 f32, f64 = np.float32, np.float64
 NAN32, NAN64 = u32(0x7FFFFFFF), u64(0xFFF8000000000000)
@@ -147,11 +146,12 @@ def _division_check(op: Decoded, a: Values, b: Values) -> Values:
 
 
 def _special_function(op: Decoded, a: Values) -> Values:
-    return MUFU[op.modifiers[0]](contiguous(a).view(u32))
+    return contiguous(special_function(f"mufu_{op.modifiers[0].lower()}", a)).view(u32)
 
 
 def _special_function_high(op: Decoded, a: Values) -> Values:
-    return MUFU[op.modifiers[0]](a)
+    words = special_function(f"mufu_{op.modifiers[0].lower()}", (a.astype(u64) << u64(32)).view(f64))
+    return (contiguous(words).view(u64) >> u64(32)).astype(u32)
 
 
 # ------------------------------------------------------------------ conversions
@@ -228,6 +228,7 @@ def _narrow(op: Decoded, a: Values) -> Values:
         return bits32(a.astype(f32))
 
 
+_SPECIAL_FUNCTIONS = ("RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH")
 _MODES = "RM RP RZ"
 _ORDERED = "EQ NE LT LE GT GE EQU NEU LTU LEU GTU GEU NAN NUM AND OR XOR"
 ROWS = [
@@ -245,7 +246,7 @@ ROWS = [
     Row("DSETP", "P P d d p", _order, "", "MIN AND"),
     Row("DSETP", "P P d d p", _compare, _ORDERED),
     *(Row("MUFU", "R i", _special_function_high, required=name) for name in ("RCP64H", "RSQ64H")),
-    *(Row("MUFU", "R f", _special_function, required=name) for name in MUFU if not name.endswith("64H")),
+    *(Row("MUFU", "R f", _special_function, required=name) for name in _SPECIAL_FUNCTIONS),
     Row("I2F", "D l", _integer_to_float, "S64 U64", "F64 S64"),
     Row("I2F", "D l", _integer_to_float, "", "F64 U64"),
     Row("I2F", "D i", _integer_to_float, "U32 U16 S16 U8 S8", "F64"),

@@ -24,8 +24,8 @@ from .traced import Lanes, Pointer, Traced, Untranslatable
 BANKS = 5
 FIELDS = (
     "registers", "register_bytes", "uniform_registers", "uniform_register_bytes", "predicates", "predicate_bytes",
-    "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "shared",
-    "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "tables", "wild", "exchange",
+    "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "owned", "shared",
+    "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange",
     "count_global", "count_atomic", "count_shared", "note_array", "load_sector", "sector", "line", "bank_shapes",
     "bank_kinds", "bank_load", "traffic", "active", "first_addresses", "array_ranges", "array_of_access", "noted_arrays",
     "arrays", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
@@ -147,14 +147,22 @@ class Machine:
     def checked(self, op: Decoded, index: Any, lanes: Any, address: Any, size: int, limit: Any) -> Any:
         """Return the index of active lanes, others 0; leave the function with a wild or misaligned address."""
         index = np.where(lanes, index, 0)
-        wrong = (index < 0) | (index > limit - PADDING) | ((index & (size - 1)) != 0)
+        self._leave(op, (index < 0) | (index > limit - PADDING) | ((index & (size - 1)) != 0), address)
+        return index
+
+    def check_owned(self, op: Decoded, index: Any, lanes: Any, address: Any, size: int) -> None:
+        """Leave the function with an address outside of the arrays."""
+        owned = self.pointer("owned", 0)
+        self._leave(op, np.where(lanes, owned[index + (size - 1)] == 0, False), address)
+
+    def _leave(self, op: Decoded, wrong: Any, address: Any) -> None:
+        """Leave the function with an address if it is wrong."""
         builder, bad, good = self.builder, self.builder.label("wild"), self.builder.label("inside")
         builder.branch(wrong.ref, bad, good)
         builder.place(bad)
         self.pointer("wild", 0).view(np.uint64).put(self.pointer("wild", 0).base, address)
         builder.do(f"ret i64 {op.number + 1}")
         builder.place(good)
-        return index
 
     # -------------------------------------------------------------- fields and registers
     def _field(self, name: str, type: str) -> str:
@@ -422,8 +430,6 @@ class Machine:
     def text(self, name: str, result: str = "0") -> list[str]:
         """Return the text of the function."""
         self.close_loop()
-        if any("%.tables" in line for line in self.builder.lines):
-            self._field("tables", "ptr")
         return [
             f"define internal i64 @{name}(ptr %s, i64 %warp, ptr %active, ptr %values, ptr %awaited_threads) nounwind noinline {{",
             ".entry:", *self.builder.slots, *self.head, *self.builder.lines, f"  ret i64 {result}", "}",

@@ -16,7 +16,6 @@ from .. import disk_cache
 from ..llvm.compiler import PROMOTED, Library, compiled, load_compiled
 from ..machine import banks, coalescing
 from ..machine.device import log2
-from . import mufu
 from .batch import Batch
 from .collectives import exchange
 from .convergence import begin_run, end_run
@@ -97,8 +96,9 @@ class BoundCode:
         arrays: dict[str, Any] = {
             "registers": state.registers, "uniform_registers": state.uniform_registers, "predicates": state.predicates,
             "uniform_predicates": state.uniform_predicates, "special": state.special_values,
-            "global": state.memory.contents, "shared": state.shared, "local": local,
-            "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results, "tables": mufu.tables(),
+            "global": state.memory.contents, "owned": state.memory.owned,
+            "shared": state.shared, "local": local,
+            "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results,
             "wild": self.wild, "bank_shapes": self.shapes, "bank_kinds": self.kinds, "bank_load": self.bank_load,
             "traffic": counts.traffic, "active": counts.active, "first_addresses": self.first_addresses,
             "array_ranges": self.ranges, "array_of_access": self.latest, "noted_arrays": self.noted_arrays,
@@ -130,7 +130,7 @@ class BoundCode:
         self.batch.groups.run[2] = 1 + _RUNS // self.batch.state.warps
         result = int(self.call(self.fields.ctypes.data))
         if result <= WILD:
-            raise wild_address(self.code.steps[WILD - result].op, int(self.wild[0]))
+            raise wild_address(self.code.steps[WILD - result].op, int(self.wild[0]), self.batch.state.memory)
         return result
 
     def finish(self) -> None:

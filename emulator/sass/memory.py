@@ -79,6 +79,14 @@ def _address(operand: Operand, space: Space) -> Callable[[State, Rows, Any], Any
     return address
 
 
+def _index(op: Decoded, space: Space, s: State, r: Rows, lanes: Any, address: Any, size: int) -> Any:
+    """Return the bytes that active lanes access, others 0. Raises ExecutionError for a wild or misaligned address."""
+    index = s.checked(op, space.place(s, r, address), lanes, address, size, space.contents(s).size)
+    if space is GLOBAL:
+        s.check_owned(op, index, lanes, address, size)
+    return index
+
+
 def _registers(operand: Operand, count: int) -> Iterable[int]:
     """Return the numbers of consecutive registers."""
     if operand.kind != "register" or operand.uniform:
@@ -121,7 +129,7 @@ def load(op: Decoded, space: Space) -> Execute:
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
-        index = s.checked(op, space.place(s, r, address), lanes, address, size, memory.size)
+        index = _index(op, space, s, r, lanes, address, size)
         values = _read(memory, index, size, is_signed)
         counts.add_access(op, space.name, "load", address, lanes, size, s.memory)
         for write, value in zip(writes, values, strict=True):
@@ -141,7 +149,7 @@ def store(op: Decoded, space: Space) -> Execute:
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
-        index = s.checked(op, space.place(s, r, address), lanes, address, size, memory.size)
+        index = _index(op, space, s, r, lanes, address, size)
         counts.add_access(op, space.name, "store", address, lanes, size, s.memory)
         _write(memory, index, lanes, size, [read(s, r) for read in reads])
 
@@ -165,8 +173,8 @@ def copy_to_shared(op: Decoded) -> Execute:
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, target = source(s, r, lanes), to(s, r, lanes)
         memory = GLOBAL.contents(s)
-        index = s.checked(op, GLOBAL.place(s, r, address), lanes, address, size, memory.size)
-        shared_index = s.checked(op, SHARED.place(s, r, target), lanes, target, size, s.shared.size)
+        index = _index(op, GLOBAL, s, r, lanes, address, size)
+        shared_index = _index(op, SHARED, s, r, lanes, target, size)
         counts.add_access(op, "global", "load", address, lanes, size, s.memory)
         _write(s.shared, shared_index, lanes, size, _read(memory, index, size, False))
 
@@ -265,7 +273,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
-        index = s.checked(op, space.place(s, r, address), lanes, address, dtype.itemsize, memory.size)
+        index = _index(op, space, s, r, lanes, address, dtype.itemsize)
         counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize, s.memory)
         values = [contiguous(read(s, r)).view(dtype) for read in reads] or [np.ones((1, 1), dtype)]
         at, elements = index >> (3 if wide else 2), memory.view(dtype)

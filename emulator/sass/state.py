@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,9 @@ GLOBAL_BASE = 0x7_0000_0000
 """Address of the first array."""
 LOCAL_BYTES = 1 << 16
 """Local memory of a thread. Its stack grows down from this address."""
-SHARED_RESERVED = 1024
-"""Bytes of shared memory reserved by the system, before those of the kernel."""
-PARAMETERS, _STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW = 0x210, 0x28, 0x44, 0x48
-"""Offsets in constant bank 0 of sm_90. Block and grid sizes are at 0. The workspace of grid barriers is null in launches that
-are not cooperative; a grid barrier traps then."""
+_STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW = 0x28, 0x44, 0x48
+"""Offsets in constant bank 0. Block and grid sizes are at 0. The workspace of grid barriers is null in launches that are not
+cooperative; a grid barrier traps then."""
 _ALIGNMENT, _GUARD_BYTES = 512, 512
 
 
@@ -40,12 +38,29 @@ PADDING = 16
 """Bytes behind each memory, so that an access may begin at its last byte."""
 
 
+class Architecture(NamedTuple):
+    """parameters: offset of the first one in constant bank 0. shared_reserved: bytes of shared memory reserved by the system,
+    before those of the kernel."""
+
+    parameters: int
+    shared_reserved: int
+
+
+ARCHITECTURES = {
+    **dict.fromkeys(("sm_80", "sm_86", "sm_89"), Architecture(0x160, 0)),
+    "sm_90": Architecture(0x210, 1024),
+}
+"""Architectures whose SASS is emulated."""
+
+
 class ExecutionError(SimtbedError):
     """Raised for a kernel that the emulator cannot run to its end: a wild address, a deadlock, too many steps."""
 
 
-def wild_address(op: Decoded, address: int) -> ExecutionError:
-    return ExecutionError(f"the address {address:#x} is outside of its memory: {op}")
+def wild_address(op: Decoded, address: int, memory: GlobalMemory) -> ExecutionError:
+    """Return the error of a wild or misaligned address. memory: names the array before it."""
+    place = f"{op} ({':'.join(map(str, op.instruction.places[0]))})" if op.instruction.places else str(op)
+    return ExecutionError(f"the address {address:#x} is outside of its memory{memory.described(address)}: {place}")
 
 
 @dataclass
@@ -56,6 +71,24 @@ class GlobalMemory:
     contents: Bytes
     places: dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict)
     module_address: int = GLOBAL_BASE
+
+    @cached_property
+    def owned(self) -> Bytes:
+        """Whether each byte belongs to an array, to the module or to the workspace."""
+        result = np.zeros(len(self.contents), np.uint8)
+        result[self.module_address - GLOBAL_BASE :] = 1
+        for offset, dtype, shape in self.places.values():
+            result[offset : offset + prod(shape) * dtype.itemsize] = 1
+        return result
+
+    def described(self, address: int) -> str:
+        """Return the place of an address behind the array before it, as text; empty for none."""
+        offset = address - GLOBAL_BASE
+        for name, (first, dtype, shape) in reversed(self.places.items()):
+            if first <= offset < len(self.contents):
+                end = first + prod(shape) * dtype.itemsize
+                return f", {offset - end:,} bytes past the end of {name}" if offset >= end else ""
+        return ""
 
     @staticmethod
     def allocate(arrays: Mapping[str, npt.NDArray[Any]], module: bytes = b"") -> GlobalMemory:
@@ -96,25 +129,24 @@ class GlobalMemory:
         return ""
 
 
+def packed(parameters: Iterable[np.generic]) -> bytes:
+    """Return numbers at their alignments, a pointer as uint64."""
+    result = bytearray()
+    for value in parameters:
+        result += bytes(-len(result) % value.dtype.alignment) + value.tobytes()
+    return bytes(result)
+
+
 def parameter_bank(
-    block: Sequence[int],
-    grid: Sequence[int],
-    parameters: Sequence[np.generic],
-    size: int = 0x1000,
-    workspace: int = 0,
+    block: Sequence[int], grid: Sequence[int], parameters: bytes, first: int, workspace: int = 0
 ) -> bytes:
-    """Return constant bank 0 of sm_90. parameters: numbers, a pointer as uint64, at their alignments. workspace: address of
-    that of grid barriers, 0 for none."""
-    bank = bytearray(PARAMETERS + size)
+    """Return constant bank 0. first: offset of the parameters. workspace: address of that of grid barriers, 0 for none."""
+    bank = bytearray(first + max(0x1000, len(parameters)))
     struct.pack_into("<6I", bank, 0, *block, *grid)
     struct.pack_into("<I", bank, _STACK_POINTER, LOCAL_BYTES)
     struct.pack_into("<I", bank, _WORKSPACE_HIGH, workspace >> 32)
     struct.pack_into("<I", bank, _WORKSPACE_LOW, workspace & 0xFFFFFFFF)
-    offset = PARAMETERS
-    for value in parameters:
-        offset += -offset % value.dtype.alignment
-        bank[offset : offset + value.dtype.itemsize] = value.tobytes()
-        offset += value.dtype.itemsize
+    bank[first : first + len(parameters)] = parameters
     return bytes(bank)
 
 
@@ -182,8 +214,14 @@ class State:
         index = np.where(lanes, index, 0)
         if index.min(initial=0) < 0 or index.max(initial=0) > limit - PADDING or (index & (size - 1)).any():
             wrong = lanes & ((index < 0) | (index > limit - PADDING) | (index & (size - 1) != 0))
-            raise wild_address(op, int(address[wrong][0]))
+            raise wild_address(op, int(address[wrong][0]), self.memory)
         return index
+
+    def check_owned(self, op: Decoded, index: Any, lanes: Any, address: Any, size: int) -> None:
+        """Raise ExecutionError for an access to global memory outside of the arrays."""
+        wrong = lanes & (self.memory.owned[index + (size - 1)] == 0)
+        if wrong.any():
+            raise wild_address(op, int(address[wrong][0]), self.memory)
 
     def bank(self, number: int) -> Bytes:
         """Return a constant bank, with zeros behind it."""

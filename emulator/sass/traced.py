@@ -13,6 +13,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ..ir import fused
+from ..ir.library import PREFIX
+from ..ir.maths import Computed
 from ..language.types import F16
 from ..llvm import halves
 from ..llvm.builder import FunctionBuilder
@@ -59,12 +61,15 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return traced.new(traced.builder.intrinsic("llvm.fma", llvm_type(dtype), *refs), dtype)
 
 
-def look_up(table: Callable[[], Any], index: Any) -> Any:
-    """Return elements of the table of special functions, int64. In LLVM IR it is at `%.tables`."""
-    if not isinstance(index, Traced):
-        return table()[index]
-    at = index.builder.element("i64", "%.tables", index.astype(np.int64).ref)
-    return index.new(index.builder.load("i64", at), np.int64)
+def special_function(name: str, value: Any) -> Any:
+    """Return the results of a function of the library, of the type of the argument."""
+    if not isinstance(value, Traced):
+        return Computed(name)(value)
+    builder = value.builder
+    places = [builder.slot("double", name) for _ in range(2)]
+    builder.store("double", value.astype(np.float64).ref, places[0])
+    builder.call("void", PREFIX + name, *(("ptr", place) for place in places), ("i64", "1"))
+    return value.new(builder.load("double", places[1]), np.float64).astype(value.dtype)
 
 
 def contiguous(value: Any) -> Any:

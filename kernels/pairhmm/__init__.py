@@ -14,7 +14,7 @@ Rows i = 1..m are the read, columns j = 1..n the haplotype; Q are Phred scores, 
     result: log10(sum over j = 1..n of M(m,j) + I(m,j)) - log10 C
 
 Reference: GATK's LoglessPairHMM and Intel's GKL. C is 2^120 in float; a pair with a sum below 1e-28 is computed again in double,
-with C = 2^1020.
+with C = 2^1020, and a likelihood below 10^-612 in logarithms.
 """
 
 from __future__ import annotations

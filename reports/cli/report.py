@@ -14,7 +14,7 @@ from simtbed.kernels.files import Outputs, write
 
 from ..papers import formats, library, machines, measured
 from ..papers.numbers import Number
-from ..papers.paper import Paper, Report, Size
+from ..papers.paper import Paper, Report, Setting, Size
 from ..papers.paper import report as evaluate
 from ..printing import print_message, print_text
 from ..terminal import progress
@@ -64,6 +64,12 @@ class ParameterOptions:
         int | None, Option(metavar="N", min=1, max=1 << 20, help="Number of records of mixed lengths.")
     ] = None
     regions: Annotated[int | None, Option(metavar="N", min=1, max=1 << 20, help="Number of generated regions.")] = None
+    depth: Annotated[float | None, Option(metavar="X", above=0, below=1000, help="Reads a site of an individual.")] = (
+        None
+    )
+    threshold: Annotated[
+        float | None, Option(metavar="X", min=0, max=1, help="Likelihood up to which a genotype is set to 0.")
+    ] = None
     every: Annotated[int | None, Option(metavar="N", min=1, max=9, help="Use every Nth length of the paper.")] = None
     batch: Annotated[int | None, Option(metavar="N", min=1, max=1 << 31, help="Pairs per launch.")] = None
 
@@ -88,7 +94,16 @@ class ReportOptions:
     measure: Annotated[
         Path | None, Option(metavar="FILE", help="Measure times of PAPER on this machine into FILE; print no report.")
     ] = None
-    only: Annotated[str, Option(metavar="PATTERN", help="Select the times of --measure by name.")] = "*"
+    item: Annotated[str | None, Option(metavar="NAME", help='Evaluate one item of PAPER, for example "Table 4".')] = (
+        None
+    )
+    data: Annotated[
+        Path | None,
+        Option(metavar="FOLDER", help="Use the reads, pairs or likelihoods of the file in FOLDER for simulated ones."),
+    ] = None
+    only: Annotated[
+        str | None, Option(metavar="PATTERN", help="Select the times of --measure by name; by default all.")
+    ] = None
     repeat: Annotated[
         int, Option(metavar="N", min=1, max=1000, help="Number of runs of --measure; medians are stored.")
     ] = 5
@@ -113,9 +128,11 @@ def report(
     simtbed report --format html -o reports
     """
     parameters = options.parameters.values()
+    if options.only is not None and options.measure is None:
+        raise SimtbedError("--only selects times of --measure FILE; --item NAME selects an item of the report")
     if paper is None:
-        if options.measure is not None or any(value is not None for value in parameters.values()):
-            raise SimtbedError("--measure and the parameters of a paper need a PAPER")
+        if any(value is not None for value in (options.measure, options.item, options.data, *parameters.values())):
+            raise SimtbedError("--measure, --item, --data and the parameters of a paper need a PAPER")
         return _all_papers(options)
     chosen = library.find(paper)
     if options.measure is not None:
@@ -130,9 +147,21 @@ def report(
 
 
 def _report(paper: Paper, parameters: Mapping[str, Number | None], options: ReportOptions) -> Report:
-    setting = paper.setting(options.size, parameters, options.engine.value, measured.shipped(paper.name))
     with progress(paper.name) as show:
-        return evaluate(paper, setting, show)
+        return evaluate(paper, _setting(paper, parameters, options), show, options.item)
+
+
+def _setting(paper: Paper, parameters: Mapping[str, Number | None], options: ReportOptions) -> Setting:
+    data = None if options.data is None else _sole_file(options.data)
+    return paper.setting(options.size, parameters, options.engine.value, measured.shipped(paper.name), data)
+
+
+def _sole_file(folder: Path) -> Path:
+    """Return the file of a folder. Raises SimtbedError unless there is exactly one."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    if len(found) != 1:
+        raise SimtbedError(f"{printable(folder)}: expected a folder with one file, got {len(found)} files")
+    return found[0]
 
 
 def _all_papers(options: ReportOptions) -> int:
@@ -165,11 +194,9 @@ def _measure(paper: Paper, options: ReportOptions, into: Path) -> int:
         record, count = measured.merged(record, newer), count + 1
         write(into, [measured.text(record), "\n"])
 
-    setting = paper.setting(
-        options.size, options.parameters.values(), options.engine.value, measured.shipped(paper.name)
-    )
+    setting = _setting(paper, options.parameters.values(), options)
     with progress(paper.name) as show:
-        session = measured.Session(options.only, options.repeat, names, save, show)
+        session = measured.Session(options.only or "*", options.repeat, names, save, show)
         failed = measured.measure(paper.name, paper.benchmarks(setting), session)
     for line in failed:
         print_message(f"not measured: {line}")

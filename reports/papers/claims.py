@@ -1,14 +1,13 @@
-"""Claims of a paper: values compared with the intervals that support a claim, and the result."""
+"""Claims of a paper: values compared with the intervals that support a claim, and the one rule of all verdicts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from simtbed import Device
-from simtbed.kernels import Agreement
 
 from .numbers import Number, text_of_number
 
@@ -27,11 +26,13 @@ class Source(StrEnum):
 
 
 class Holds(StrEnum):
-    """Results of a claim. disputed: the sources disagree. unknown: no source has a value."""
+    """Results of a comparison or claim. disputed: the sources disagree. unresolved: the interval of a prediction contains
+    values that support the claim, and others. unknown: no source has a value."""
 
     yes = "yes"
     no = "no"
     disputed = "disputed"
+    unresolved = "not resolved"
     unknown = "not shown"
 
 
@@ -41,6 +42,8 @@ class Verdict(StrEnum):
     reproduced = "reproduced"
     partly = "partly"
     contradicted = "contradicted"
+    unresolved = "below the resolution of the model"
+    arithmetic = "arithmetic of the paper"
     not_shown = "cannot be shown"
 
 
@@ -74,11 +77,32 @@ def predicted_for(device: Device) -> Origin:
 
 
 @dataclass(frozen=True)
+class Value:
+    """A value of a quantity. label: the case, if there are several. interval: low and high end of a prediction."""
+
+    origin: Origin
+    value: Number | None
+    label: str = ""
+    interval: tuple[float, float] | None = None
+
+
+def quotient(above: Value, below: Value, label: str | None = None) -> Value:
+    """Return the quotient of two values, with the origin of the first one. The intervals of both are independent."""
+    label = above.label if label is None else label
+    if above.value is None or below.value is None:
+        return Value(above.origin, None, label)
+    low, high = above.interval or (above.value, above.value)
+    least, most = below.interval or (below.value, below.value)
+    interval = (low / most, high / least) if above.interval or below.interval else None
+    return Value(above.origin, above.value / below.value, label, interval)
+
+
+@dataclass(frozen=True)
 class Comparison:
     """A value and the interval in which it supports a claim.
 
     quantity: name of the value, with its unit. value: None if it is not available. low, high: ends of the interval, in the
-    unit of the value; excluded if `strict`.
+    unit of the value; excluded if `strict`. interval: of a predicted value. tolerance: name of the tolerance of the interval.
     """
 
     origin: Origin
@@ -87,15 +111,24 @@ class Comparison:
     low: float = -math.inf
     high: float = math.inf
     strict: bool = False
+    interval: tuple[float, float] | None = None
+    tolerance: str = ""
 
     @property
-    def holds(self) -> bool | None:
-        """Whether the value is in the interval; None without a value."""
+    def holds(self) -> Holds:
+        """yes or no if the value, or all values of its interval, are inside or outside; unresolved if some are."""
         if self.value is None:
-            return None
-        if self.strict:
-            return self.low < self.value < self.high
-        return self.low <= self.value <= self.high
+            return Holds.unknown
+        inside = [self._contains(value) for value in (self.value, *(self.interval or ()))]
+        if all(inside):
+            return Holds.yes
+        if any(inside):
+            return Holds.unresolved
+        first, last = self.interval or (self.value, self.value)
+        return Holds.unresolved if first < self.low and last > self.high else Holds.no
+
+    def _contains(self, value: Number) -> bool:
+        return self.low < value < self.high if self.strict else self.low <= value <= self.high
 
     @property
     def condition(self) -> str:
@@ -110,52 +143,33 @@ class Comparison:
         return f"{'less than' if self.strict else 'at most'} {high}"
 
     def __str__(self) -> str:
-        value = "not available" if self.value is None else text_of_number(self.value)
-        return f"{self.quantity}: {value} ({self.origin}); expected {self.condition}"
+        tolerance = f" ({self.tolerance})" if self.tolerance else ""
+        return f"{self.quantity}: {self.shown} ({self.origin}); expected {self.condition}{tolerance}"
 
+    @property
+    def shown(self) -> str:
+        """The value as text, with its interval: "1.07, 0.5 to 2.1"."""
+        if self.value is None:
+            return "not available"
+        return ", ".join(
+            [text_of_number(self.value), *([" to ".join(map(text_of_number, self.interval))] if self.interval else [])]
+        )
 
-def near(origin: Origin, quantity: str, value: Number | None, expected: float, tolerance: float) -> Comparison:
-    """Compare a value with a number of the paper. tolerance: relative, at most MAX_TOLERANCE."""
-    if not 0 < tolerance <= MAX_TOLERANCE:
-        raise ValueError(f"expected a tolerance above 0 and at most {MAX_TOLERANCE}, got {tolerance}")
-    margin = abs(expected) * tolerance
-    return Comparison(origin, quantity, value, expected - margin, expected + margin)
-
-
-def exactly(origin: Origin, quantity: str, value: Number | None, expected: float) -> Comparison:
-    """Compare a value with the only one that supports the claim."""
-    return Comparison(origin, quantity, value, expected, expected)
-
-
-def more_than(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with an excluded lower bound."""
-    return Comparison(origin, quantity, value, low=bound, strict=True)
-
-
-def less_than(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with an excluded upper bound."""
-    return Comparison(origin, quantity, value, high=bound, strict=True)
-
-
-def at_least(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with a lower bound."""
-    return Comparison(origin, quantity, value, low=bound)
-
-
-def at_most(origin: Origin, quantity: str, value: Number | None, bound: float) -> Comparison:
-    """Compare a value with an upper bound."""
-    return Comparison(origin, quantity, value, high=bound)
-
-
-def same_results(origin: Origin, agreement: Agreement) -> Comparison:
-    """Compare results with an oracle: none of them differs. Without results there is no value."""
-    differing = agreement.differing if agreement.compared else None
-    return exactly(origin, f"results that differ from the oracle's, of {agreement.compared:,}", differing, 0)
-
-
-def ratio(above: float | None, below: float | None) -> float | None:
-    """Return a quotient; None if a value is not available."""
-    return None if above is None or below is None else above / below
+    def shifted(self) -> Iterator[tuple[float, Comparison]]:
+        """Yield each end of the expected interval, and the comparison with the value, or an end of its interval, at that end
+        and beside it."""
+        if self.value is None:
+            return
+        for end in filter(math.isfinite, (self.low, self.high)):
+            whole = isinstance(self.value, int) and float(end).is_integer()
+            beside = (end - 1, end + 1) if whole else (math.nextafter(end, -math.inf), math.nextafter(end, math.inf))
+            for target in (end, *beside):
+                if self.interval is None:
+                    yield target, replace(self, value=target)
+                    continue
+                for point in filter(None, self.interval):
+                    low, high = (target if each == point else each * target / point for each in self.interval)
+                    yield end, replace(self, value=self.value * target / point, interval=(low, high))
 
 
 @dataclass(frozen=True)
@@ -163,38 +177,84 @@ class Claim:
     """A claim of an item. comparisons: by source; the claim fails for a source if one of its comparisons fails.
 
     main: whether the item represents this claim in the paper. remark: a sentence on the values, or what is missing without any.
+    place: section or row of the paper, where the item does not name it.
     """
 
     text: str
     comparisons: Sequence[Comparison]
     main: bool = False
     remark: str = ""
+    place: str = ""
+
+    @property
+    def arithmetic(self) -> bool:
+        """Whether only printed values are compared: with each other, or by rules that no run can change."""
+        return bool(self.comparisons) and all(c.origin.source is Source.paper for c in self.comparisons)
 
     @property
     def holds(self) -> Holds:
-        """yes or no if all origins with a value agree, disputed if they do not."""
-        results = {self._holds_by(origin) for origin in {c.origin for c in self.comparisons}} - {None}
-        if not results:
-            return Holds.unknown
-        if len(results) > 1:
+        """yes if an origin shows it and none fails; no if all fail; disputed if some fail.
+
+        A prediction that does not resolve the claim leaves it open for the GPU of the paper: a failure on another GPU disputes
+        the claim, and does not contradict it.
+        """
+        results = {self._holds_by(origin) for origin in {c.origin for c in self.comparisons}}
+        if Holds.no in results and results & {Holds.yes, Holds.unresolved}:
             return Holds.disputed
-        return Holds.yes if results.pop() else Holds.no
+        return next((each for each in (Holds.yes, Holds.no, Holds.unresolved) if each in results), Holds.unknown)
 
-    def _holds_by(self, origin: Origin) -> bool | None:
-        results = [c.holds for c in self.comparisons if c.origin == origin and c.holds is not None]
-        return all(results) if results else None
+    def _holds_by(self, origin: Origin) -> Holds:
+        results = {c.holds for c in self.comparisons if c.origin == origin}
+        return next((each for each in (Holds.no, Holds.unresolved, Holds.yes) if each in results), Holds.unknown)
 
 
-def verdict(claims: Iterable[Claim]) -> Verdict:
-    """Return the verdict of an item's claims.
+def verdict(claims: Sequence[Claim]) -> Verdict:
+    """Return the verdict of an item's claims, by the rule of all papers.
 
-    contradicted if a main claim fails; "cannot be shown" if no main claim has a value; reproduced if all claims hold;
-    else partly.
+    contradicted if a main claim fails; "cannot be shown" if no main claim has a value; "below the resolution of the model" if
+    the main claims have only predictions that do not resolve them; partly if a claim does not hold; "arithmetic of the paper"
+    if all main claims compare printed values; else reproduced.
     """
-    listed = list(claims)
-    main = {claim.holds for claim in listed if claim.main}
+    main = {claim.holds for claim in claims if claim.main}
     if Holds.no in main:
         return Verdict.contradicted
     if main <= {Holds.unknown}:
         return Verdict.not_shown
-    return Verdict.reproduced if {claim.holds for claim in listed} == {Holds.yes} else Verdict.partly
+    if main <= {Holds.unknown, Holds.unresolved}:
+        return Verdict.unresolved
+    if {claim.holds for claim in claims} != {Holds.yes}:
+        return Verdict.partly
+    return Verdict.arithmetic if all(claim.arithmetic for claim in claims if claim.main) else Verdict.reproduced
+
+
+def turn(claims: Sequence[Claim]) -> str:
+    """Return a sentence with the number that turns the verdict: of the single comparisons that do so, the nearest one. If
+    none does, all comparisons of a claim are moved together."""
+    now = verdict(claims)
+    single: list[tuple[float, str]] = []
+    joint: list[tuple[float, str]] = []
+    for at, claim in enumerate(claims):
+        nearest: dict[int, tuple[float, str, Comparison]] = {}
+        for index, compared in enumerate(claim.comparisons):
+            for place, moved in compared.shifted():
+                if moved.holds is compared.holds or moved.value is None or compared.value is None:
+                    continue
+                distance = abs(moved.value - compared.value) / max(abs(moved.value), abs(compared.value))
+                text = f"{text_of_number(place)} of: {compared.quantity}, here {compared.shown}"
+                turned = _verdict_with(claims, at, {index: moved})
+                if turned is not now:
+                    single.append((distance, f"{turned} at {text}"))
+                nearest[index] = min(
+                    nearest.get(index, (distance, text, moved)), (distance, text, moved), key=lambda n: n[0]
+                )
+        turned = _verdict_with(claims, at, {index: moved for index, (_, _, moved) in nearest.items()})
+        if turned is not now:
+            distance, text, _ = max(nearest.values(), key=lambda n: n[0])
+            joint.append((distance, f"{turned} if all sources move, the farthest at {text}"))
+    turns = single or joint
+    return f"Turns to {min(turns)[1]}." if turns else "No number of this machine turns this verdict."
+
+
+def _verdict_with(claims: Sequence[Claim], at: int, changed: Mapping[int, Comparison]) -> Verdict:
+    comparisons = [changed.get(index, compared) for index, compared in enumerate(claims[at].comparisons)]
+    return verdict([*claims[:at], replace(claims[at], comparisons=comparisons), *claims[at + 1 :]])

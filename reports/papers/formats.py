@@ -75,7 +75,12 @@ def markdown(report: Report) -> str:
         ),
     ]
     for item, shown in report.shown:
-        paragraphs += [f"## {item.name}", f"{item.caption}.", f"**{shown.verdict.capitalize()}**: {shown.reason}"]
+        paragraphs += [
+            f"## {item.name}",
+            f"{item.caption}.",
+            f"**{shown.verdict.capitalize()}**: {shown.reason}",
+            shown.turn,
+        ]
         if shown.claims:
             claims = [[claim_text(claim), claim.holds, "<br>".join(evidence(claim))] for claim in shown.claims]
             paragraphs.append(_markdown_rows(["claim of the paper", "holds", "evidence"], claims))
@@ -83,7 +88,14 @@ def markdown(report: Report) -> str:
         paragraphs += [
             text for text in (shown.note, measured(shown), absent(shown) and f"Missing: {absent(shown)}.") if text
         ]
+    if paper.tolerances:
+        paragraphs += ["## Tolerances", _markdown_rows(["tolerance", "relative", "source"], tolerances(report))]
     return "\n\n".join(paragraphs) + "\n"
+
+
+def tolerances(report: Report) -> list[list[str]]:
+    """Return the tolerances of a paper: name, size, source."""
+    return [[name, f"± {within:.3g}", source] for name, (within, source) in report.paper.tolerances.items()]
 
 
 def _counted(counts: dict[Verdict, int]) -> str:
@@ -93,8 +105,8 @@ def _counted(counts: dict[Verdict, int]) -> str:
 
 
 def claim_text(claim: Claim) -> str:
-    """Return the text of a claim, with a mark of the main claim."""
-    return f"{claim.text} (main claim)" if claim.main else claim.text
+    """Return the text of a claim, with its place and a mark of the main claim."""
+    return claim.text + (f" [{claim.place}]" if claim.place else "") + (" (main claim)" if claim.main else "")
 
 
 def evidence(claim: Claim) -> list[str]:
@@ -135,7 +147,7 @@ def _rendered(template: str, **values: Any) -> str:
         "measured": measured,
         "anchor": anchor,
     }
-    environment.filters |= {"claim_text": claim_text, "evidence": evidence}
+    environment.filters |= {"claim_text": claim_text, "evidence": evidence, "tolerances": tolerances}
     style = [
         files("simtbed.profiler.html").joinpath("page.css").read_text(encoding="utf-8"),
         files(__package__).joinpath("report.css").read_text(encoding="utf-8"),
@@ -161,6 +173,7 @@ def json(report: Report) -> str:
                     "caption": item.caption,
                     "verdict": shown.verdict,
                     "why": shown.reason,
+                    "turn": shown.turn,
                     "note": shown.note,
                     "claims": [_claim(claim) for claim in shown.claims],
                     "tables": [
@@ -191,6 +204,8 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
         "value": comparison.value,
         "low": comparison.low if math.isfinite(comparison.low) else None,
         "high": comparison.high if math.isfinite(comparison.high) else None,
+        "interval": comparison.interval,
+        "tolerance": comparison.tolerance,
         "expected": comparison.condition,
         "holds": comparison.holds,
         "source": comparison.origin.source,

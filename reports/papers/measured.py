@@ -101,15 +101,12 @@ class Measured:
 
     @staticmethod
     def merge(records: Iterable[Record]) -> Measured:
-        """Merge records; a later timing of the same machine takes precedence."""
+        """Merge records. Timings of one machine on two days are those of two machines: none is dropped."""
         merged_timings: dict[tuple[Machine, str], dict[str, Timing]] = {}
         for record in records:
             for named in record.timings.values():
                 for name, timing in named.items():
-                    timings = merged_timings.setdefault((timing.on, name), {})
-                    older = timings.get(timing.machine)
-                    if older is None or older.dated <= timing.dated:
-                        timings[timing.machine] = timing
+                    merged_timings.setdefault((timing.on, name), {})[str(timing.origin)] = timing
         return Measured(merged_timings)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import TypeAlias
 
 from simtbed import SimtbedError
 from simtbed.runtime.registry import EngineName
 
-from .claims import Claim, Origin, Source, Verdict, verdict
+from .claims import Claim, Origin, Source, Value, Verdict, turn, verdict
 from .measured import Benchmark, Machine, Measured, Timing
 from .numbers import Number
 
@@ -102,6 +103,16 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Figures:
+    """The result of a formula. values: for the comparisons of claims, by name. texts: for braces in the item's texts."""
+
+    values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    texts: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Shown:
     """The content of an item. claims: one of them at least is a main claim. reason: a sentence on the verdict. note: method of
     measurement."""
@@ -116,6 +127,11 @@ class Shown:
     def verdict(self) -> Verdict:
         """The verdict of the claims."""
         return verdict(self.claims)
+
+    @property
+    def turn(self) -> str:
+        """The number that turns the verdict."""
+        return turn(self.claims)
 
     @property
     def measurements(self) -> list[Origin]:
@@ -145,12 +161,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Setting:
-    """Settings of a report. values: of the parameters. measured: measured times."""
+    """Settings of a report. values: of the parameters. measured: measured times. data: a file of the user, in place of
+    simulated data."""
 
     size: Size
     values: Mapping[str, Number]
     engine: EngineName
     measured: Measured
+    data: Path | None = None
 
     def __getitem__(self, name: str) -> Number:
         return self.values[name]
@@ -187,7 +205,7 @@ class Paper:
     """A paper.
 
     items: every table, figure and algorithm, in order, and the claims of the abstract. benchmarks: work timed by
-    `simtbed report --measure`.
+    `simtbed report --measure`. tolerances: relative, with the reason for the size of each.
     """
 
     name: str
@@ -197,9 +215,15 @@ class Paper:
     parameters: Sequence[Parameter]
     items: Sequence[Item]
     benchmarks: Callable[[Setting], Iterator[Benchmark]] = no_benchmarks
+    tolerances: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def setting(
-        self, size: Size, overrides: Mapping[str, Number | None], engine: EngineName, measured: Measured
+        self,
+        size: Size,
+        overrides: Mapping[str, Number | None],
+        engine: EngineName,
+        measured: Measured,
+        data: Path | None = None,
     ) -> Setting:
         """Return the parameters of a size with overrides. Raises SimtbedError for an unknown parameter."""
         defaults = {p.name: p.small if size is Size.small else p.paper for p in self.parameters}
@@ -207,7 +231,7 @@ class Paper:
         if unknown := [name for name in changed if name not in defaults]:
             has = ", ".join(f"--{name.replace('_', '-')}" for name in defaults) or "no parameters"
             raise SimtbedError(f"{self.name} has no --{unknown[0].replace('_', '-')}; it has {has}")
-        return Setting(size, defaults | changed, engine, measured)
+        return Setting(size, defaults | changed, engine, measured, data)
 
 
 @dataclass(frozen=True)
@@ -223,10 +247,17 @@ class Report:
         return {verdict: sum(shown.verdict is verdict for _, shown in self.shown) for verdict in Verdict}
 
 
-def report(paper: Paper, setting: Setting, progress: Callable[[str], None] = lambda step: None) -> Report:
-    """Evaluate every item. progress: receives the name of the current item."""
+def report(
+    paper: Paper, setting: Setting, progress: Callable[[str], None] = lambda step: None, only: str | None = None
+) -> Report:
+    """Evaluate every item, or only one by name. progress: receives the name of the current item. Raises SimtbedError for an
+    unknown name."""
+    items = [item for item in paper.items if only is None or item.name.casefold() == only.casefold()]
+    if not items:
+        names = ", ".join(item.name for item in paper.items)
+        raise SimtbedError(f"{paper.name} has no item {only!r}; expected one of {names}")
     shown = []
-    for item in paper.items:
+    for item in items:
         progress(item.name)
         shown.append((item, item.show(setting)))
     return Report(paper, setting, shown)

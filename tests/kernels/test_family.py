@@ -19,7 +19,7 @@ HOST = {"compare", "files", "generate", "layout", "pipeline", "problem"}
 OPTIONAL = {
     "alignment": {"answer", "limits", "statistics"},
     "correction": {"pairs"},
-    "pairhmm": {"partitioned", "rounding"},
+    "pairhmm": {"logarithms", "partitioned", "rounding"},
     "sfs": {"exponentials", "frequency", "sites", "spectrum"},
 }
 """Files of single families."""

@@ -22,13 +22,7 @@ def _bound(row: Op, type: Scalar) -> str:
     if policy.absolute:
         power = math.log2(policy.absolute)
         stated.append(f"2^{power:.4g}")
-    text = " or ".join(stated)
-    if row.within == math.inf:
-        return text
-    most = (
-        "pi" if row.within == math.pi else f"2^{math.log2(row.within):.0f}" if row.within > 200 else f"{row.within:g}"
-    )
-    return f"{text}, up to {most}"
+    return " or ".join(stated)
 
 
 def table() -> str:

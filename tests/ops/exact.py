@@ -192,7 +192,7 @@ _BITS: dict[str, Callable[..., int]] = {
 
 def evaluate(name: str, type: Scalar, *args: Any) -> Any:
     """Return the result of an operation on Python numbers inside its domain."""
-    if name in exact_maths.NAMES or name.startswith("fast_"):
+    if name in exact_maths.NAMES:
         exact = exact_maths.evaluate(name, *args)
         return rounded(exact, type) if isinstance(exact, Fraction) else exact
     if name.startswith("cast_"):

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import mpmath
-import numpy as np
 
 Exact = Any
 """A Fraction, or a float if the result is an infinity, NaN or zero."""
@@ -163,39 +162,12 @@ def _ldexp(power: int, x: float) -> Exact:
     return Fraction(x) * Fraction(2) ** min(max(power, -5000), 5000)
 
 
-def _fast(name: str, *args: float) -> Exact:
-    if name == "fast_divide":
-        x, y = args
-        if x != x or y != y or (x == 0 and y == 0) or (math.isinf(x) and math.isinf(y)):
-            return NAN
-        if y == 0 or math.isinf(x):
-            return math.copysign(INF, x) * math.copysign(1, y)
-        return 0.0 if math.isinf(y) else Fraction(x) / Fraction(y)
-    if name in _FACTORS:
-        exponent = _single(args[0] * _FACTORS[name])
-    elif name == "fast_pow":
-        exponent = _single(args[1] * _single(float(of_one("log2", args[0]))))
-    else:
-        return of_one(name.removeprefix("fast_"), *args)
-    return of_one("exp2", exponent)
-
-
-_FACTORS = {"fast_exp": float(np.float32(math.log2(math.e))), "fast_exp10": float(np.float32(math.log2(10)))}
-
-
-def _single(x: float) -> float:
-    with np.errstate(all="ignore"):
-        return float(np.float32(x))
-
-
 def evaluate(name: str, *args: Any) -> Exact:
     """Return the exact result as a Fraction or a special float; a number of the row's type for functions in `EXACTLY`."""
     if name in EXACTLY:
         return EXACTLY[name](*args)
     if name == "ldexp":
         return _ldexp(*args)
-    if name.startswith("fast_"):
-        return _fast(name, *args)
     return of_one(name, *args) if len(args) == 1 else of_two(name, *args)
 
 

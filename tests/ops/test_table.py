@@ -14,6 +14,7 @@ from tests.ops.exact import evaluate
 from tests.table_checks import check_each
 
 Case = tuple[Op, Scalar]
+APPROXIMATE = ("$fast_", "$mufu_", "$full_divide")
 
 
 def case_name(case: Case) -> str:
@@ -37,7 +38,8 @@ def check_exact(case: Case) -> None:
 
 
 def test_results_are_exact() -> None:
-    check_each(CASES, check_exact, case_name)
+    """Approximate instructions are compared with the card's results (`tests/maths/test_special_functions.py`)."""
+    check_each([case for case in CASES if not case[0].llvm.startswith(APPROXIMATE)], check_exact, case_name)
 
 
 def check_shifts(group: Group) -> None:

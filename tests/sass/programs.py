@@ -11,7 +11,9 @@ from simtbed import SimtbedError, devices
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.sass.counts import Counts
 from simtbed.sass.execution import Launch, Program, execute
-from simtbed.sass.state import SHARED_RESERVED, GlobalMemory, parameter_bank
+from simtbed.sass.state import ARCHITECTURES, GlobalMemory, packed, parameter_bank
+
+SM_90 = ARCHITECTURES["sm_90"]
 
 
 def instruction(number: int, text: str) -> Instruction:
@@ -48,11 +50,11 @@ def run(
         memory = GlobalMemory.allocate(arrays or {})
         parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
         workspace = memory.workspace_address if cooperative else 0
-        bank = parameter_bank((block, 1, 1), (grid, 1, 1), parameters, workspace=workspace)
+        bank = parameter_bank((block, 1, 1), (grid, 1, 1), packed(parameters), SM_90.parameters, workspace)
         all_banks = {0: bank, **(banks or {})}
         counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32))
         launch = Launch(
-            (grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SHARED_RESERVED, memory, all_banks, cooperative
+            (grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SM_90.shared_reserved, memory, all_banks, cooperative
         )
         try:
             execute(program, launch, counts, compile_after)

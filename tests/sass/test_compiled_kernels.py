@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed import SimtbedError, devices
-from simtbed.compiled import executed
+from simtbed.compiled import device_launch, executed
 from simtbed.compiled.kernel import without_padding
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.engines.cuda import nvcc
@@ -47,7 +47,7 @@ def executions(kernel: KernelLaunches, compile_after: int) -> executed.Executed 
     source = kernel.source
     cubin = nvcc.build(source.with_lines(), source.kernel, "sm_90").cubin
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executed, "execute", partial(execute, compile_after=compile_after))
+        patch.setattr(device_launch, "execute", partial(execute, compile_after=compile_after))
         try:
             return executed.execute_launches(kernel, cubin, without_padding(disassemble(cubin, source.kernel)))
         except SimtbedError as error:

@@ -9,11 +9,13 @@ from typing import Any
 from ...errors import CompileError, Diagnostic
 from ...ir import nodes as ir
 from ...ir.effects import REDUCTIONS, is_extreme_of_floats
+from ...ir.matrices import INSTRUCTIONS
 from ...ir.updates import UPDATES
 from ...ir.wide import access_type
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, Array, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
+from .matrices import function, moved
 from .names import Names
 from .operators import (
     ANY,
@@ -179,17 +181,19 @@ class Expressions:
         raise CompileError([Diagnostic("compile", message, node.span)])
 
     def _Store(self, node: ir.Store) -> Fragment:
-        place, value = self.accessed(node).text, self(node.value)
+        place = self.accessed(node).text
         if node.order == "async":
             assert isinstance(node.value, ir.Load)  # folded into its store
             source = self.accessed(node.value).text
             return Fragment(f"__pipeline_memcpy_async(&{place}, &{source}, {node.value.type.size})")
+        if isinstance(node.value, ir.MoveMatrix) and node.value.mode == "store":  # folded into its store
+            return Fragment(f"{moved(node.value)}(&{place}, {self(node.value.value)})")
         if node.order == "volatile":
             assert node.value.type is not None
-            return Fragment(f"*(volatile {type_name(node.value.type)}*)&{place} = {value}")
+            return Fragment(f"*(volatile {type_name(node.value.type)}*)&{place} = {self(node.value)}")
         if node.order == "release":
-            return Fragment(f"__nv_atomic_store_n(&{place}, {value}, __NV_ATOMIC_RELEASE, {_scope(node)})")
-        return Fragment(f"{place} = {value}")
+            return Fragment(f"__nv_atomic_store_n(&{place}, {self(node.value)}, __NV_ATOMIC_RELEASE, {_scope(node)})")
+        return Fragment(f"{place} = {self(node.value)}")
 
     def _Atomic(self, node: ir.Atomic) -> Fragment:
         if is_extreme_of_floats(node):
@@ -246,6 +250,15 @@ class Expressions:
         )
         result = Fragment(f"{function}({self.mask(node.mask)}, {self(node.value)})")
         return _nonzero(result) if node.mode in ("any", "all") else result
+
+    def _Mma(self, node: ir.Mma) -> Fragment:
+        return Fragment(f"{function(INSTRUCTIONS[node.instruction])}({self(node.a)}, {self(node.b)}, {self(node.c)})")
+
+    def _MoveMatrix(self, node: ir.MoveMatrix) -> Fragment:
+        """A move of registers, or with the load or the store of its rows folded into it, an instruction of memory."""
+        value: Any = node.value
+        place = f"&{self.accessed(value).text}" if node.mode == "load" else self(value)
+        return Fragment(f"{moved(node)}({place})")
 
     def _WarpBarrier(self, node: ir.WarpBarrier) -> Fragment:
         full = isinstance(node.mask, ir.Const) and node.mask.value == FULL_MASK

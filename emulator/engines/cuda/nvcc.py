@@ -157,9 +157,17 @@ def _compile_in_folder(nvcc: Path, text: str, arch: str, options: Sequence[str],
         return target.read_bytes(), process.stdout + process.stderr
 
 
+MAX_SECONDS = 1200
+"""Time of a tool. nvdisasm does not end for some damaged files."""
+
+
 def run(command: list[str], folder: str | None) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=MAX_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise LaunchError(f"{command[0]} has not ended after {MAX_SECONDS:,} seconds") from None
     except OSError as error:
         raise UnavailableError(f"{command[0]} cannot be run: {error.strerror}") from None
 

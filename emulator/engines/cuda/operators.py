@@ -16,9 +16,12 @@ import numpy as np
 from ...ir import halves
 from ...ir import nodes as ir
 from ...ir.effects import is_extreme_of_floats
+from ...ir.maths import APPROXIMATE
+from ...ir.matrices import INSTRUCTIONS
 from ...ir.ops import CUDA_NAMES, TABLE
 from ...ir.shifts import is_shift, power_of_two
 from ...language.types import BOOL, COMPLEX, F32, F64, HALVES, I64, U16, U32, U64, Scalar, Value, Vector
+from . import matrices
 
 ANY, TERNARY, UNARY, PRIMARY = 0, 3, 15, 16
 INFIX = {
@@ -65,6 +68,16 @@ static __device__ __forceinline__ unsigned int match_all(unsigned int mask, {T} 
 """,
 }
 HELPERS |= {
+    name: f"""\
+static __device__ __forceinline__ {{T}} {name}({{T}} x{", {T} y" if "div" in ptx else ""}) {{{{
+    {{T}} result;
+    asm("{ptx} %0, %1{", %2" if "div" in ptx else ""};" : "=f"(result) : "f"(x){', "f"(y)' if "div" in ptx else ""});
+    return result;
+}}}}
+"""
+    for name, ptx in APPROXIMATE.items()
+}
+HELPERS |= {
     f"compare_swap_{order}_{scope}": f"""\
 static __device__ __forceinline__ {{T}} compare_swap_{order}_{scope}({{T}}* place, {{T}} expected, {{T}} value) {{{{
     __nv_atomic_compare_exchange_n(place, &expected, value, false, __NV_ATOMIC_{order.upper()},
@@ -90,6 +103,7 @@ static __device__ __forceinline__ {{T}} atomic_{op}_{scope}({{T}}* place, {{T}} 
     for op in ("min", "max")
     for scope, suffix in SCOPES.items()
 }
+HELPERS |= matrices.HELPERS
 """Helpers: Python's `//` and `%` with narrower types promoted to int; the two results of `frexp`; a vote without its second
 result; ordered exchanges; extremes of floats in memory by compare-and-swap."""
 BITS = {
@@ -196,6 +210,10 @@ def helpers(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
     if isinstance(op, ir.Vote):
         assert isinstance(op.value.type, Scalar)
         return ("match_all", type_name(op.value.type)) if op.mode == "match_all" else None
+    if isinstance(op, ir.Mma):
+        return matrices.function(INSTRUCTIONS[op.instruction]), ""
+    if isinstance(op, ir.MoveMatrix):
+        return matrices.moved(op), ""
     if not isinstance(op, ir.Op):
         return None
     if op.name in HELPERS:

@@ -20,7 +20,7 @@ from ...passes.waiting import may_stall, waits
 from ...profiler import events
 from ...runtime.engine import MAX_FAULTS_PER_LOOP, Request
 from ...sanitizer import barriers, checkers
-from . import interrupts, warp
+from . import interrupts, matrices, warp
 from .context import CodegenContext, LoopSlots
 from .counters import samples
 from .fault_records import Describe, Number
@@ -137,7 +137,8 @@ class StatementEmitter:
                     complete = stmt.site in self.context.divergence.complete
                     self.context.registers.assign(stmt.target.name, value, None if complete else self.context.mask)
             case ir.Store():
-                access.store(self.context, stmt)
+                with matrices.first_lanes(self.context, stmt.lanes):
+                    access.store(self.context, stmt)
             case ir.WarpBarrier():
                 warp.syncwarp(self.context, stmt)
             case ir.Fence():
@@ -159,11 +160,18 @@ class StatementEmitter:
         node, context = stmt.value, self.context
         match node:
             case ir.Load():
-                return access.load(context, node, stmt.site)
+                with matrices.first_lanes(context, node.lanes):
+                    return access.load(context, node, stmt.site)
             case ir.Atomic() | ir.CompareSwap():
                 return access.atomic(context, node, stmt.site)
-        if type(node) in warp.COLLECTIVES:
-            return warp.COLLECTIVES[type(node)](context, node, stmt.site)
+            case ir.Shuffle():
+                return warp.shuffle(context, node, stmt.site)
+            case ir.Vote():
+                return warp.vote(context, node, stmt.site)
+            case ir.Mma():
+                return matrices.mma(context, node, stmt.site)
+            case ir.MoveMatrix():
+                return matrices.move_matrix(context, node, stmt.site)
         assert not isinstance(node, ir.Effect)
         values = context.values(node)
         return values[0] if isinstance(node.type, Scalar) else values

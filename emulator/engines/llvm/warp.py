@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ def participants(context: CodegenContext, node: Any, site: int) -> None:
     what = TABLE[type(node)].label(node)
     if context.mask is None and mask.constant is not None and int(mask.constant) in (FULL, 0xFFFFFFFF):
         return
-    alive = builder.load("i32", "%.alive", "alive")
+    alive = str(FULL) if TABLE[type(node)].aligned else builder.load("i32", "%.alive", "alive")
     away = builder.let(f"and i32 {alive}, {builder.let(f'xor i32 {context.active()}, -1', 'absent')}", "absent")
     if mask.uniform:
         missing = builder.let(f"and i32 {mask.ref}, {away}", "missing")
@@ -260,7 +260,3 @@ def _match(context: CodegenContext, mask: Value, value: Value, everyone: bool) -
         equal = builder.let(f"icmp eq {V} {matching}, {named}", "unanimous")
         matching = builder.let(f"select {many('i1')} {equal}, {V} {named}, {V} zeroinitializer", "match")
     return Value(U32, matching, None)
-
-
-COLLECTIVES: dict[type, Callable[[CodegenContext, Any, int], Value]] = {ir.Shuffle: shuffle, ir.Vote: vote}
-"""Code generators of warp-wide effects with a result."""

@@ -60,6 +60,7 @@ class Access:
         self.exact = self.type == array.element
         self.size = self.type.size
         self.space = array.space
+        self.first_lanes = getattr(node, "lanes", WARP_SIZE)
         self.name = node.array
         self.out_of_bounds = 0  # lanes, in the last execution
         self._out = np.zeros(3, np.int64)
@@ -67,6 +68,8 @@ class Access:
     def lanes(self, group: WarpGroup) -> tuple[Values, Mask]:
         """(element index [warps, 32], 0 where it is out of bounds; lanes inside the array)."""
         index, active = group.full(self.index(group)), group.full(group.active)
+        if self.first_lanes < WARP_SIZE:
+            active = active & (np.arange(WARP_SIZE) < self.first_lanes)
         length = group.memory.lengths[self.name] // self.width
         for component, extent in self.dimensions:
             at = group.full(component(group))

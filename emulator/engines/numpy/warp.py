@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from ...ir import nodes as ir
-from ...ir.effects import LANE_BITS, TABLE, lane_bits, source_lanes, wrong_masks
+from ...ir import tensor_cores
+from ...ir.effects import ALL_LANES, LANE_BITS, TABLE, lane_bits, source_lanes, wrong_masks
+from ...ir.matrices import INSTRUCTIONS, moved
 from ...language.intrinsics import WARP_SIZE
+from ...language.types import Vector
 from ...sanitizer import barriers
 from ...sanitizer.races import happens_before
-from .expressions import scalar
-from .warp_group import Mask, Values, WarpGroup
+from .expressions import scalar, value
+from .warp_group import Mask, Register, Values, WarpGroup
 
 
 def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
@@ -23,14 +26,15 @@ def participants(node: Any, site: int) -> Callable[[WarpGroup], Mask]:
     It reports masks with lanes that are inactive and have not returned, and lanes that their own mask omits.
     """
     mask_of, what = scalar(node.mask), TABLE[type(node)].label(node)
-    full = isinstance(node.mask, ir.Const) and node.mask.value == 0xFFFFFFFF
+    full, aligned = isinstance(node.mask, ir.Const) and node.mask.value == 0xFFFFFFFF, TABLE[type(node)].aligned
 
     def run(group: WarpGroup) -> Mask:
         active = group.full(group.active)
-        if full and group.active is group.alive:
+        if full and group.active is group.alive and (not aligned or bool(group.active.all())):
             return active
         masks, active_bits = group.full(mask_of(group)), lane_bits(active)
-        missing, omits = wrong_masks(masks, LANE_BITS, active_bits, lane_bits(group.full(group.alive)))
+        alive = ALL_LANES if aligned else lane_bits(group.full(group.alive))
+        missing, omits = wrong_masks(masks, LANE_BITS, active_bits, alive)
         bad = active & (missing != 0)
         if bad.any():
             group.fault(
@@ -156,5 +160,42 @@ def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
     return run
 
 
-COLLECTIVES: dict[type, Callable[[Any, int], Callable[[WarpGroup], Values]]] = {ir.Shuffle: shuffle, ir.Vote: vote}
+def mma(node: ir.Mma, site: int) -> Callable[[WarpGroup], Register]:
+    """A matrix multiply-accumulate, with the arithmetic of the device."""
+    operands, check = [value(operand) for operand in (node.a, node.b, node.c)], participants(node, site)
+    instruction = INSTRUCTIONS[node.instruction]
+
+    def run(group: WarpGroup) -> Register:
+        check(group)
+        capability = group.request.device.compute_capability
+        fragments = [_registers(group, operand(group)) for operand in operands]
+        return _grouped(group, tensor_cores.multiply_add(instruction, capability, *fragments))
+
+    return run
+
+
+def move_matrix(node: ir.MoveMatrix, site: int) -> Callable[[WarpGroup], Register]:
+    """A move of 8x8 matrices between their rows and their fragments."""
+    operand, check = value(node.value), participants(node, site)
+    count = node.type.lanes if isinstance(node.type, Vector) else 1
+
+    def run(group: WarpGroup) -> Register:
+        check(group)
+        return _grouped(group, moved(node.mode, node.transposed, _registers(group, operand(group)))[:count])
+
+    return run
+
+
+def _registers(group: WarpGroup, values: Register) -> list[Values]:
+    return [group.full(one) for one in (values if isinstance(values, tuple) else (values,))]
+
+
+def _grouped(group: WarpGroup, registers: tuple[Values, ...]) -> Register:
+    results = tuple(one.reshape(group.shape) for one in registers)
+    return results if len(results) > 1 else results[0]
+
+
+COLLECTIVES: dict[type, Callable[[Any, int], Callable[[WarpGroup], Register]]] = {
+    ir.Shuffle: shuffle, ir.Vote: vote, ir.Mma: mma, ir.MoveMatrix: move_matrix,
+}  # fmt: skip
 """Collectives with more than the meaning of their row."""

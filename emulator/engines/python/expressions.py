@@ -90,6 +90,11 @@ def pack(type: Vector) -> Callable[..., Any]:
     return partial(tuple.__new__, vector_class(type))
 
 
+def zero(type: Scalar | Vector) -> Any:
+    """Return 0 of a type."""
+    return pack(type)([number(0, type.element)] * type.lanes) if isinstance(type, Vector) else number(0, type)
+
+
 def number(value: Any, type: Scalar) -> Any:
     """Return a NumPy scalar."""
     return np.array(value, type.dtype)[()]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...ir import nodes as ir
-from ...ir.effects import TABLE, source_lanes, wrong_masks
+from ...ir import tensor_cores
+from ...ir.effects import ALL_LANES, TABLE, source_lanes, wrong_masks
+from ...ir.matrices import INSTRUCTIONS, moved
 from ...ir.updates import update_of
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
@@ -103,7 +106,12 @@ class Collective(WarpOperation):
     def check(self, group: list[Thread]) -> None:
         """Raise a fault for a mask with lanes that wait elsewhere, or without its own lane."""
         what = TABLE[type(self.node)].label(self.node)
-        alive = lanes_of([t for t in group[0].team.threads if t.is_alive(group[0].position)])
+        aligned = TABLE[type(self.node)].aligned
+        alive = (
+            int(ALL_LANES[0])
+            if aligned
+            else lanes_of([t for t in group[0].team.threads if t.is_alive(group[0].position)])
+        )
         masks = np.array([int(thread.operands[-1]) for thread in group], np.uint32)
         own = np.array([1 << int(thread.lane) for thread in group], np.uint32)
         missing, omits = wrong_masks(masks, own, *np.array([[lanes_of(group)], [alive]], np.uint32))
@@ -150,6 +158,37 @@ class Vote(Collective):
         return [results[0, thread.lane] for thread in group]
 
 
+class Matrix(Collective):
+    """An operation on fragments. Operands: fragments, mask. Registers of lanes that do not execute it are 0."""
+
+    def results(self, group: list[Thread]) -> list[Any]:
+        fragments = []
+        for operand in zip(*(thread.operands[:-1] for thread in group), strict=True):
+            first = operand[0] if isinstance(operand[0], tuple) else (operand[0],)
+            registers = [np.zeros(WARP_SIZE, np.asarray(one).dtype) for one in first]
+            for thread, values in zip(group, operand, strict=True):
+                for register, value in zip(registers, values if isinstance(values, tuple) else (values,), strict=True):
+                    register[thread.lane] = value
+            fragments.append(registers)
+        results = self.compute(group[0], fragments)
+        if not isinstance(self.node.type, Vector):
+            return [results[0][thread.lane] for thread in group]
+        build, count = pack(self.node.type), self.node.type.lanes
+        return [build(results[n][thread.lane] for n in range(count)) for thread in group]
+
+    def compute(self, thread: Thread, fragments: list[list[Any]]) -> Sequence[Any]:
+        """Return the registers of the result."""
+        return moved(self.node.mode, self.node.transposed, fragments[0])
+
+
+class Mma(Matrix):
+    """A matrix multiply-accumulate. Operands: A, B, C, mask."""
+
+    def compute(self, thread: Thread, fragments: list[list[Any]]) -> Sequence[Any]:
+        capability = thread.block.launch.request.device.compute_capability
+        return tensor_cores.multiply_add(INSTRUCTIONS[self.node.instruction], capability, *fragments)
+
+
 class Shuffle(Collective):
     """A shuffle. Operands: value, lane, mask."""
 
@@ -178,5 +217,7 @@ OPERATIONS: dict[type, type[WarpOperation]] = {
     ir.Print: Printed,
     ir.Shuffle: Shuffle,
     ir.Vote: Vote,
+    ir.Mma: Mma,
+    ir.MoveMatrix: Matrix,
     ir.WarpBarrier: WarpBarrier,
 }

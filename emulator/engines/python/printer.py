@@ -16,10 +16,11 @@ from typing import Any
 from ...ir import counting
 from ...ir import nodes as ir
 from ...ir.access import open_dimensions, shown_dimensions
-from ...ir.effects import PLAIN_ORDERS, performed
+from ...ir.effects import PLAIN_ORDERS, TABLE, performed
 from ...ir.names import variable_of_value
 from ...ir.walk import bodies, expressions, statements
 from ...ir.wide import access_type, width
+from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array, Vector
 from ...sanitizer import barriers
 from ...span import Span
@@ -37,6 +38,7 @@ from .expressions import (
     pack,
     packed,
     target,
+    zero,
 )
 from .operations import OPERATIONS, Iteration, WarpOperation
 from .trees import (
@@ -220,7 +222,8 @@ class FunctionPrinter(Expressions):
             case ir.Let():
                 return self.let(stmt)
             case ir.Store():
-                return self.access(stmt, stmt, self.stored(stmt))
+                stored = self.access(stmt, stmt, self.stored(stmt))
+                return stored if stmt.lanes == WARP_SIZE else self.of_lanes(stmt.lanes, stored, [])
             case ir.Alloc():
                 return self.allocation(stmt)
             case ir.If():
@@ -287,18 +290,18 @@ class FunctionPrinter(Expressions):
                 element: ast.expr = item(self.memory(node), self.value(node.index))
                 if isinstance(node.type, Vector):
                     element = call(self.constants.node(pack(node.type)), element)
+                if node.lanes < WARP_SIZE:  # registers of the other lanes are not read
+                    others = self.assigned(stmt, self.constants.node(zero(node.type)))
+                    return self.of_lanes(node.lanes, self.access(stmt, node, self.assigned(stmt, element)), others)
                 return self.access(stmt, node, self.assigned(stmt, element))
             case ir.Atomic() | ir.CompareSwap():
                 values = [node.value] if isinstance(node, ir.Atomic) else [node.expected, node.value]
                 operands = [self.memory(node), self.value(node.index), *map(self.value, values)]
                 result = self.wait(stmt, OPERATIONS[type(node)](node), *operands)
                 return self.access(stmt, node, [*self.assigned(stmt, result), *self.marked(node)])
-            case ir.Shuffle():
-                return self.assigned(stmt, self.collective(stmt, node, node.value, node.lane, node.mask))
-            case ir.Vote():
-                return self.assigned(stmt, self.collective(stmt, node, node.value, node.mask))
-            case ir.Barrier():
-                return self.assigned(stmt, self.collective(stmt, node, node.value))
+            case ir.Shuffle() | ir.Vote() | ir.Barrier() | ir.Mma() | ir.MoveMatrix():
+                operands = [self.value(getattr(node, name)) for name in TABLE[type(node)].operands]
+                return self.assigned(stmt, self.wait(stmt, OPERATIONS[type(node)](node), *operands))
             case ir.Clock():
                 reading = call(self.constants.node(next), attribute(name(THREAD), "clock"))
                 return self.assigned(stmt, call(self.constants.node(node.type.dtype.type), reading))
@@ -307,8 +310,10 @@ class FunctionPrinter(Expressions):
         assert isinstance(node, ir.Expr)
         return self.assigned(stmt, self.value(node))
 
-    def collective(self, stmt: ir.Stmt, node: Any, *operands: ir.Expr) -> ast.expr:
-        return self.wait(stmt, OPERATIONS[type(node)](node), *map(self.value, operands))
+    def of_lanes(self, count: int, effect: list[ast.stmt], others: list[ast.stmt]) -> list[ast.stmt]:
+        """Return the statements of the first lanes of a warp, and those of the others."""
+        first = ast.Compare(attribute(name(THREAD), "lane"), [ast.Lt()], [ast.Constant(count)])
+        return [ast.If(first, effect, others)]
 
     def assigned(self, stmt: ir.Let, value: ast.expr) -> list[ast.stmt]:
         """Return the assignment of a Let."""

@@ -28,6 +28,7 @@ from . import (  # noqa: F401  (their decorators fill FEATURES)
     features_grids,
     features_halves,
     features_maths,
+    features_matrices,
     features_memory,
     features_shared,
     features_values,

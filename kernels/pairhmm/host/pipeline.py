@@ -1,4 +1,4 @@
-"""Stages of a pair-HMM computation: batches of sorted pairs, launches in float, fallback in double."""
+"""Stages of a pair-HMM computation: batches of sorted pairs, launches in float, fallback in double and in logarithms."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from ..wavefront import wavefront
 from ..wavefront_rescaled import wavefront_rescaled
 from .layout import Real, anti_diagonals, interleaved, sub_warps
 from .layout_rescaled import RescaledLayout, classify
+from .logarithms import LEAST, log10_likelihoods
 from .partitioned import KERNELS, plan_partitioned
 from .partitioned_lists import plan_listed
 from .problem import Offsets, Problem
@@ -99,12 +100,15 @@ def _solve_at_once(problem: Problem, variant: str, launcher: Launcher) -> Floats
     method = VARIANTS[variant]
     sums = _sums_in_float(problem, method, launcher)
     rejected = np.flatnonzero(sums < MIN_ACCEPTED)
-    with np.errstate(divide="ignore"):  # a sum of 0 in double is log10 0 = -inf
+    with np.errstate(divide="ignore"):  # sums of 0 are computed again
         scores = np.log10(sums, out=sums)
         scores -= np.log10(SCALE[np.float32])
         if len(rejected):
             accurate = method.fallback(problem, *problem.pairs_of(rejected), launcher)
             scores[rejected] = np.log10(accurate) - np.log10(SCALE[np.float64])
+    least = rejected[scores[rejected] < LEAST]
+    if len(least):
+        scores[least] = log10_likelihoods(problem, *problem.pairs_of(least))
     return scores
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
 
@@ -24,14 +23,16 @@ from simtbed.runtime.registry import EngineName
 from ...bench.pairhmm import PEER, Timer
 from ...launchers import Runner
 from ...requests import only_request
-from ..claims import Claim, Comparison, Origin, Source, at_least, at_most, counted_by, more_than, near, predicted_for
+from ..claims import Origin, Source, Value, counted_by, quotient
+from ..definitions import printed
 from ..measured import Benchmark, Check, Machine
-from ..paper import Chart, Row, Series, Setting, Shown, Size, Table, about, emulator, gpu, model, paper
+from ..paper import Chart, Figures, Row, Series, Setting, Size, Table, about, emulator, gpu, model, paper
 from ..predicted import CAVEAT, Pace, pace
 from ..ren2018.throughput import by_loop
+from ..values import extreme, predicted, steps, timed
 
-PEAKS = {"L40S": 2.62, "H100": 2.37, "A100": 0.86, "V100": 0.59, "L4": 0.84}
-"""TCUPS of Fig. 4, from the text."""
+PEAKS: dict[str, float] = printed("gpupairhmm2024")["peaks"]
+"""TCUPS of Figure 4."""
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 """Lengths of Fig. 4 with printed numbers."""
 MODELLED = (32, 128, 512)
@@ -91,8 +92,6 @@ def _sweep(kernel: tuple[int, int], length: int, repeat: int) -> tuple[list[floa
     return [timer.milliseconds], problem.cells
 
 
-CLOSE = 0.8
-"""Smallest share of a bound that is close to it."""
 BLOCKS = 32
 """Maximum per SM."""
 REGISTERS = {
@@ -116,14 +115,15 @@ def _pace(kernel: tuple[int, int], length: int, name: str, engine: EngineName) -
     return pace(_request(kernel, length), devices.find(name), REGISTERS[kernel], engine)
 
 
-def _full(setting: Setting, kernel: tuple[int, int], length: int, name: str) -> float:
+def _full(setting: Setting, kernel: tuple[int, int], length: int, name: str) -> Value:
     """Predict the TCUPS of a fully occupied device."""
+    cells = WARP_SIZE // kernel[0] * length * length
     prediction = _pace(kernel, length, name, setting.engine)
-    return WARP_SIZE // kernel[0] * length * length / prediction.microseconds / 1e6
+    return predicted(devices.find(name), prediction, lambda microseconds: cells / microseconds / 1e6, name)
 
 
 def _at_most(setting: Setting, kernel: tuple[int, int], length: int, device: Device) -> float:
-    """Return the upper bound of TCUPS by the most used resource: issue, an instruction class, shared or global memory."""
+    """Return the upper bound of TCUPS by the most used resource: issue, an instruction class, shared memory or L2."""
     counters, cells = sweep_counters(kernel, setting.whole("pairs"), length, setting.engine)
     totals = counters.totals()
     by_class = {name: getattr(device.rates, name, 0) for name in CLASSES}
@@ -133,118 +133,78 @@ def _at_most(setting: Setting, kernel: tuple[int, int], length: int, device: Dev
         totals["shared_load_wavefronts"] + totals["shared_store_wavefronts"] + totals["shuffles"],
     )
     moved = device.sector * (totals["global_load_sectors"] + totals["global_store_sectors"])
-    seconds = max(cycles / (device.sms * device.clock * 1e6), moved / (device.bandwidth * 1e9))
+    seconds = max(cycles / (device.sms * device.clock * 1e6), moved / (device.timing.l2_bandwidth * 1e9))
     return cells / seconds / 1e12
 
 
-@dataclass
-class Sweep:
-    """TCUPS of all kernels. bounds, predicted: the best kernel by GPU and length. measured: by measured GPU and length."""
-
-    rows: list[Row] = field(default_factory=list)
-    bounds: dict[tuple[str, int], float] = field(default_factory=dict)
-    predicted: dict[tuple[str, int], float] = field(default_factory=dict)
-    measured: dict[Origin, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+def _rate(value: Value) -> float:
+    return value.value or 0.0
 
 
-def _run_sweep(setting: Setting) -> Sweep:
-    """Count, predict and look up every kernel at every length."""
-    result = Sweep()
-    best, modelled, times = result.bounds, result.predicted, result.measured
+def sweep(setting: Setting) -> Figures:
+    """Figure 4: count, predict and look up every kernel at every length."""
+    rows: list[Row] = []
+    bounds: dict[tuple[str, int], float] = {}
+    best: dict[tuple[Origin, int], Value] = {}
     for length in LENGTHS:
         for kernel in selected(setting, length):
             row: Row = {about("length"): length, about("(p, k)"): str(kernel)}
+            values = timed(setting, timing_name(kernel, length), Machine.gpu, 1e12)
             for name in PEAKS:
                 bound = _at_most(setting, kernel, length, devices.find(name))
+                bounds[name, length] = max(bounds.get((name, length), 0.0), bound)
                 row = {**row, emulator(f"{name} at most, TCUPS"): bound}
-                best[name, length] = max(best.get((name, length), 0.0), bound)
                 if setting.size is Size.paper or length in MODELLED:
-                    tera = _full(setting, kernel, length, name)
-                    row = {**row, model(f"{name}, TCUPS"): tera}
-                    modelled[name, length] = max(modelled.get((name, length), 0.0), tera)
-            name = timing_name(kernel, length)
-            for timings in setting.by_machine([name], Machine.gpu):
-                origin, tera = timings[name].origin, timings[name].rate / 1e12
-                row = {**row, gpu(f"{origin.device}, TCUPS"): tera}
-                times[origin][length] = max(times[origin].get(length, 0.0), tera)
-            result.rows.append(row)
-    return result
-
-
-def sweep(setting: Setting) -> Shown:
-    """Fig. 4."""
-    swept = _run_sweep(setting)
-    rows, best, modelled = swept.rows, swept.bounds, swept.predicted
-    lengths = sorted({length for _, length in best})
-    most = {name: max((best[name, length] for length in lengths), default=0.0) for name in PEAKS}
-    peaked = {name: max((tera for (of, _), tera in modelled.items() if of == name), default=0.0) for name in PEAKS}
-    peaks: list[Row] = [
+                    values.append(_full(setting, kernel, length, name))
+                    low, high = values[-1].interval or (0.0, 0.0)
+                    row = {**row, model(f"{name}, TCUPS"): f"{_rate(values[-1]):.2f}, {low:.2f} to {high:.2f}"}
+            for value in values:
+                if value.origin.source is Source.gpu:
+                    row = {**row, gpu(f"{value.origin.device}, TCUPS"): value.value}
+                best[value.origin, length] = max(best.get((value.origin, length), value), value, key=_rate)
+            rows.append(row)
+    origins = list(dict.fromkeys(origin for origin, _ in best))
+    lines = {o: [best[o, length] for length in LENGTHS if (o, length) in best] for o in origins}
+    named = {o: next((name for name in PEAKS if name in o.device), "") for o in origins}
+    peaks = {o: replace(max(line, key=_rate), label=named[o]) for o, line in lines.items()}
+    most = {name: max(bounds.get((name, length), 0.0) for length in LENGTHS) for name in PEAKS}
+    ranked = [peaks[o] for o in sorted(origins, key=lambda o: -PEAKS.get(named[o], 0)) if o.source is Source.model]
+    authors = [Value(AUTHORS, PEER[length]) for length in LENGTHS]
+    return Figures(
         {
-            about("GPU"): name,
-            paper("peak, TCUPS"): peak,
-            model("peak, TCUPS"): peaked[name],
-            emulator("at most, TCUPS"): most[name],
-        }
-        for name, peak in PEAKS.items()
-    ]
-    ranked = sorted(PEAKS, key=lambda name: -peaked[name])
-    in_place = sum(a == b for a, b in zip(ranked, sorted(PEAKS, key=lambda name: -PEAKS[name]), strict=True))
-    return Shown(
+            "peaks": [peaks[o] for o in origins if named[o]],
+            "growth": extreme(step for line in [*lines.values(), authors] for step in steps(line)),
+            "share": [
+                Value(o, _rate(peaks[o]) / most[named[o]]) for o in origins if named[o] and o.source is Source.gpu
+            ],
+            "ranks": [
+                replace(quotient(a, b, f"{a.label} over {b.label}"), origin=Origin(Source.model, "five GPUs"))
+                for a, b in pairwise(ranked)
+            ],
+            "bounds": [
+                Value(counted_by(devices.find(name)), peak / most[name], name)
+                for name, peak in PEAKS.items() if most[name]
+            ],
+        },
         [
-            Claim("peaks of 2.62, 2.37, 0.86, 0.59 and 0.84 TCUPS", [
-                *(near(predicted_for(devices.find(name)), "TCUPS", peaked[name], peak, 0.25)
-                  for name, peak in PEAKS.items() if peaked[name]),
-                *_measured_peaks(swept)], main=True),
-            Claim("performance generally grows with length", _growth(swept)),
-            Claim("close to the peak of the GPU", [
-                at_least(origin, f"share of what a {name} can issue", max(times.values()) / most[name], CLOSE)
-                for origin, times in swept.measured.items() for name in PEAKS if name in origin.device]),
-            Claim("L40S is the fastest, then H100, A100, L4 and V100",
-                  [at_least(Origin(Source.model, "five GPUs"), "GPUs in this place", in_place, len(PEAKS))] if any(peaked.values()) else [],
-                  remark="By predictions for each GPU: " + ", ".join(f"{name} {peaked[name]:.2f}" for name in ranked) + "."),
-            Claim("the peaks are within what the GPUs can issue", [
-                at_most(counted_by(devices.find(name)), "share of the bound", peak / most[name], 1)
-                for name, peak in PEAKS.items() if most[name]],
-                remark="The bound is of the kernel here, whose instructions are not those of the authors' compiled kernel."),
+            Table("The paper's peaks, and what counted instructions allow", [
+                {about("GPU"): name, paper("peak, TCUPS"): peak, emulator("at most, TCUPS"): most[name]}
+                for name, peak in PEAKS.items()]),
+            Table("All kernels that a length fills; predictions with their intervals", rows),
         ],
-        "The cost per cell falls with length, because more columns share the fill and drain of the lanes; the best (p, k) needs a GPU.",
-        [Table("The paper's peaks, and what counted instructions allow", peaks), Table("All kernels that a length fills", rows)],
         [
             Chart("at most, best kernel of each length", "length", "TCUPS", [
-                Series(name, Source.emulator, [(str(length), best[name, length]) for length in lengths]) for name in PEAKS
-            ]),
-            Chart("time model, best kernel of each length", "length", "TCUPS", [
-                Series(name, Source.model, [(str(length), modelled[name, length]) for length in lengths if (name, length) in modelled])
-                for name in PEAKS
-            ]),
+                Series(name, Source.emulator, [(str(n), bounds[name, n]) for n in LENGTHS if (name, n) in bounds])
+                for name in PEAKS]),
+            Chart("best kernel of each length", "length", "TCUPS", [
+                Series(str(o), o.source, [(str(n), _rate(best[o, n])) for n in LENGTHS if (o, n) in best])
+                for o in origins]),
             Chart("gpuPairHMM's own benchmark, H200, best kernel of each length", "length", "TCUPS", [
-                Series("gpuPairHMM", Source.gpu, [(length, tera) for length, tera in PEER.items()])
-            ]),
+                Series("gpuPairHMM", Source.gpu, list(PEER.items()))]),
         ],
-        note="Upper bound: the slowest of issue, instruction classes, shared and global memory at the rates of the GPU, without caches, "
-        "unlike the time model. Instructions are those of the source; a compiler folds some. " + CAVEAT,
+        {"caveat": CAVEAT},
     )  # fmt: skip
 
 
-def _measured_peaks(swept: Sweep) -> list[Comparison]:
-    """Compare the peak on each measured GPU of the paper."""
-    return [
-        near(origin, "TCUPS", max(times.values()), peak, 0.25)
-        for origin, times in swept.measured.items()
-        for name, peak in PEAKS.items()
-        if name in origin.device
-    ]
-
-
-def _growth(swept: Sweep) -> list[Comparison]:
-    """Compare the share of steps to the next length with more throughput, for the prediction of each GPU and each measured GPU."""
-    by_origin = {
-        predicted_for(devices.find(name)): {n: tera for (of, n), tera in swept.predicted.items() if of == name}
-        for name in PEAKS
-    }
-    compared = []
-    for origin, times in {**by_origin, **swept.measured}.items():
-        steps = [times[a] < times[b] for a, b in pairwise(sorted(times))]
-        if steps:
-            compared.append(more_than(origin, f"share of {len(steps)} steps", sum(steps) / len(steps), 0.5))
-    return compared
+AUTHORS = Origin(Source.gpu, "H200, gpuPairHMM's own benchmark", "2026-11")
+"""The origin of `PEER`."""

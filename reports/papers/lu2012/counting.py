@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from simtbed import Counters, Kernel, Result, devices, launch
+from simtbed import Counters, Kernel, Result, SimtbedError, devices, launch
+from simtbed.escaping import printable
 from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs.host import pipeline, pipeline_components
 from simtbed.kernels.sfs.host.generate import generate, likelihoods
 from simtbed.kernels.sfs.host.pipeline_plain import Merges, merged, normalised_as_printed, summing_to_one
@@ -21,12 +24,12 @@ from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 
 from ...launchers import Runner
+from ..claims import Value, predicted_for
+from ..paper import Row, Setting, model
 from ..predicted import pace
 from ..ren2018.profiled import floors
 
 GPU = devices.C2070
-DEPTH, IMPOSSIBLE = 20.0, 1e-6
-"""Deep sequencing: reads a site, and the likelihood up to which a genotype is impossible."""
 CACHES_OFF = replace(GPU, name="C2070, caches off", loads_cached=False, load_sector=32)
 """The device with global loads that bypass L1."""
 
@@ -58,33 +61,54 @@ class Count:
         return max(bounds, key=lambda name: bounds[name])
 
 
-@cache
-def vectors(individuals: int, sites: int) -> Floats:
-    """Return likelihoods of deep sequencing, with the least likely genotypes set to 0."""
-    values = likelihoods(1, sites, individuals, DEPTH)
-    values[values <= IMPOSSIBLE] = 0.0
-    return values
+@dataclass(frozen=True)
+class Genotypes:
+    """Likelihoods of individuals: simulated at a depth, or the first ones of a file. Those up to a threshold are set to 0."""
+
+    individuals: int
+    depth: float = 20.0
+    threshold: float = 1e-6
+    file: Path | None = None
+
+    @staticmethod
+    def of(setting: Setting, individuals: int | None = None) -> Genotypes:
+        """Return those of a report. Raises SimtbedError if a file has fewer individuals."""
+        n = individuals or setting.whole("individuals")
+        return Genotypes(n, float(setting["depth"]), float(setting["threshold"]), setting.data)
+
+    @cache  # noqa: B019 -- few objects, as long as a report
+    def vectors(self, sites: int) -> Floats:
+        """Return likelihoods, (sites, individuals, 3)."""
+        if self.file:
+            values = FAMILY.read(self.file).likelihoods
+            if values.shape[1] < self.individuals:
+                raise SimtbedError(f"{printable(self.file)} has {values.shape[1]} individuals: write --individuals N")
+            values = np.resize(values[:, : self.individuals], (sites, self.individuals, 3))
+        else:
+            values = likelihoods(1, sites, self.individuals, self.depth)
+        values[values <= self.threshold] = 0.0
+        return values
 
 
 @cache
-def counted(variant: str, individuals: int, sites: int, engine: EngineName, cached: bool = False) -> Count:
-    """Count a shipped variant. cached: with global loads through L1."""
-    return _count(lambda runner: pipeline.VARIANTS[variant](vectors(individuals, sites), runner), sites, engine, cached)
+def counted(variant: str, genotypes: Genotypes, sites: int, engine: EngineName) -> Count:
+    """Count a shipped variant, with loads that bypass L1."""
+    return _count(lambda runner: pipeline.VARIANTS[variant](genotypes.vectors(sites), runner), sites, engine)
 
 
 @cache
-def blocks_of(block: int, individuals: int, sites: int, engine: EngineName) -> Count:
+def blocks_of(block: int, genotypes: Genotypes, sites: int, engine: EngineName) -> Count:
     """The reduction with a block of coefficients of b in shared memory."""
-    divided, _ = summing_to_one(vectors(individuals, sites))
-    return _count(partial(_merge, divided, Merges(block)), sites, engine, False)
+    divided, _ = summing_to_one(genotypes.vectors(sites))
+    return _count(partial(_merge, divided, Merges(block)), sites, engine)
 
 
 def _merge(divided: Floats, how: Merges, runner: Runner) -> None:
     merged(divided, runner, how)
 
 
-def _count(run: Callable[[Runner], object], sites: int, engine: EngineName, cached: bool) -> Count:
-    runner = Runner(engine, GPU if cached else CACHES_OFF, counting=True)
+def _count(run: Callable[[Runner], object], sites: int, engine: EngineName) -> Count:
+    runner = Runner(engine, CACHES_OFF, counting=True)
     run(runner)
     assert runner.counters is not None  # requested above
     return Count(runner.counters, sites)
@@ -92,12 +116,18 @@ def _count(run: Callable[[Runner], object], sites: int, engine: EngineName, cach
 
 @dataclass(frozen=True)
 class Modelled:
-    """Predicted time per site on a fully occupied C2070, in microseconds. bound: limiting resource of the longest launch."""
+    """Predicted microseconds per site on a fully occupied C2070. bound: limiting resource of the longest launch."""
 
-    time: float
-    low: float
-    high: float
+    value: Value
     bound: str
+
+    def cells(self) -> Row:
+        """Return the cells of a row of a table."""
+        low, high = self.value.interval or (0.0, 0.0)
+        return {
+            model("C2070, microseconds per site"): self.value.value, model("from"): low, model("to"): high,
+            model("bound by"): self.bound,
+        }  # fmt: skip
 
 
 FULL = 16
@@ -106,24 +136,31 @@ MODELLED_IN_FULL = 1536
 """Threads per SM of a C2070."""
 
 
+MODELLED = 256
+"""Largest number of individuals with a prediction for Algorithm 1: its work is quadratic, and its rows exceed every cache."""
+
+
 @cache
-def modelled(variant: str, individuals: int, engine: EngineName) -> Modelled:
+def modelled(variant: str, genotypes: Genotypes, engine: EngineName) -> Modelled:
     """Predict with the time model, without caches. Registers are assumed not to limit the occupancy."""
     sites = MODELLED_IN_FULL if variant == "iterative" else FULL
-    return _modelled(lambda launcher: pipeline.VARIANTS[variant](vectors(individuals, sites), launcher), sites, engine)
+    n = min(genotypes.individuals, MODELLED) if variant == "iterative" else genotypes.individuals
+    values = replace(genotypes, individuals=n).vectors(sites)
+    scale = (genotypes.individuals / n) ** 2
+    return _modelled(lambda launcher: pipeline.VARIANTS[variant](values, launcher), sites, engine, scale=scale)
 
 
 @cache
-def modelled_blocks(block: int, individuals: int, engine: EngineName) -> Modelled:
+def modelled_blocks(block: int, genotypes: Genotypes, engine: EngineName) -> Modelled:
     """The reduction with a block of coefficients of b in shared memory."""
-    divided, _ = summing_to_one(vectors(individuals, FULL))
+    divided, _ = summing_to_one(genotypes.vectors(FULL))
     return _modelled(lambda launcher: merged(divided, launcher, Merges(block)), FULL, engine)
 
 
 def _modelled(
-    run: Callable[[Launcher], object], sites: int, engine: EngineName, only: Kernel | None = None
+    run: Callable[[Launcher], object], sites: int, engine: EngineName, only: Kernel | None = None, scale: float = 1.0
 ) -> Modelled:
-    """Predict the sum of the launches of a run. only: of one kernel."""
+    """Predict the sum of the launches of a run. only: of one kernel. scale: of the times."""
     requests: list[Request] = []
 
     @FunctionLauncher
@@ -136,8 +173,8 @@ def _modelled(
     paces = [(request.grid[0] / sites, pace(request, CACHES_OFF, 0, engine)) for request in requests]
     longest = max(paces, key=lambda one: one[0] * one[1].microseconds)[1].estimate.bound
     time = sum(blocks * one.microseconds for blocks, one in paces)
-    low, high = (sum(blocks * one.interval[end] for blocks, one in paces) for end in (0, 1))
-    return Modelled(time, low, high, longest)
+    low, high = (scale * sum(blocks * one.interval[end] for blocks, one in paces) for end in (0, 1))
+    return Modelled(Value(predicted_for(GPU), scale * time, "", (low, high)), longest)
 
 
 @cache
@@ -158,7 +195,7 @@ def modelled_normalisation(individuals: int, extended: bool, engine: EngineName)
 @cache
 def modelled_parsing(individuals: int, engine: EngineName) -> Modelled:
     """Predict the parsing of printed likelihoods."""
-    text = pipeline_components.printed(likelihoods(1, FULL, individuals, DEPTH))
+    text = pipeline_components.printed(likelihoods(1, FULL, individuals, 20.0))
     return _modelled(lambda launcher: pipeline_components.parsed(text, launcher), FULL, engine)
 
 
@@ -170,9 +207,9 @@ def modelled_summary(individuals: int, engine: EngineName) -> Modelled:
 
 
 @cache
-def divisions_by_zero(individuals: int, sites: int, engine: EngineName) -> tuple[int, float]:
-    """Return the number of sites with a division by zero in Algorithm 3, and the lowest t. Coverage is 3."""
-    problem = generate(3, sites, individuals, "gama")
+def divisions_by_zero(individuals: int, sites: int, engine: EngineName, depth: float) -> tuple[int, float]:
+    """Return the number of sites with a division by zero in Algorithm 3, and the lowest t."""
+    problem = generate(3, sites, individuals, "gama", depth)
     products, scale = problem.vectors()
     _, undefined = normalised_as_printed(problem, products, scale, Runner(engine), extended=False)
     return undefined, float(scale.min())

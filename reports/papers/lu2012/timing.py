@@ -22,10 +22,8 @@ from ...bench.pairhmm import Timer
 from ...launchers import Runner
 from .. import checks
 from ..measured import Benchmark, Check, Machine
-from ..paper import (
-    Setting,
-)  # fmt: skip
-from .counting import vectors
+from ..paper import Setting
+from .counting import Genotypes
 
 LOOPS: dict[str, Callable[[Floats], Floats]] = {
     "iterative": sfs_loop.iterative,
@@ -39,7 +37,8 @@ KERNELS = {
 }  # fmt: skip
 CHECKED = partial(generate, 5, 8, 32, "gama")
 """The problem of the correctness check."""
-SITES_ON_CPU, DIFFERENT = 64, 256
+SITES_ON_CPU, DIFFERENT = {Machine.core: 512, Machine.cores: 4_096}, 256
+"""Sites of a loop, so that the fastest one takes a tenth of a second; DIFFERENT of them are distinct."""
 SITES_ON_GPU = {"iterative": 131_072} | dict.fromkeys(list(KERNELS.values())[1:], 4_096)
 """Sites that fill a current GPU: Algorithm 1 has a thread per site, the reductions a warp per merge."""
 SITES_NORMALISED = 4_096
@@ -54,14 +53,13 @@ TIMED_COMPONENTS = {
 def benchmarks(setting: Setting) -> Iterator[Benchmark]:
     """Yield GAMA-CPU on one and all cores, GAMA kernels on a GPU, normalisation on one core."""
     n = setting.whole("individuals")
-    sites = min(setting.whole("sites"), SITES_ON_CPU)
     for name, loop in LOOPS.items():
         check = Check(f"plain loop, {name}", partial(_loop_agrees, loop))
-        yield Benchmark(name, Machine.core, partial(_loop, loop, n, sites), check)
-        yield Benchmark(name, Machine.cores, partial(_loop, partial(sfs_loop.on_all_cores, loop), n, sites), check)
+        for machine, run in ((Machine.core, loop), (Machine.cores, partial(sfs_loop.on_all_cores, loop))):
+            yield Benchmark(name, machine, partial(_loop, run, n, SITES_ON_CPU[machine]), check)
     for name, normalise in NORMALISING.items():
         check = Check(f"plain loop, {name}", partial(_normalised_agrees, normalise))
-        yield Benchmark(name, Machine.core, partial(_normalise, normalise, n, sites), check)
+        yield Benchmark(name, Machine.core, partial(_normalise, normalise, n, SITES_ON_CPU[Machine.core]), check)
     for name, variant in KERNELS.items():
         check = checks.on_gpu(FAMILY, variant, CHECKED)
         yield Benchmark(name, Machine.gpu, partial(_kernels, variant, n, SITES_ON_GPU[variant]), check)
@@ -133,14 +131,14 @@ def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
 
 
 def _loop(loop: Callable[[Floats], Floats], n: int, sites: int, repeat: int) -> tuple[list[float], float]:
-    divided = np.ascontiguousarray(summing_to_one(vectors(n, sites))[0])
+    divided = np.tile(summing_to_one(Genotypes(n).vectors(DIFFERENT))[0], (sites // DIFFERENT, 1, 1))
     return _rounds(lambda: loop(divided), repeat), sites
 
 
 def _kernels(variant: str, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
     """Return sites that fill a GPU; few of them are distinct, to limit the setup time."""
     timer = Timer(repeat)
-    pipeline.VARIANTS[variant](np.tile(vectors(n, DIFFERENT), (sites // DIFFERENT, 1, 1)), timer)
+    pipeline.VARIANTS[variant](np.tile(Genotypes(n).vectors(DIFFERENT), (sites // DIFFERENT, 1, 1)), timer)
     return [timer.milliseconds], sites
 
 

@@ -7,16 +7,14 @@ import numpy.typing as npt
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
 
-from ...launchers import Runner
-from ..claims import COMPUTED, Claim, at_most, same_results
-from ..paper import Setting, Shown
+from ..paper import Figures, Setting
+from ..values import computed, solved
 
 Floats = npt.NDArray[np.float64]
 READ, HAPLOTYPE = 6, 9
 """Lengths of the computed pair."""
 DELTA, ALPHA, ERROR = 1e-3, 1 - 2e-3, 1e-2
 """Probabilities of a gap, of no gap, and of a wrong base."""
-TOLERANCE = 1e-9
 
 
 def pair() -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -78,40 +76,24 @@ def _error(actual: float, expected: float) -> float:
     return abs(actual / expected - 1)
 
 
-def gatk(setting: Setting) -> Shown:
+def gatk(setting: Setting) -> Figures:
     """Algorithm 1."""
-    problem = equal_lengths(3, 8, 32, 64)
-    agreement = FAMILY.compare(FAMILY.solve(problem, "intertask-naive", Runner(setting.engine)), FAMILY.oracle(problem))
     error = _error(recurrences(swapped=True), recurrences(swapped=False))
-    return Shown(
-        [
-            Claim("the algorithm computes the likelihood by equations 1 to 3", [same_results(COMPUTED, agreement)], main=True,
-                  remark="With the emissions of equation 4; the variant is `intertask-naive`."),
-            Claim("lines 8 to 12 are the emissions of equation 4",
-                  [at_most(COMPUTED, "relative error of the result with lines 9 and 11 as printed", error, TOLERANCE)],
-                  remark="The emissions of equal and of different letters are swapped."),
-        ],
-        "The recurrences and initial values are GATK's; the emissions are swapped in print.",
-    )  # fmt: skip
+    return Figures(
+        {
+            "results": solved(FAMILY, equal_lengths(3, 8, 32, 64), "intertask-naive", setting.engine),
+            "swapped": computed(error),
+        }
+    )
 
 
-def naive(setting: Setting) -> Shown:
-    """Algorithm 2."""
-    expected = recurrences(swapped=False)
-    corrected = printed_naive(swapped=False, resets=True, adds=True)
+def naive(setting: Setting) -> Figures:
+    """Algorithm 2. The changes: (swapped, resets, adds)."""
     changes = {
-        "the emissions are those of equation 4": (True, True, True),
-        "MN, DN and MID begin each row with its initial values": (False, False, True),
-        "the result is the sum over the last row": (False, True, False),
+        "corrected": (False, True, True),
+        "emissions": (True, True, True),
+        "rows": (False, False, True),
+        "sum": (False, True, False),
     }
-    remarks = ("They are swapped.", "They are never reset.", "`result =` is an assignment; it must add.")
-    return Shown(
-        [
-            Claim("the algorithm computes the likelihood",
-                  [at_most(COMPUTED, "relative error, three lines corrected", _error(corrected, expected), TOLERANCE)], main=True),
-            *(Claim(text, [at_most(COMPUTED, "relative error of the result as printed",
-                                   _error(printed_naive(*switches), expected), TOLERANCE)], remark=remark)
-              for (text, switches), remark in zip(changes.items(), remarks, strict=True)),
-        ],
-        "The order of operations in registers is correct; three details are wrong as printed.",
-    )  # fmt: skip
+    expected = recurrences(swapped=False)
+    return Figures({name: computed(_error(printed_naive(*each), expected)) for name, each in changes.items()})

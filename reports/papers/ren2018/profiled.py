@@ -17,6 +17,8 @@ from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.result import Result
 
+from ..definitions import printed as printed_figures
+
 K40 = replace(devices.find("K40"), clock=745)
 """The GPU of the paper, at its clock."""
 PAIRS = 128
@@ -37,18 +39,7 @@ class Printed:
     block: int
 
 
-PAPER = (
-    Printed(2, "intertask-naive", "memory", 207, 48, 0, 62.5, 128),
-    Printed(2, "intertask-tile2", "memory", 201, 72, 4096, 43.8, 128),
-    Printed(2, "intertask-tile4", "memory", 193, 73, 8192, 37.5, 128),
-    Printed(2, "intertask-tile6", "latency", 154, 104, 12288, 25.0, 128),
-    Printed(2, "intertask-tile8", "latency", 101, 142, 16384, 18.8, 128),
-    Printed(4, "intratask-naive", "memory", 2213, 32, 2124, 100.0, 128),
-    Printed(4, "intratask-tile2", "memory", 2005, 39, 3660, 75.0, 128),
-    Printed(4, "intratask-warp", "latency", 362, 32, 6540, 10.9, 32),
-    Printed(4, "intratask-warps", "compute", 262, 44, 2000, 62.5, 256),
-)
-"""`block`: threads, as the text has them; for Table 2, where it does not say, the only size that gives its occupancies."""
+PAPER = tuple(Printed(**row) for row in printed_figures("ren2018")["profiles"])
 LENGTHS = {2: (144, 144), 4: (128, 256)}
 """Read and haplotype of the set that was profiled: Table 1's sixth (the caption says 8), Table 3's last."""
 

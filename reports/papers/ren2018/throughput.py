@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +13,6 @@ from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host.generate import equal_lengths
 from simtbed.kernels.pairhmm.host.problem import Problem
 from simtbed.model.launches import time_of
-from simtbed.model.time import Estimate
 from simtbed.oracles.pairhmm_loop import log10_likelihoods
 from simtbed.runtime.cores import current_cores
 from simtbed.runtime.registry import EngineName
@@ -22,22 +20,11 @@ from simtbed.runtime.registry import EngineName
 from ...bench.pairhmm import INTERTASK_SETS, INTRATASK_SETS, REN_PAIRS, Timer
 from ...requests import first_request
 from .. import checks
-from ..claims import Claim, Origin, Source, at_least, at_most, counted_by, less_than, more_than, predicted_for
+from ..claims import Origin, Value, counted_by, predicted_for, quotient
 from ..measured import Benchmark, Check, Machine
-from ..paper import (
-    Chart,
-    Row,
-    Series,
-    Setting,
-    Shown,
-    Size,
-    Table,
-    about,
-    emulator,
-    gpu,
-    model,
-)
+from ..paper import Chart, Figures, Row, Series, Setting, Size, Table, about, emulator, gpu, model
 from ..predicted import CAVEAT, Pace, pace
+from ..values import extreme, predicted, steps, timed
 from . import figures
 from .figures import cells, counters
 from .profiled import K40, bound, floors, launched
@@ -52,6 +39,8 @@ LAUNCHED = 50_000
 PREDICTED = (1, 9, 16, 22, 26)
 """Sets of Fig. 10 with predictions at the small size; each launch is emulated completely."""
 DATA = "pairhmm/10s.in"
+CELLS_OF_10S = 62_380_634
+"""Cells of the "10s" set of 3,550 pairs."""
 LOOP = "plain loop, float"
 LOOP_PAIRS, LOOP_LENGTHS = 4096, (76, 231)
 """Lengths of read and haplotype with the averages and the cells of the "10s" set."""
@@ -116,17 +105,15 @@ def counted_pairs(setting: Setting, variant: str) -> int:
     return setting.whole("pairs") if variant in INTERTASK else max(1, setting.whole("pairs") // 16)
 
 
-def _at_most(setting: Setting, variant: str, m: int, n: int) -> tuple[float, str]:
-    """Return the upper bound of GCUPS on a K40, and the limiting resource."""
+def _by_counts(setting: Setting, variant: str, m: int, n: int) -> tuple[float, str]:
+    """Return the GCUPS of a K40 by the most used resource, with every access in device memory, and that resource."""
     pairs = counted_pairs(setting, variant)
     counts = counters(variant, pairs, m, n, setting.engine)
     return 1 / max(floors(counts, cells(pairs, m, n), K40).values()), bound(counts, K40)
 
 
-Speeds = Mapping[tuple[str, int], float]
-"""GCUPS by variant and set."""
-SpeedsBy = Mapping[Origin, Speeds]
-"""GCUPS by the time model, and on each GPU."""
+Speeds = Mapping[tuple[str, int], Value]
+"""GCUPS by variant and set, of one origin."""
 FULL = 16
 """Maximum of resident blocks per SM of a K40."""
 PAIRS_OF_BLOCK = {**dict.fromkeys(INTERTASK, 128), **dict.fromkeys(INTRATASK, 1), "intratask-warps": figures.WARPS * 2}
@@ -140,200 +127,151 @@ def predicted_pace(variant: str, m: int, n: int, engine: EngineName, launched: i
     return pace(first_request(FAMILY, variant, problem), K40, registers, engine, launched)
 
 
-def _full(setting: Setting, variant: str, m: int, n: int) -> tuple[float, float, float]:
-    """Return predicted GCUPS of a fully occupied K40, and their interval."""
-    prediction = predicted_pace(variant, m, n, setting.engine)
-    cells = PAIRS_OF_BLOCK[variant] * m * n / 1e3
-    low, high = prediction.interval
-    return cells / prediction.microseconds, cells / high, cells / low
+def _full(setting: Setting, variant: str, m: int, n: int) -> Value:
+    """Predict the GCUPS of a fully occupied K40."""
+    size = PAIRS_OF_BLOCK[variant] * m * n / 1e3
+    return predicted(K40, predicted_pace(variant, m, n, setting.engine), lambda microseconds: size / microseconds)
 
 
-def _throughput(
-    setting: Setting,
-    variants: Sequence[str],
-    sets: Sets,
-    pairs: int,
-    title: str,
-    times: Mapping[tuple[str, int], Estimate] | None = None,
-) -> tuple[SpeedsBy, list[Table], list[Chart]]:
-    """Return the values by source, the table and the plots. times: of single launches that do not fill the GPU."""
-    measured: dict[Origin, dict[tuple[str, int], float]] = defaultdict(dict)
-    predicted: dict[tuple[str, int], float] = {}
-    ceilings: dict[tuple[str, int], float] = {}
-    rows: list[Row] = []
-    for number, (m, n) in sets.items():
-        for variant in variants:
-            ceilings[variant, number], limit = _at_most(setting, variant, m, n)
-            row: Row = {
-                about("set"): number, about("read"): m, about("haplotype"): n, about("implementation"): variant,
-                emulator("GCUPS of a K40 at most"): ceilings[variant, number], emulator("bound by"): limit,
-            }  # fmt: skip
-            if times is None:
-                predicted[variant, number], low, high = _full(setting, variant, m, n)
-                row = {
-                    **row,
-                    model("GCUPS of a K40"): predicted[variant, number],
-                    model("from"): low,
-                    model("to"): high,
-                }
-            elif (variant, number) in times:
-                time, size = times[variant, number], cells(pairs, m, n) / 1e3
-                predicted[variant, number] = size / time.time_us
-                row = {
-                    **row, model("GCUPS of a K40"): size / time.time_us, model("from"): size / time.high_us,
-                    model("to"): size / time.low_us, model("bound by"): time.bound,
-                }  # fmt: skip
-            name = timing_name(variant, number, pairs)
-            for timings in setting.by_machine([name], Machine.gpu):
-                timing = timings[name]
-                measured[timing.origin][variant, number] = timing.rate / 1e9
-                row = {**row, gpu(f"GCUPS, {timing.machine}"): timing.rate / 1e9}
-            rows.append(row)
-    plots = [
-        Chart(what, "data set", "GCUPS", [
-            Series(variant, source, [(number, values[variant, number]) for number in sets if (variant, number) in values])
-            for variant in variants
-        ])
-        for what, source, values in (
-            (f"{title}: a K40 by the time model", Source.model, predicted),
-            *((f"{title}: measured on {origin.device}", Source.gpu, values) for origin, values in measured.items()),
-            (f"{title}: at most, by the limiting resource", Source.emulator, ceilings),
-        )
-        if values
-    ]  # fmt: skip
-    speeds = {predicted_for(K40): predicted, **measured} if predicted else dict(measured)
-    return speeds, [Table(f"{title}, {pairs:,} pairs", rows)], plots
-
-
-def _largest_ratio(speeds: Speeds, sets: tuple[int, int]) -> float:
-    """Return the largest ratio between the throughputs of two sets over the inter-task variants."""
-    ratios = [speeds[variant, sets[0]] / speeds[variant, sets[1]] for variant in INTERTASK]
-    return max(max(ratio, 1 / ratio) for ratio in ratios)
-
-
-def _fraction(
-    text: str, question: Callable[[Speeds], tuple[int, int]], speeds: SpeedsBy, need: float = 1.0, main: bool = False
-) -> Claim:
-    """Return a claim on a fraction (true, total) of comparisons, by each source. need: the smallest fraction."""
-    compared = []
-    for origin, values in speeds.items():
-        true, total = question(values)
-        if total:
-            compared.append(at_least(origin, f"share of {total} comparisons", true / total, need))
-    return Claim(text, compared, main=main)
-
-
-def _faster(sets: Sets, better: Sequence[str], worse: Sequence[str]) -> Callable[[Speeds], tuple[int, int]]:
-    """Return the number of sets and variant pairs with the first variant faster, and the total."""
-
-    def question(speeds: Speeds) -> tuple[int, int]:
-        pairs = [
-            (b, w, n) for n in sets for b in better for w in worse if (b, n) in speeds and (w, n) in speeds and b != w
-        ]
-        return sum(speeds[b, n] > speeds[w, n] for b, w, n in pairs), len(pairs)
-
-    return question
-
-
-def intertask_throughput(setting: Setting) -> Shown:
-    """Fig. 8."""
-    speeds, shown, plots = _throughput(setting, INTERTASK, INTERTASK_SETS, LAUNCHED, "inter-task implementations")
-    pairs = setting.whole("pairs")
-    moved = [
-        figures.global_bytes(counters(variant, pairs, *INTERTASK_SETS[6], setting.engine)) for variant in INTERTASK
-    ]
-    steady = (2, 6)
-    spreads = [
-        (origin, _largest_ratio(values, steady))
-        for origin, values in speeds.items()
-        if {(variant, number) for variant in INTERTASK for number in steady} <= set(values)
-    ]
-    claims = [
-        _fraction("tile = 6 is the fastest", _faster(INTERTASK_SETS, ["intertask-tile6"], INTERTASK), speeds, main=True),
-        _fraction("the naive implementation is the slowest", _faster(INTERTASK_SETS, INTERTASK[1:], INTERTASK[:1]), speeds),
-        Claim("a larger tile moves less through global memory",
-              [more_than(counted_by(K40), f"ratio of bytes, {first} to {second}", a / b, 1)
-               for (first, a), (second, b) in pairwise(zip(INTERTASK, moved, strict=True))]),
-        Claim("throughput is comparable when sequences get longer",
-              [at_most(origin, "largest ratio of the throughputs of sets 2 and 6", ratio, 1.25) for origin, ratio in spreads]),
-    ]  # fmt: skip
-    reason = "Traffic falls with the tile as in the paper, and it limits the naive kernel; large tiles differ little."
-    return Shown(claims, reason, shown, plots, FIGURES)
-
-
-def intratask_throughput(setting: Setting) -> Shown:
-    """Fig. 9."""
-    speeds, shown, plots = _throughput(setting, INTRATASK, INTRATASK_SETS, REN_PAIRS, "intra-task implementations")
-    improved, warp = ["intratask-warps"], ["intratask-warp"]
-    claims = [
-        _fraction("improved warp-based beats warp-based", _faster(INTRATASK_SETS, improved, warp), speeds, main=True),
-        _fraction("naive is faster than tile = 2", _faster(INTRATASK_SETS, INTRATASK[:1], INTRATASK[1:2]), speeds),
-        _fraction("warp-based: a longer haplotype helps for a fixed read", _by_length(INTRATASK[2:], read=False, grows=True), speeds),
-        _fraction("warp-based: a longer read costs for a fixed haplotype", _by_length(INTRATASK[2:], read=True, grows=False), speeds),
-        _fraction("naive and tile = 2: a longer haplotype helps", _by_length(INTRATASK[:2], read=False, grows=True), speeds),
-        _fraction("naive and tile = 2: a longer read helps", _by_length(INTRATASK[:2], read=True, grows=True), speeds),
-    ]  # fmt: skip
-    return Shown(
-        claims,
-        "The fraction of pipeline fill and drain steps falls as the haplotype grows, and small blocks leave slots of the GPU "
-        "empty, which distinguishes the four.",
-        shown,
-        plots,
-        FIGURES,
-    )
-
-
-def _by_length(variants: Sequence[str], read: bool, grows: bool) -> Callable[[Speeds], tuple[int, int]]:
-    """Count the steps to the next longer read, or else haplotype, at which the throughput grows, or else falls."""
-    number_of = {lengths: number for number, lengths in INTRATASK_SETS.items()}
-    steps = [(number, number_of.get((m + 32, n) if read else (m, n + 32))) for (m, n), number in number_of.items()]
-
-    def question(speeds: Speeds) -> tuple[int, int]:
-        comparisons = [
-            (speeds[variant, after] > speeds[variant, number]) == grows
-            for number, after in steps
-            for variant in variants
-            if after and (variant, after) in speeds and (variant, number) in speeds
-        ]
-        return sum(comparisons), len(comparisons)
-
-    return question
-
-
-def few_pairs(setting: Setting) -> Shown:
-    """Fig. 10."""
-    numbers = PREDICTED if setting.size is Size.small else tuple(INTRATASK_SETS)
-    times = {(variant, number): _predicted(setting, variant, number) for number in numbers for variant in INTRATASK}
-    speeds, shown, plots = _throughput(setting, INTRATASK, INTRATASK_SETS, FEW, "intra-task implementations", times)
-    slots = K40.sms * K40.warps_per_sm
-    warps = {"intratask-naive": FEW * figures.WARPS, "intratask-warps": FEW}
-
-    def first(values: Speeds) -> tuple[int, int]:
-        """Count the sets with the naive variant fastest."""
-        common_sets = sorted({number for _, number in values})
-        fastest = [max(INTRATASK, key=lambda variant: values.get((variant, n), 0.0)) for n in common_sets]
-        return fastest.count(INTRATASK[0]), len(common_sets)
-
-    claims = [
-        _fraction("naive is the fastest on most sets", first, speeds, need=0.5, main=True),
-        Claim("the improved warp-based implementation has not enough work to fill the GPU", [
-            less_than(counted_by(K40), "warps of improved warp-based per slot", warps["intratask-warps"] / slots, 0.5),
-            more_than(counted_by(K40), "warps of naive per slot", warps["intratask-naive"] / slots, 0.5),
-        ]),
-    ]  # fmt: skip
-    reason = "200 pairs are a fifth of the resident warps of the GPU, or four fifths with a block per pair."
-    return Shown(claims, reason, shown, plots, FIGURES)
-
-
-def _predicted(setting: Setting, variant: str, number: int) -> Estimate:
-    """Predict the time of a set of Fig. 10 on a K40, with the registers of Table 4."""
+def _of_launch(setting: Setting, variant: str, number: int) -> Value:
+    """Predict the GCUPS of a set of Fig. 10 on a K40, with the registers of Table 4."""
     registers = next(printed.registers for printed in PRINTED if printed.variant == variant)
     problem = equal_lengths(1, FEW, *INTRATASK_SETS[number])
     (result,) = launched(problem, variant, engine=setting.engine)
-    return time_of(result.request, K40, registers=registers)
+    time, size = time_of(result.request, K40, registers=registers), problem.cells / 1e3
+    return Value(predicted_for(K40), size / time.time_us, "", (size / time.high_us, size / time.low_us))
 
 
-FIGURES = (
-    "The paper prints no numbers of this figure. GCUPS at most: the limit of a K40 at 745 MHz by the "
-    "counted traffic and instructions alone; occupancy and latency are not included. " + CAVEAT
+def _throughput(
+    setting: Setting, variants: Sequence[str], sets: Sets, pairs: int, whole: bool = True
+) -> tuple[dict[Origin, Speeds], list[Table], list[Chart]]:
+    """Return the speeds by origin, the table and the plots. whole: predict a fully occupied GPU, else single launches."""
+    speeds: dict[Origin, dict[tuple[str, int], Value]] = defaultdict(dict)
+    rows: list[Row] = []
+    for number, (m, n) in sets.items():
+        for variant in variants:
+            ceiling, limit = _by_counts(setting, variant, m, n)
+            row: Row = {
+                about("set"): number, about("read"): m, about("haplotype"): n, about("implementation"): variant,
+                emulator("GCUPS of a K40, all accesses in DRAM"): ceiling, emulator("bound by"): limit,
+            }  # fmt: skip
+            values = timed(setting, timing_name(variant, number, pairs), Machine.gpu, 1e9)
+            row = {**row, **{gpu(f"GCUPS, {value.origin.device}"): value.value for value in values}}
+            if whole or setting.size is Size.paper or number in PREDICTED:
+                values.append((_full(setting, variant, m, n)) if whole else _of_launch(setting, variant, number))
+                low, high = values[-1].interval or (0.0, 0.0)
+                row = {**row, model("GCUPS of a K40"): values[-1].value, model("from"): low, model("to"): high}
+            for value in values:
+                speeds[value.origin][variant, number] = value
+            rows.append(row)
+    plots = [
+        Chart(f"Throughput: {origin}", "data set", "GCUPS", [
+            Series(variant, origin.source, [(n, values[variant, n].value or 0) for n in sets if (variant, n) in values])
+            for variant in variants
+        ])
+        for origin, values in speeds.items()
+    ]  # fmt: skip
+    return dict(speeds), [Table(f"{pairs:,} pairs", rows)], plots
+
+
+def _ratios(speeds: Mapping[Origin, Speeds], better: Sequence[str], worse: Sequence[str]) -> list[Value]:
+    """Return the smallest speedup of one of `better` over one of `worse` on a set, by origin."""
+    return extreme(
+        quotient(value, values[other, number])
+        for values in speeds.values()
+        for (variant, number), value in values.items()
+        for other in worse
+        if variant in better and other != variant and (other, number) in values
+    )
+
+
+NOTE = (
+    "The paper prints no numbers of this figure. GCUPS with all accesses in DRAM: by counted traffic and instructions. "
+    + CAVEAT
 )
+
+
+def intertask(setting: Setting) -> Figures:
+    """Figure 8."""
+    speeds, tables, plots = _throughput(setting, INTERTASK, INTERTASK_SETS, LAUNCHED)
+    pairs = setting.whole("pairs")
+    moved = [
+        Value(counted_by(K40), figures.global_bytes(counters(variant, pairs, *INTERTASK_SETS[6], setting.engine)))
+        for variant in INTERTASK
+    ]
+    both = [
+        quotient(values[variant, order[0]], values[variant, order[1]])
+        for values in speeds.values()
+        for variant in INTERTASK
+        for order in ((2, 6), (6, 2))
+        if {(variant, 2), (variant, 6)} <= values.keys()
+    ]
+    return Figures(
+        {
+            "tile6": _ratios(speeds, ["intertask-tile6"], INTERTASK),
+            "naive": _ratios(speeds, INTERTASK[1:], INTERTASK[:1]),
+            "traffic": extreme(steps(moved), least=False),
+            "spread": extreme(both, least=False),
+        },
+        tables,
+        plots,
+        {"note": NOTE},
+    )
+
+
+def intratask(setting: Setting) -> Figures:
+    """Figure 9."""
+    speeds, tables, plots = _throughput(setting, INTRATASK, INTRATASK_SETS, REN_PAIRS)
+    return Figures(
+        {
+            "improved": _ratios(speeds, INTRATASK[3:], INTRATASK[2:3]),
+            "naive": _ratios(speeds, INTRATASK[:1], INTRATASK[1:2]),
+            "warp, haplotype": extreme(_growth(speeds, INTRATASK[2:], read=False)),
+            "warp, read": extreme(_growth(speeds, INTRATASK[2:], read=True), least=False),
+            "block, haplotype": extreme(_growth(speeds, INTRATASK[:2], read=False)),
+            "block, read": extreme(_growth(speeds, INTRATASK[:2], read=True)),
+        },
+        tables,
+        plots,
+        {"note": NOTE},
+    )
+
+
+def _growth(speeds: Mapping[Origin, Speeds], variants: Sequence[str], read: bool) -> Iterable[Value]:
+    """Yield the quotients of the throughputs at steps to the next longer read, or else haplotype."""
+    number_of = {lengths: number for number, lengths in INTRATASK_SETS.items()}
+    for values in speeds.values():
+        for (m, n), number in number_of.items():
+            after = number_of.get((m + 32, n) if read else (m, n + 32), 0)
+            for variant in variants:
+                if (variant, after) in values and (variant, number) in values:
+                    yield quotient(values[variant, after], values[variant, number])
+
+
+def few_pairs(setting: Setting) -> Figures:
+    """Figure 10."""
+    speeds, tables, plots = _throughput(setting, INTRATASK, INTRATASK_SETS, FEW, whole=False)
+    medians = []
+    for values in speeds.values():
+        over = [
+            min((quotient(values[INTRATASK[0], n], values[other, n]) for other in INTRATASK[1:]), key=_number)
+            for n in INTRATASK_SETS
+            if all((variant, n) in values for variant in INTRATASK)
+        ]
+        if over:
+            medians.append(sorted(over, key=_number)[(len(over) - 1) // 2])
+    slots = K40.sms * K40.warps_per_sm
+    return Figures(
+        {
+            "naive": medians,
+            "improved slots": [Value(counted_by(K40), FEW / slots)],
+            "naive slots": [Value(counted_by(K40), FEW * figures.WARPS / slots)],
+        },
+        tables,
+        plots,
+        {"note": NOTE},
+    )
+
+
+def _number(value: Value) -> float:
+    return value.value or 0.0

@@ -17,6 +17,7 @@ from simtbed.runtime.registry import EngineName
 
 from ...launchers import Runner
 from .. import recorded
+from ..claims import Value, predicted_for
 
 K40 = replace(devices.find("K40"), clock=745)
 """The GPU of the paper, at its clock."""
@@ -57,7 +58,7 @@ def of_equal(length: int, pairs: int, variant: str, kernel: str, engine: EngineN
 
 
 @cache
-def predicted(length: int, pairs: int, variant: str, engine: EngineName) -> float:
+def predicted(length: int, pairs: int, variant: str, engine: EngineName) -> Value:
     """Predict the GCUPS of the first stage on a K40, with the registers of `registers_of`."""
     launched: list[Result] = []
 
@@ -69,8 +70,12 @@ def predicted(length: int, pairs: int, variant: str, engine: EngineName) -> floa
     problem = sequences(length, pairs)
     FAMILY.solve(problem, variant, noted)
     first = [one for one in launched if one.request.program.kernel.name != "traceback"]
-    time = sum(estimate(observe(one.request, registers_of(variant), engine), K40).time_us for one in first)
-    return problem.cells / time / 1e3
+    times = [estimate(observe(one.request, registers_of(variant), engine), K40) for one in first]
+    time, low, high = (
+        problem.cells / us / 1e3
+        for us in map(sum, zip(*((t.time_us, t.high_us, t.low_us) for t in times), strict=True))
+    )
+    return Value(predicted_for(K40), time, "", (low, high))
 
 
 def registers_of(variant: str) -> int:

@@ -1,4 +1,4 @@
-"""Examples and data analysis of Ren 2019: Figures 1 to 7, Tables 1 and 2."""
+"""Examples and data analysis of Ren 2019: Figures 1 to 7, Table 1 and Algorithm 1."""
 
 from __future__ import annotations
 
@@ -15,20 +15,9 @@ from simtbed.kernels.pairhmm.host.generate import generate as generate_region
 
 from ...explanation import choices
 from ...launchers import Runner
-from ..claims import (
-    COMPUTED,
-    PRINTED,
-    Claim,
-    Source,
-    at_least,
-    counted_by,
-    exactly,
-    less_than,
-    more_than,
-    near,
-    same_results,
-)
-from ..paper import Chart, Column, Row, Series, Setting, Shown, Table, about, emulator, paper
+from ..claims import PRINTED, Source, Value, counted_by
+from ..paper import Chart, Figures, Row, Series, Setting, Table, about, emulator, paper
+from ..values import computed, solved
 from .counted import K40, counters, equal_sequences
 
 FAITHFUL = "wide-diagonal-major-runs"
@@ -61,7 +50,7 @@ def pictured() -> tuple[str, int]:
     return runs + (f"{clipped}S" if clipped else ""), first
 
 
-def example(setting: Setting) -> Shown:
+def example(setting: Setting) -> Figures:
     """Fig. 1: two sequences and their alignment."""
     rows: list[Row] = []
     alignments: dict[str, int] = {}
@@ -76,22 +65,15 @@ def example(setting: Setting) -> Shown:
             emulator("score of the figure's"): _score(parameters),
         })  # fmt: skip
     cigar, position = pictured()
-    best = alignments[TIED]
-    return Shown(
-        [
-            Claim(f"the CIGAR of the pictured alignment is {CIGAR}",
-                  [exactly(PRINTED, "characters of the CIGAR of the rows of letters that differ", _differing(cigar, CIGAR), 0)],
-                  main=True),
-            Claim("its POS is 1, the place of the first aligned base of R1 from 0",
-                  [exactly(PRINTED, "POS of the rows of letters", position, POSITION)], main=True),
-            Claim("it is an optimal alignment", [
-                exactly(COMPUTED, f"best score less the figure's, {TIED}", best - _score(PARAMETERS[TIED]), 0)],
-                remark="It ties with others where a mismatch costs as much as the opening and one extension of a gap. With GATK's "
-                f"parameters, the best alignment has a score of {alignments[GATK]:,}, the figure's {_score(PARAMETERS[GATK]):,}."),
-        ],
-        "CIGAR and POS are those of the pictured rows; the paper states no parameters.",
+    return Figures(
+        {
+            "cigar": [Value(PRINTED, _differing(cigar, CIGAR))],
+            "position": [Value(PRINTED, position)],
+            "optimum": computed(alignments[TIED] - _score(PARAMETERS[TIED])),
+        },
         [Table("R1 AGTCTAGCG, R2 GACGAACGT", rows)],
-    )  # fmt: skip
+        texts={"tied": TIED, "best": alignments[GATK], "pictured": _score(PARAMETERS[GATK])},
+    )
 
 
 def _differing(actual: str, expected: str) -> int:
@@ -104,7 +86,7 @@ def _score(parameters: Parameters) -> int:
     return 5 * match + mismatch + 2 * (opening + extending)
 
 
-def operations(setting: Setting) -> Shown:
+def operations(setting: Setting) -> Figures:
     """Table 1: the written of a CIGAR."""
     problem = generate(6, 60, (20, 60), (20, 60))
     meanings = {
@@ -123,12 +105,10 @@ def operations(setting: Setting) -> Shown:
     for letter, meaning in meanings.items():
         strategies = ", ".join(strategy.name for strategy in Strategy if letter in used[strategy])
         rows.append({about("operation"): letter, paper("description"): meaning, emulator("used by"): strategies})
-    return Shown(
-        [Claim("M, I, D and S are the operations",
-               [exactly(COMPUTED, f"letters missing or added, on {len(problem)} pairs", len(written ^ set(meanings)), 0)], main=True)],
-        "No other letter is written, and S only where the strategy clips.",
+    return Figures(
+        {"letters": computed(len(written ^ set(meanings)), f"on {len(problem)} pairs")},
         [Table("Operations of CIGARs", rows)],
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------ Figure 2
@@ -136,7 +116,7 @@ WALKED = (b"AACCGGTTACGTAATC", b"AACCGTTACCGTAATC")
 """An alignment with a deletion and an insertion."""
 
 
-def backtracking(setting: Setting) -> Shown:
+def backtracking(setting: Setting) -> Figures:
     """Figure 2: traceback over three score matrices or one matrix of moves."""
     problem = Problem.from_pairs([WALKED], Parameters(10, -15, -5, -2), Strategy.INDEL)
     ((cigar, _, _),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
@@ -147,73 +127,26 @@ def backtracking(setting: Setting) -> Shown:
     walked = (
         counters(problem, FAITHFUL, "traceback", setting.engine).at("moves[place.x").totals()["global_load_requests"]
     )
-    return Shown(
-        [
-            Claim("GATK's backtracking matrix needs no jump", [
-                exactly(counted_by(K40), f"loads of one matrix for the {expected} operations of {cigar}", walked, expected)], main=True),
-            Claim("a walk over scores jumps between the three matrices M, I and D", [],
-                  remark="No variant stores the scores, and the figure's sequences are not printed."),
-        ],
-        "All variants avoid the three matrices of the figure; the matrix of moves is read once per operation.",
-        [Table("One pair", [
-            {about("variant"): variant, emulator("loads of the second stage"): count} for variant, count in loads.items()
-        ])],
-    )  # fmt: skip
-
-
-def retrieval(setting: Setting) -> Shown:
-    """Algorithm 1."""
-    problem = generate(8, 40, (20, 60), (20, 60))
-    agreement = FAMILY.compare(FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)), FAMILY.oracle(problem))
-    _, position = pictured()
-    return Shown(
-        [
-            Claim("the optimal alignment is retrieved in one walk over the backtracking matrix",
-                  [same_results(COMPUTED, agreement)], main=True, remark=f"The variant is `{FAITHFUL}`."),
-            Claim("line 41: POS = i - 1 at the end of the loop",
-                  [exactly(PRINTED, "i - 1 for the alignment of Figure 1", position - 1, POSITION)],
-                  remark="With i from 1 to m, POS from 0 is i at the end of the loop, as in Figure 1 and in GATK."),
-        ],
-        "The walk is that of the second stage; POS is one too small as printed.",
-        note=choices(FAMILY, FAITHFUL),
-    )  # fmt: skip
-
-
-def _number(row: Row, column: Column) -> float:
-    return float(row[column] or 0)
-
-
-# ------------------------------------------------------------------ Table 2 and Figures 3 to 5
-SITUATIONS = (("1", 3529, 0.03), ("2", 850376, 14.58), ("3", 54802, 19.89))
-"""Table 2: number of alignments, share of GATK's time in per cent."""
-SHORTEST, LONGEST = {"2": 40, "3": 300}, {"2": 350, "3": 520}
-"""Fig. 3: bases of the sequences of a situation."""
-LARGEST_BATCH = {"2": 293, "3": 192}
-MOST = {"2": (25, 125), "3": (1, 8)}
-"""Fig. 5: pairs of the largest batch, and of most."""
-M_SHARE = 99.65
-PUBLISHED_M_SHARE = 99.86
-"""Per cent of M in situation 2; and of the 196 published pairs of `sit2_10s`, by GATK's own CIGARs with NEW."""
-
-
-def execution_time(setting: Setting) -> Shown:
-    """Table 2."""
     rows: list[Row] = [
-        {about("situation"): name, paper("alignments"): number, paper("share of the time, %"): share}
-        for name, number, share in SITUATIONS
+        {about("variant"): name, emulator("loads of the second stage"): count} for name, count in loads.items()
     ]
-    return Shown(
-        [
-            Claim("situations 2 and 3 take nearly all of the 34.5 % that alignments take of GATK", [
-                near(PRINTED, "sum of the shares, %", 14.58 + 19.89, 34.5, 0.005)]),
-            Claim("they take that share of GATK's time", [], main=True, remark="GATK is not included."),
-            Claim("situation 3 takes longer with a sixteenth of the alignments", [
-                near(PRINTED, "ratio of the numbers of alignments", 850376 / 54802, 16, 0.05)],
-                remark="Its pairs have more cells, see Figure 3."),
-        ],
-        "GATK HaplotypeCaller and its data are not included.",
-        [Table("Chromosome 10 of G15512.HCC1954.1, one thread", rows)],
-    )  # fmt: skip
+    return Figures(
+        {"loads": [Value(counted_by(K40), walked / expected)]}, [Table("One pair", rows)], texts={"cigar": cigar}
+    )
+
+
+def retrieval(setting: Setting) -> Figures:
+    """Algorithm 1."""
+    results = solved(FAMILY, generate(8, 40, (20, 60), (20, 60)), FAITHFUL, setting.engine)
+    return Figures(
+        {"results": results, "position": [Value(PRINTED, pictured()[1] - 1)]},
+        texts={"variant": FAITHFUL, "choices": choices(FAMILY, FAITHFUL)},
+    )
+
+
+# ------------------------------------------------------------------ Figures 3 and 4
+PUBLISHED_M_SHARE = 99.86
+"""Per cent of M of the 196 published pairs of `sit2_10s`, by GATK's own CIGARs with NEW."""
 
 
 @cache
@@ -238,115 +171,80 @@ def simulated_statistics(regions: int) -> dict[str, Statistics]:
     return statistics
 
 
-def lengths(setting: Setting) -> Shown:
-    """Fig. 3."""
+def _statistics(setting: Setting) -> dict[str, Statistics]:
+    """Return the statistics of simulated regions, and of the user's pairs."""
+    statistics = dict(simulated_statistics(setting.whole("regions")))
+    if setting.data:
+        problem, own = FAMILY.read(setting.data), Statistics()
+        own.add(problem, align(problem, "packed", Runner("jit"), WORDS_AT_ONCE))
+        own.finish()
+        statistics[setting.data.name] = own
+    return statistics
+
+
+def lengths(setting: Setting) -> Figures:
+    """Figure 3."""
     rows: list[Row] = []
     cells = {}
-    for situation, statistics in simulated_statistics(setting.whole("regions")).items():
+    for situation, statistics in _statistics(setting).items():
         (least, middle, most), (short, median, long) = spread(statistics.references), spread(statistics.alternates)
         cells[situation] = middle * median
         rows.append({
-            about("situation"): situation, paper("shortest"): SHORTEST[situation], paper("longest"): LONGEST[situation],
-            emulator("pairs"): statistics.pairs, emulator("R1: least, median, most"): f"{least}, {middle}, {most}",
+            about("situation"): situation, emulator("pairs"): statistics.pairs,
+            emulator("R1: least, median, most"): f"{least}, {middle}, {most}",
             emulator("R2: least, median, most"): f"{short}, {median}, {long}",
         })  # fmt: skip
-    return Shown(
-        [
-            Claim("sequences have 40 to 350 bases in situation 2, 300 to 520 in situation 3", [], main=True,
-                  remark="The alignments of GATK on G15512.HCC1954.1 are not published; generated regions have such lengths."),
-            Claim("a pair of situation 3 has more cells",
-                  [more_than(COMPUTED, "ratio of median cells in generated regions", cells["3"] / cells["2"], 1)]),
-        ],
-        "`simtbed align --statistics` prints these statistics for any input; the paper's input is not public.",
-        [Table("Lengths", rows)],
-    )  # fmt: skip
+    return Figures({"cells": computed(cells["3"] / cells["2"])}, [Table("Lengths", rows)])
 
 
-def share_of_matches(setting: Setting) -> Shown:
-    """Fig. 4."""
-    rows: list[Row] = []
-    statistics = simulated_statistics(setting.whole("regions"))
-    for situation, group in statistics.items():
-        rows.append({
-            about("situation"): situation, paper("M, %"): M_SHARE if situation == "2" else None,
+def share_of_matches(setting: Setting) -> Figures:
+    """Figure 4."""
+    statistics = _statistics(setting)
+    rows: list[Row] = [
+        {
+            about("situation"): situation,
             **{emulator(f"{letter}, %"): 100 * group.share(letter) for letter in "MIDS"},
             emulator("bases a run of M"): group.bases["M"] / max(group.runs["M"], 1),
             emulator("loads saved by lengths of M, %"): 100 * group.accesses_saved,
-        })  # fmt: skip
+        }
+        for situation, group in statistics.items()
+    ]
     bars = [
         Series(f"situation {situation}", Source.emulator, [(letter, float(group.bases[letter])) for letter in "MIDS"])
         for situation, group in statistics.items()
     ]
-    run = statistics["2"].bases["M"] / max(statistics["2"].runs["M"], 1)
-    return Shown(
-        [
-            Claim("M is by far the most frequent operation",
-                  [at_least(COMPUTED, f"share of M, situation {situation}", group.share("M"), 0.9)
-                   for situation, group in statistics.items()], main=True,
-                  remark="Simulated regions."),
-            Claim("99.65 % in situation 2", [
-                near(COMPUTED, "M, %, of 196 published pairs by GATK's CIGARs", PUBLISHED_M_SHARE, M_SHARE, 0.0005)],
-                  remark="The share depends on the data."),
-            Claim("most operations M follow each other", [more_than(COMPUTED, "bases per run of M, situation 2", run, 10)]),
-        ],
-        "Most steps of a traceback are in runs of M; recording their lengths saves these steps.",
+    return Figures(
+        {
+            "matches": [
+                value for name, group in statistics.items() for value in computed(group.share("M"), f"situation {name}")
+            ],
+            "published": computed(PUBLISHED_M_SHARE),
+            "run": computed(statistics["2"].bases["M"] / max(statistics["2"].runs["M"], 1)),
+        },
         [Table("Operations", rows)],
         [Chart("Numbers of M, I, D and S", "operation", "bases", bars, bars=True, logarithmic=True)],
-    )  # fmt: skip
-
-
-def batches(setting: Setting) -> Shown:
-    """Fig. 5."""
-    rows: list[Row] = []
-    for situation in ("2", "3"):
-        least, most = MOST[situation]
-        rows.append({
-            about("situation"): situation, paper("pairs of most batches"): f"{least} to {most}",
-            paper("pairs of the largest batch"): LARGEST_BATCH[situation],
-        })  # fmt: skip
-    blocks = -(-LARGEST_BATCH["2"] // 128)
-    return Shown(
-        [
-            Claim("batches have at most 293 pairs", [], main=True, remark="GATK forms the batches; it is not included."),
-            Claim("so few pairs need a block each", [
-                less_than(counted_by(K40), "blocks of 128 threads per SM, a thread per pair", blocks / K40.sms, 1)]),
-        ],
-        "The batch sizes are those of GATK; the conclusions of the paper follow from the rules of the GPU.",
-        [Table("Batches", rows)],
-    )  # fmt: skip
+    )
 
 
 # ------------------------------------------------------------------ Figures 6 and 7
-def anti_diagonals(setting: Setting) -> Shown:
-    """Fig. 6: a thread a column, a step an anti-diagonal."""
+def anti_diagonals(setting: Setting) -> Figures:
+    """Figure 6: a thread a column, a step an anti-diagonal."""
+    values: dict[str, list[Value]] = {"steps": [], "words": []}
     rows: list[Row] = []
     for n, m in ((6, 6), (64, 64), (256, 128), (576, 576)):
         totals = counters(equal_sequences(m, 1, n), FAITHFUL, KERNEL, setting.engine).totals()
-        warps = -(-m // 32)
+        steps = totals["barriers"] // (BARRIERS * -(-m // 32))
+        words = (totals["global_store_bytes"] - 16) / (4 * n * m)
+        values["steps"].append(Value(counted_by(K40), steps, f"{n} x {m}"))
+        values["words"].append(Value(counted_by(K40), words, f"{n} x {m}"))
         rows.append({
-            about("R1"): n, about("R2"): m, paper("steps"): n + m - 1, emulator("steps"): totals["barriers"] // (BARRIERS * warps),
-            emulator("words stored per cell, scores excepted"): (totals["global_store_bytes"] - 16) / (4 * n * m),
+            about("R1"): n, about("R2"): m, emulator("steps"): steps, emulator("words stored per cell, scores excepted"): words,
         })  # fmt: skip
-    rule = counted_by(K40)
-    return Shown(
-        [
-            Claim("m + n - 1 steps", [
-                exactly(rule, f"steps, {row[about('R1')]} x {row[about('R2')]}",
-                        _number(row, emulator("steps")), _number(row, paper("steps")))
-                for row in rows], main=True),
-            Claim("elements of the score matrices are not stored", [
-                exactly(rule, f"words stored per cell, {row[about('R1')]} x {row[about('R2')]}",
-                        _number(row, emulator("words stored per cell, scores excepted")), 1) for row in rows],
-                remark="The word is the move."),
-        ],
-        "Barriers, two per step, and stores are counted; scores use only shared memory and registers.",
-        [Table("One pair", rows)],
-        note=choices(FAMILY, FAITHFUL),
-    )  # fmt: skip
+    return Figures(values, [Table("One pair", rows)], texts={"choices": choices(FAMILY, FAITHFUL)})
 
 
-def layouts(setting: Setting) -> Shown:
-    """Fig. 7: the backtracking matrix by rows and by anti-diagonals."""
+def layouts(setting: Setting) -> Figures:
+    """Figure 7: the backtracking matrix by rows and by anti-diagonals."""
     problem = equal_sequences(256, 2)
     rows: list[Row] = []
     lines = {}
@@ -354,15 +252,12 @@ def layouts(setting: Setting) -> Shown:
         moves = counters(problem, f"wide-{layout}-runs", KERNEL, setting.engine).at("moves[place.x").totals()
         lines[layout] = moves["global_store_lines"] / moves["global_store_requests"]
         rows.append({
-            about("layout"): layout, paper("accesses of a warp"): 32 if layout == "row-major" else 1,
-            emulator("lines of 128 bytes a store"): lines[layout],
+            about("layout"): layout, emulator("lines of 128 bytes a store"): lines[layout],
             emulator("sectors a store"): moves["global_store_sectors"] / moves["global_store_requests"],
         })  # fmt: skip
-    return Shown(
-        [Claim("anti-diagonals one after the other avoid uncoalesced accesses", [
-            less_than(counted_by(K40), "ratio of lines per store, diagonals to rows", lines["diagonal-major"] / lines["row-major"], 0.125)],
-            main=True, remark=f"{lines['diagonal-major']:.2f} lines per store, against {lines['row-major']:.1f}.")],
-        "By rows, each lane of a warp stores to a separate line; by anti-diagonals, the stores of a warp are contiguous.",
+    diagonals, by_row = lines["diagonal-major"], lines["row-major"]
+    return Figures(
+        {"lines": [Value(counted_by(K40), diagonals / by_row)]},
         [Table("Stores of moves, 256 x 256", rows)],
-        note="Steps in which few lanes have a cell are among the stores, so that neither number is a full warp's.",
-    )  # fmt: skip
+        texts={"diagonals": diagonals, "rows": by_row},
+    )

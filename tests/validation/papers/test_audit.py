@@ -22,7 +22,7 @@ def moved_outside(comparison: Comparison) -> Iterator[Comparison]:
     """Yield the comparison with values just outside its interval."""
     for end, direction in ((comparison.low, -math.inf), (comparison.high, math.inf)):
         if math.isfinite(end):
-            yield replace(comparison, value=math.nextafter(end, direction))
+            yield replace(comparison, value=math.nextafter(end, direction), interval=None)
 
 
 @every_paper
@@ -63,6 +63,6 @@ def test_a_value_outside_its_interval_changes_the_verdict(name: str) -> None:
                 changed = replace(claim, comparisons=compared)
                 assert changed.holds in (Holds.no, Holds.disputed), f"{item}: {moved}"
                 result = verdict([changed if other is claim else other for other in listed])
-                assert result is not Verdict.reproduced, f"{item}: {moved}"
+                assert result not in (Verdict.reproduced, Verdict.arithmetic), f"{item}: {moved}"
                 if claim.main and changed.holds is Holds.no:
                     assert result is Verdict.contradicted, f"{item}: {moved}"

@@ -6,7 +6,9 @@ import math
 from dataclasses import replace
 
 import pytest
+from simtbed.documents import require
 from simtbed.kernels import Agreement
+from simtbed.reports.papers import definitions
 from simtbed.reports.papers.claims import (
     MAX_TOLERANCE,
     PRINTED,
@@ -15,24 +17,32 @@ from simtbed.reports.papers.claims import (
     Holds,
     Origin,
     Source,
+    Value,
     Verdict,
-    at_least,
-    at_most,
-    exactly,
-    less_than,
-    more_than,
-    near,
-    same_results,
+    quotient,
+    turn,
     verdict,
 )
+from simtbed.reports.papers.paper import Figures
+from simtbed.reports.papers.schema import Entry
+from simtbed.reports.papers.values import differing
 
 H100, H200 = Origin(Source.gpu, "H100", "2026-01-01"), Origin(Source.gpu, "H200", "2026-01-02")
+
+
+def compare(origin: Origin, quantity: str, value: float | None, **expected: float) -> Comparison:
+    """Return the comparison of an entry of a definition."""
+    entry = {"value": "x", "quantity": quantity, **expected}
+    (compared,) = definitions.comparisons(entry, Figures({"x": [Value(origin, value)]}), {})
+    return compared
 
 
 def claim(*values: float | None, main: bool = False) -> Claim:
     """A claim compared by an origin for each value; values from 1 hold."""
     origins = [Origin(Source.gpu, str(number)) for number in range(len(values))]
-    return Claim("", [at_least(origin, "ratio", value, 1) for origin, value in zip(origins, values, strict=True)], main)
+    return Claim(
+        "", [compare(origin, "ratio", value, at_least=1) for origin, value in zip(origins, values, strict=True)], main
+    )
 
 
 YES, NO, DISPUTED, UNKNOWN = (2.0,), (0.5,), (2.0, 0.5), (None,)
@@ -67,45 +77,126 @@ def test_two_main_claims_both_hold() -> None:
 @pytest.mark.parametrize(
     ("comparison", "inside", "outside"),
     [
-        (near(PRINTED, "%", None, 3.5, 0.1), (3.15, 3.5, 3.85), (3.14, 3.86, math.nan)),
-        (near(PRINTED, "%", None, -2.0, 0.1), (-2.2, -1.8), (-2.3, -1.7)),
-        (exactly(PRINTED, "bytes", None, 3072), (3072,), (2296, 3073)),
-        (more_than(PRINTED, "ratio", None, 1), (1.1,), (1, 0)),
-        (less_than(PRINTED, "ratio", None, 1), (0.9,), (1, 2)),
-        (at_least(PRINTED, "ratio", None, 80), (80, 81), (79,)),
-        (at_most(PRINTED, "ratio", None, 80), (80, 79), (81,)),
+        (compare(PRINTED, "%", None, near=3.5, within=0.1), (3.15, 3.5, 3.85), (3.14, 3.86, math.nan)),
+        (compare(PRINTED, "%", None, near=-2.0, within=0.1), (-2.2, -1.8), (-2.3, -1.7)),
+        (compare(PRINTED, "bytes", None, exactly=3072), (3072,), (2296, 3073)),
+        (compare(PRINTED, "ratio", None, more_than=1), (1.1,), (1, 0)),
+        (compare(PRINTED, "ratio", None, less_than=1), (0.9,), (1, 2)),
+        (compare(PRINTED, "ratio", None, at_least=80), (80, 81), (79,)),
+        (compare(PRINTED, "ratio", None, at_most=80), (80, 79), (81,)),
     ],
 )
 def test_ends_of_intervals(comparison: Comparison, inside: tuple[float, ...], outside: tuple[float, ...]) -> None:
-    assert comparison.holds is None
-    assert [replace(comparison, value=value).holds for value in inside] == [True] * len(inside)
-    assert [replace(comparison, value=value).holds for value in outside] == [False] * len(outside)
+    assert comparison.holds is Holds.unknown
+    assert [replace(comparison, value=value).holds for value in inside] == [Holds.yes] * len(inside)
+    assert [replace(comparison, value=value).holds for value in outside] == [Holds.no] * len(outside)
 
 
 def test_text_of_a_comparison() -> None:
-    assert str(near(H200, "time, ms", 1.166, 0.05, 0.1)) == (
-        "time, ms: 1.166 (GPU, H200, 2026-01-02); expected 0.045 to 0.055"
+    assert str(compare(H200, "time, ms", 1.166, near=0.05, within=0.1)) == (
+        "time, ms: 1.166 (GPU, H200, 2026-01-02); expected 0.045 to 0.055 (± 0.1)"
     )
     assert (
-        str(more_than(H200, "ratio", None, 1)) == "ratio: not available (GPU, H200, 2026-01-02); expected more than 1"
+        str(compare(H200, "ratio", None, more_than=1))
+        == "ratio: not available (GPU, H200, 2026-01-02); expected more than 1"
     )
 
 
 def test_a_tolerance_that_accepts_nearly_anything_is_refused() -> None:
     with pytest.raises(ValueError, match=f"at most {MAX_TOLERANCE}"):
-        near(PRINTED, "ratio", 1.0, 1.0, 0.5)
+        compare(PRINTED, "ratio", 1.0, near=1.0, within=0.5)
 
 
 def test_origins_that_disagree_dispute_a_claim() -> None:
     def holds(*values: tuple[Origin, float]) -> Holds:
-        return Claim("", [at_least(origin, "ratio", value, 1) for origin, value in values]).holds
+        return Claim("", [compare(origin, "ratio", value, at_least=1) for origin, value in values]).holds
 
     assert holds((H100, 2), (H200, 2)) is Holds.yes
     assert holds((H100, 2), (H200, 0)) is Holds.disputed
     assert holds((H100, 2), (H100, 0)) is Holds.no  # one source, and one of its values fails
 
 
+MODEL = Origin(Source.model, "K40")
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "expected"),
+    [
+        (2.0, (1.5, 3.0), Holds.yes),
+        (2.0, (0.9, 3.0), Holds.unresolved),
+        (0.8, (0.5, 1.2), Holds.unresolved),
+        (0.8, (0.5, 0.9), Holds.no),
+    ],
+)
+def test_a_prediction_resolves_a_claim_by_its_interval(
+    value: float, interval: tuple[float, float], expected: Holds
+) -> None:
+    assert Comparison(MODEL, "ratio", value, low=1, interval=interval).holds is expected
+
+
+def test_an_interval_around_the_expectation_resolves_nothing() -> None:
+    compared = Comparison(MODEL, "ratio", 3.0, low=0.9, high=1.1, interval=(0.5, 4.0))
+    assert compared.holds is Holds.unresolved
+    assert verdict([Claim("", [compared], main=True)]) is Verdict.unresolved
+    assert (
+        Claim("", [compared, compare(H100, "ratio", 2, at_least=1)]).holds is Holds.yes
+    )  # a measured value resolves it
+
+
 def test_no_results_are_no_agreement() -> None:
-    assert same_results(PRINTED, Agreement(0, 0, 0.0, 0.0, "")).holds is None
-    assert same_results(PRINTED, Agreement(9, 0, 0.0, 0.0, "")).holds is True
-    assert same_results(PRINTED, Agreement(9, 1, 0.0, 0.0, "")).holds is False
+    for agreement, expected in ((Agreement(0, 0, 0.0, 0.0, ""), None), (Agreement(9, 1, 0.0, 0.0, ""), 1)):
+        (value,) = differing(agreement)
+        assert value.value == expected
+
+
+def test_a_failure_on_another_gpu_disputes_an_unresolved_claim() -> None:
+    """The claim is of the GPU of the paper; alone, the failure contradicts it."""
+    left_open = Comparison(MODEL, "ratio", 1.2, low=1, interval=(0.6, 2.4))
+    failed = compare(H100, "ratio", 0.5, at_least=1)
+    assert Claim("", [left_open, failed]).holds is Holds.disputed
+    assert Claim("", [failed]).holds is Holds.no
+
+
+def test_quotients_have_independent_intervals() -> None:
+    above, below = Value(MODEL, 6.0, "a", (4.0, 8.0)), Value(MODEL, 2.0, "b", (1.0, 4.0))
+    assert quotient(above, below) == Value(MODEL, 3.0, "a", (1.0, 8.0))
+    assert quotient(Value(H100, 6.0), Value(H100, 2.0)) == Value(H100, 3.0)
+    assert quotient(Value(H100, None), below).value is None
+
+
+def test_printed_values_alone_reproduce_nothing() -> None:
+    arithmetic = Claim("", [compare(PRINTED, "quotient", 2.0, near=2.0, within=0.1)], main=True)
+    assert verdict([arithmetic]) is Verdict.arithmetic
+    assert verdict([arithmetic, claim(*YES, main=True)]) is Verdict.reproduced
+    assert (
+        verdict([replace(arithmetic, comparisons=[compare(PRINTED, "quotient", 3.0, near=2.0, within=0.1)])])
+        is Verdict.contradicted
+    )
+
+
+@pytest.mark.parametrize(
+    ("compared", "expected"),
+    [
+        (compare(H100, "ratio", 2.0, at_least=1), "Turns to contradicted at 1 of: ratio, here 2."),
+        (compare(H100, "races", 0, exactly=0), "Turns to contradicted at -1 of: races, here 0."),
+        (compare(H100, "ratio", 0.5, at_least=1), "Turns to reproduced at 1 of: ratio, here 0.5."),
+        (
+            Comparison(MODEL, "ratio", 2.0, low=1, interval=(0.8, 3.0)),
+            "Turns to reproduced at 1 of: ratio, here 2, 0.8 to 3.",
+        ),
+        (compare(H100, "ratio", None, at_least=1), "No number of this machine turns this verdict."),
+    ],
+)
+def test_the_number_that_turns_a_verdict(compared: Comparison, expected: str) -> None:
+    assert turn([Claim("", [compared], main=True)]) == expected
+
+
+def test_a_definition_without_a_tolerance_is_refused() -> None:
+    """A number of the paper needs a tolerance; an unknown key is no entry."""
+    figures = Figures({"rate": [Value(H100, 2.0, "a"), Value(H100, 3.0, "b")]})
+    (first, second) = definitions.comparisons({"value": "rate", "near": {"a": 2, "b": 4}, "within": 0.1}, figures, {})
+    assert (first.holds, second.holds, first.tolerance) == (Holds.yes, Holds.no, "± 0.1")
+    with pytest.raises(ValueError, match="expected a tolerance above 0"):
+        definitions.comparisons({"value": "rate", "near": 2}, figures, {})
+    with pytest.raises(ValueError, match="tolerence"):
+        require({"value": "rate", "tolerence": 1}, Entry)

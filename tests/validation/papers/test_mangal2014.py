@@ -9,7 +9,7 @@ from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.oracles.correction import Bloom
-from simtbed.reports.papers.mangal2014 import items, profiles
+from simtbed.reports.papers.mangal2014 import profiles, steps
 from simtbed.reports.papers.mangal2014.counting import (
     ALONE,
     GPU,
@@ -55,7 +55,7 @@ def test_a_smaller_first_region_is_queried_more_often() -> None:
 
 
 def test_the_steps_change_no_read() -> None:
-    answers = [corrected(Work(variant, SMALL, "jit"))[0].answer().tolist() for _, _, variant in items.STEPS]
+    answers = [corrected(Work(variant, SMALL, "jit"))[0].answer().tolist() for _, _, variant in steps.STEPS]
     few = len(answers[1])  # one lane per warp: the first reads alone
     assert few == 128 and all(answer[:few] == answers[1] for answer in answers)
     assert all(answer == answers[0] for answer in answers[2:])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
+import pytest
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
 from simtbed.reports.papers import library
-from simtbed.reports.papers.claims import Holds, Source, Verdict
+from simtbed.reports.papers.claims import Claim, Holds, Source, Verdict
 from simtbed.reports.papers.measured import Machine, Measured, Record, Timing
 from simtbed.reports.papers.paper import Setting, Shown, Size
-from simtbed.reports.papers.ren2019 import figures, items, timing
+from simtbed.reports.papers.ren2019 import figures, timing
 from simtbed.reports.papers.ren2019.counted import BATCHES, LENGTHS
 
 
@@ -37,6 +39,10 @@ def test_figure_1_is_optimal_only_in_ties() -> None:
     assert optimal and all(mismatch == gap for mismatch, gap in optimal)
 
 
+def shown(name: str, setting: Setting) -> Shown:
+    return next(item for item in library.find("ren2019").items if item.name == name).show(setting)
+
+
 def results(shown: Shown) -> list[Holds]:
     return [claim.holds for claim in shown.claims]
 
@@ -57,20 +63,42 @@ def test_times_of_a_gpu_support_or_contradict_claims() -> None:
             timing_of_name = Timing(1e3 * cells / 2e7, cells, "a CPU", "2026-01-01", Machine.core)
             timings.append((timing.loop_name(length, stage), timing_of_name))
     without, result = setting(), setting(timings)
-    assert results(items.two_solutions(without))[:2] == [Holds.unknown, Holds.unknown]
-    assert results(items.two_solutions(result)) == [Holds.yes] * 4
-    assert results(items.first_stage_of_peer(result))[0] is Holds.yes
-    assert items.speedups(without).verdict is Verdict.not_shown and not items.speedups(without).tables
-    assert results(items.speedups(result)) == [Holds.unknown, Holds.no]  # equal rates: 1,000 pairs are not faster
-    assert "a GPU over a CPU: up to 100 times" in items.speedups(result).claims[0].remark
+    assert results(shown("Figure 8", without))[:2] == [Holds.unknown, Holds.unknown]
+    assert results(shown("Figure 8", result)) == [Holds.yes] * 4
+    assert results(shown("Figure 10", result))[0] is Holds.yes
+    assert shown("Figure 12", without).verdict is Verdict.not_shown and not shown("Figure 12", without).tables
+    assert results(shown("Figure 12", result)) == [Holds.unknown, Holds.no]  # equal rates: 1,000 pairs are not faster
+    assert "a GPU over a CPU of 2026-01-01: up to 100 times" in shown("Figure 12", result).claims[0].remark
+
+
+@pytest.mark.parametrize(
+    ("start", "slope", "expected"), [(0.07, 0.0005, Holds.yes), (0.1, -0.0001, Holds.no), (0.2, 0.0, Holds.no)]
+)
+def test_a_straight_line_need_not_be_proportional(start: float, slope: float, expected: Holds) -> None:
+    """The time of a launch is part of every time; a time that falls, or does not grow, is no line that grows."""
+    timings = [
+        (timing.timing_name(f"{variant}, equal sequences", length, 100, 2), Timing(ms, 100.0, "a GPU", "2026-01-01", Machine.gpu))
+        for length in LENGTHS
+        for variant, ms in ((timing.WIDE, 0.05), (timing.STEPS, start + slope * length + 1e-4 * (length % 3)))
+    ]  # fmt: skip
+    measured = [c for c in shown("Figure 9", setting(timings)).claims[1].comparisons if c.origin.device == "a GPU"]
+    assert Claim("", measured).holds is expected
 
 
 def test_the_time_model_computes_batches_up_to_a_size() -> None:
     some = library.find("ren2019").setting(Size.small, {"batch": 25}, "jit", Measured())
-    names = {column.name for column in items.two_solutions(some).tables[0].columns if column.source is Source.model}
+    names = {column.name for column in shown("Figure 8", some).tables[0].columns if column.source is Source.model}
     assert names == {"GCUPS, 25 pairs"}
-    assert len(items.first_stage_of_peer(some).claims[0].comparisons) == 1
-    assert not items.first_stage_of_peer(setting()).claims[0].comparisons
+    assert len(shown("Figure 10", some).claims[0].comparisons) == 1
+    assert not shown("Figure 10", setting()).claims[0].comparisons
+
+
+def test_data_of_the_user_are_in_the_statistics(tmp_path: Path) -> None:
+    pairs = tmp_path / "own.tsv"
+    pairs.write_text("ACGTACGTAC\tACGTACGTAC\n" * 3)
+    own = library.find("ren2019").setting(Size.small, {}, "jit", Measured(), pairs)
+    claim = shown("Figure 4", own).claims[0]
+    assert {c.quantity: c.value for c in claim.comparisons}["share of M, situation own.tsv"] == 1.0
 
 
 def test_the_plain_loop_is_timed() -> None:

@@ -13,7 +13,7 @@ import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.kernels import Agreement, InputError
 from simtbed.reports.papers import charts, formats, library, machines, measured
-from simtbed.reports.papers.claims import Claim, Origin, Source, near
+from simtbed.reports.papers.claims import Claim, Comparison, Origin, Source
 from simtbed.reports.papers.measured import Benchmark, Check, Machine, Measured, Record, Timing
 from simtbed.reports.papers.numbers import text_of_number
 from simtbed.reports.papers.paper import (
@@ -94,7 +94,7 @@ def show(setting: Setting) -> Shown:
         {about("n"): n, paper("ms"): 2.5 * n, gpu("ms"): timing.milliseconds * n if timing else None} for n in (1, 2)
     ]
     plot = Chart("sums", "n", "ms", [Series("said", Source.paper, [(1, 2.5), (2, 5.0)])])
-    grows = near(Origin(Source.emulator, "K40"), "sums", setting.whole("sums"), 7, 0.1)
+    grows = Comparison(Origin(Source.emulator, "K40"), "sums", setting.whole("sums"), 6.3, 7.7)
     return Shown([Claim("it grows", [grows], main=True)], "It does.", [Table("sums", rows)], [plot])
 
 
@@ -121,7 +121,9 @@ def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "**Reproduced**: It does." in text and "| 2 | 5 |  |" in text
     assert "Missing: time model: no prediction; CPU: not measured." in text
     assert "| it grows (main claim) | yes | sums: 7 (emulator, K40); expected 6.3 to 7.7 |" in text
+    assert "Turns to contradicted at 7.7 of: sums, here 7." in text
     assert "**Contradicted**" in simtbed("report", "sums2000", "--size", "paper").out
+    assert simtbed("report", "sums2000", "--item", "table 1").out == text.rstrip() + "\n"
     assert json.loads(simtbed("report", "sums2000", "--format", "json").out)["verdicts"]["reproduced"] == 1
     assert simtbed("report", "--format", "html", "-o", str(tmp_path)).code == 0
     assert 'href="sums2000.html"' in (tmp_path / "index.html").read_text()
@@ -133,6 +135,12 @@ def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
 def test_wrong_use_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "sums2000 has no --pairs; it has --sums" in simtbed("report", "sums2000", "--pairs", "3").refused()
     assert "need a PAPER" in simtbed("report", "--pairs", "3").refused()
+    assert "sums2000 has no item '2'; expected one of Table 1" in simtbed("report", "sums2000", "--item", "2").refused()
+    assert "--only selects times of --measure FILE" in simtbed("report", "sums2000", "--only", "x*").refused()
+    assert (
+        "expected a folder with one file, got 0 files"
+        in simtbed("report", "sums2000", "--data", str(tmp_path)).refused()
+    )
     assert "needs an existing folder" in simtbed("report", "-o", str(tmp_path / "none")).refused()
     assert "no benchmark of this machine matches 'x*'" in simtbed(
         "report", "sums2000", "--measure", str(tmp_path / "r.json"), "--only", "x*"
@@ -303,7 +311,7 @@ def test_figures_as_they_are_read(value: float | str | None, text: str) -> None:
         assert text_of_number(value) == text
 
 
-def test_timings_of_two_gpus_remain_separate() -> None:
+def test_timings_of_two_gpus_or_days_remain_separate() -> None:
     def record(machine: str, dated: str, milliseconds: float, *names: str) -> Record:
         return Record("p", {"GPU": {name: Timing(milliseconds, 1.0, machine, dated, Machine.gpu) for name in names}})
 
@@ -311,6 +319,6 @@ def test_timings_of_two_gpus_remain_separate() -> None:
                              record("H200", "2026-01-01", 9.0, "a")])  # fmt: skip
     latest = merged.timing("a", Machine.gpu)
     assert latest and latest.machine == "H100" and merged.timing("c", Machine.gpu) is None
-    assert [timings["a"].milliseconds for timings in merged.by_machine(["a"], Machine.gpu)] == [3.0, 2.0]
+    assert [timings["a"].milliseconds for timings in merged.by_machine(["a"], Machine.gpu)] == [3.0, 9.0, 2.0]
     assert [timings["b"].milliseconds for timings in merged.by_machine(["a", "b"], Machine.gpu)] == [2.0]
     assert merged.by_machine(["a", "c"], Machine.gpu) == merged.by_machine(["a"], Machine.core) == []

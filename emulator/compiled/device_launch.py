@@ -1,0 +1,55 @@
+"""A launch of machine code: grid, block, arrays and parameters, and its execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..machine.device import Device
+from ..sass.counts import Counts
+from ..sass.cubin import Sections
+from ..sass.execution import Launch, Program, execute
+from ..sass.state import ARCHITECTURES, GlobalMemory, parameter_bank
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class DeviceLaunch:
+    """The input of a launch. dynamic_shared: bytes of a block. arrays: by name, copied to the device. parameters: returns
+    their bytes, given the address of each array. together: whether blocks wait for each other."""
+
+    kernel: str
+    device: Device
+    grid: Dim3
+    block: Dim3
+    dynamic_shared: int
+    arrays: Mapping[str, npt.NDArray[Any]]
+    parameters: Callable[[Callable[[str], int]], bytes]
+    cooperative: bool = False
+    together: bool = False
+
+
+def shared_bytes(sections: Sections, kernel: str) -> int:
+    """Return the shared memory of a block without dynamic one, with the bytes that the system reserves."""
+    return max(sections.static_shared(kernel), ARCHITECTURES[sections.architecture].shared_reserved)
+
+
+def execute_on_device(
+    launch: DeviceLaunch, sections: Sections, program: Program, blocks: npt.NDArray[np.int64]
+) -> tuple[Counts, GlobalMemory]:
+    """Execute blocks of a launch. Return the counts and the memory after it. Raises the errors of `sass.execution.execute`."""
+    memory = GlobalMemory.allocate(launch.arrays, sections.initial_globals)
+    first = ARCHITECTURES[sections.architecture].parameters
+    workspace = memory.workspace_address if launch.cooperative else 0
+    banks = {0: parameter_bank(launch.block, launch.grid, launch.parameters(memory.address), first, workspace)}
+    banks |= sections.constant_banks(launch.kernel, memory.module_address)
+    shared = shared_bytes(sections, launch.kernel) + launch.dynamic_shared
+    counts = Counts(launch.device, program.ends_run, len(blocks) * -(-prod(launch.block) // 32))
+    execute(program, Launch(launch.grid, launch.block, blocks, shared, memory, banks, launch.together), counts)
+    return counts, memory

@@ -1,0 +1,106 @@
+"""Calls of the tensor core intrinsics."""
+
+from __future__ import annotations
+
+import ast
+from typing import cast
+
+from ..ir import nodes as ir
+from ..ir.matrices import INSTRUCTIONS, registers
+from ..ir.wide import aligned_index, alignment_check
+from ..language import forms
+from ..language.intrinsics import FULL_MASK, WARP_SIZE, Intrinsic
+from ..language.types import BOOL, I32, U32, Vector
+from ..span import Span
+from .protocols import Args, Binder, FunctionReader
+from .values import NOTHING, Host, SourceError, Value
+
+_SUMS = {"float4": "f32", "uint2": "f16", "int2": "s32", "int4": "s32", "double2": "f64"}
+
+
+def _word(reader: FunctionReader, argument: object, name: str) -> str:
+    """Return a text known at compile time."""
+    (value,) = reader.values(cast(ast.expr, argument))
+    text = value.object if isinstance(value, Host) else None
+    if not isinstance(text, str):
+        raise SourceError(reader.span(cast(ast.expr, argument)), f"{name} is a text", f'write {name}="..."')
+    return text
+
+
+def _full(span: Span) -> ir.Expr:
+    return ir.Const(FULL_MASK, U32, span)
+
+
+def _mma(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    shape, type = _word(reader, args["shape"], "shape"), _word(reader, args["type"], "type")
+    a, b, c = (reader.expr(cast(ast.expr, args[name])) for name in "abc")
+    total = _SUMS.get(str(c.type), "")
+    first, _, second = type.partition(".")
+    instruction = INSTRUCTIONS.get(f"{shape}.{total}.{first}.{second or first}.{total}")
+    if instruction is None:
+        names = sorted({f"{i.name.partition('.')[0]} of {i.a}" for i in INSTRUCTIONS.values()})
+        raise SourceError(
+            span, f"no mma has shape {shape}, operands of {type} and sums in {c.type}", f"there are {', '.join(names)}"
+        )
+    expected = dict(zip("abc", instruction.types, strict=True))
+    for name, fragment in zip("abc", (a, b, c), strict=True):
+        if fragment.type != expected[name]:
+            message = f"the fragment {name} of {instruction.name} is {expected[name]}, this is {fragment.type}"
+            raise SourceError(reader.span(cast(ast.expr, args[name])), message)
+    return reader.let(ir.Mma(instruction.name, a, b, c, _full(span), instruction.types[2], span), "mma", span)
+
+
+def _flag(reader: FunctionReader, argument: object) -> bool:
+    if not isinstance(argument, ast.expr):
+        return bool(argument)
+    condition = reader.number_of(reader.condition(argument))
+    if condition is None:
+        raise SourceError(reader.span(argument), "transposed must be known at compile time", "write True or False")
+    return bool(condition.value)
+
+
+def _row(reader: FunctionReader, args: Args, lanes: int, span: Span) -> tuple[str, ir.Expr]:
+    """Return the array in shared memory, and the index of a row in units of 16 bytes. lanes: the first lanes, which give rows."""
+    array = reader.array(args["shared"])
+    if array.type.space != "shared" or not reader.in_kernel:
+        message = f"matrices are in shared memory, and their rows are read in the kernel itself; {array.shown} is {array.type.space}"
+        raise SourceError(span, message, "write the call in the kernel, for an array of st.shared")
+    place, size = reader.index(array, args["index"]), array.type.element.size
+    offset = place.flat if isinstance(place, ir.Within) else place
+    index, aligned = aligned_index(offset, size, 16)
+    if aligned is not None:
+        if lanes < WARP_SIZE:
+            lane = ir.Special("lane", I32, span)
+            other = ir.Op("ge", (lane, ir.Const(lanes, I32, span)), BOOL, span)
+            aligned = ir.Op("either", (other, aligned), BOOL, span)
+        reader.emit(alignment_check(array.name, offset, size, 16, aligned, span))
+    return array.name, index
+
+
+def _matrix(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    mode = cast(forms.MatrixForm, word.form).mode
+    if mode == "move":
+        value = reader.convert(args["value"], U32, "a register of a matrix")
+        return reader.let(ir.MoveMatrix("move", True, value, _full(span), U32, span), "moved", span)
+    transposed = _flag(reader, args["transposed"])
+    four = registers(U32, 4)
+    if mode == "load":
+        given = args["count"]
+        count = reader.constant_int(given, "the number of matrices") if isinstance(given, ast.expr) else given
+        if count not in (1, 2, 4):
+            raise SourceError(span, f"load_matrix loads 1, 2 or 4 matrices, not {count}", "write count=4")
+        array, index = _row(reader, args, 8 * count, span)
+        rows = reader.let(ir.Load(array, index, four, span, lanes=8 * count), "rows", span)
+        result = registers(U32, count)
+        return reader.let(ir.MoveMatrix("load", transposed, rows, _full(span), result, span), "matrices", span)
+    value = reader.expr(args["value"])
+    if value.type not in [registers(U32, count) for count in (1, 2, 4)]:
+        raise SourceError(span, f"store_matrix stores registers u32, uint2 or uint4, not {value.type}")
+    count = value.type.lanes if isinstance(value.type, Vector) else 1
+    array, index = _row(reader, args, 8 * count, span)
+    rows = reader.let(ir.MoveMatrix("store", transposed, value, _full(span), four, span), "rows", span)
+    reader.emit(ir.Store(array, index, rows, span, lanes=8 * count))
+    return NOTHING
+
+
+BINDERS: dict[type, Binder] = {forms.MmaForm: _mma, forms.MatrixForm: _matrix}

@@ -1,0 +1,161 @@
+"""Instructions of the tensor cores: their shapes, the types of their fragments, and the lane that holds each element.
+
+A fragment of a matrix is a vector of registers in each of the 32 lanes. `places` has the layout of all fragments.
+An instruction has the name of PTX after `mma.sync.aligned.`, without `.row.col`: its shape and the types of D, A, B and C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..language.intrinsics import WARP_SIZE
+from ..language.types import F32, F64, I32, U32, VECTORS, Scalar, Value
+
+Values = npt.NDArray[Any]
+Capability = tuple[int, int]
+
+
+class Format(NamedTuple):
+    """A number format of operands: bits, bits of the fraction and of the exponent, and unused low bits of its register."""
+
+    bits: int
+    fraction: int
+    exponent: int
+    unused: int = 0
+
+    @property
+    def lowest(self) -> int:
+        """The smallest exponent, of subnormal and of the smallest normal numbers."""
+        return 2 - (1 << (self.exponent - 1))
+
+
+FLOATS = {
+    "f16": Format(16, 10, 5), "bf16": Format(16, 7, 8), "tf32": Format(32, 10, 8, unused=13), "f32": Format(32, 23, 8),
+    "e4m3": Format(8, 3, 4), "e5m2": Format(8, 2, 5),
+}  # fmt: skip
+"""Formats of floating-point operands. e4m3 has no infinities, and one NaN of each sign."""
+BITS = {name: format.bits for name, format in FLOATS.items()} | {"s8": 8, "u8": 8, "s32": 32, "f64": 64}
+_VECTORS = {(v.element, v.lanes): v for v in VECTORS.values() if v.name.startswith(("uint", "int", "float", "double"))}
+
+
+def registers(element: Scalar, count: int) -> Value:
+    """Return the type of a fragment of `count` registers."""
+    return element if count == 1 else _VECTORS[element, count]
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A matrix multiply-accumulate D = A B + C of a warp. A is [m, k], B is [k, n], C and D are [m, n].
+
+    total: type of C and D. a, b: types of the elements of A and B. needs: the lowest compute capability.
+    """
+
+    m: int
+    n: int
+    k: int
+    total: str
+    a: str
+    b: str
+    needs: Capability
+
+    @cached_property
+    def name(self) -> str:
+        return f"m{self.m}n{self.n}k{self.k}.{self.total}.{self.a}.{self.b}.{self.total}"
+
+    @cached_property
+    def types(self) -> tuple[Value, Value, Value]:
+        """Types of the fragments of A, B, and of C and D."""
+        if self.a == "f64":
+            return F64, F64, registers(F64, 2)
+        words = [rows * self.k * BITS[self.a] // (32 * WARP_SIZE) for rows in (self.m, self.n)]
+        sums = self.m * self.n // WARP_SIZE
+        total = (
+            registers(U32, sums // 2) if self.total == "f16" else registers(F32 if self.total == "f32" else I32, sums)
+        )
+        return registers(U32, words[0]), registers(U32, words[1]), total
+
+
+def _instructions() -> list[Instruction]:
+    half, ampere = (7, 5), (8, 0)
+    rows = [
+        Instruction(16, 8, k, total, "f16", "f16", need)
+        for k, need in ((8, half), (16, ampere))
+        for total in ("f32", "f16")
+    ]
+    rows += [Instruction(16, 8, k, "f32", "bf16", "bf16", ampere) for k in (8, 16)]
+    rows += [Instruction(16, 8, k, "f32", "tf32", "tf32", ampere) for k in (4, 8)]
+    rows += [Instruction(8, 8, 4, "f64", "f64", "f64", ampere)]
+    rows += [
+        Instruction(m, 8, k, "s32", a, b, need)
+        for m, k, need in ((8, 16, half), (16, 16, ampere), (16, 32, ampere))
+        for a in ("s8", "u8")
+        for b in ("s8", "u8")
+    ]
+    return rows + [Instruction(16, 8, 32, "f32", own, own, (8, 9)) for own in ("e4m3", "e5m2")]
+
+
+INSTRUCTIONS = {row.name: row for row in _instructions()}
+
+
+# ------------------------------------------------------------------ layout of fragments
+def places(rows: int, columns: int, width: int) -> tuple[Values, Values]:
+    """Return the lane of each element of a fragment, and the number of the element in the lane: i64[rows, columns].
+
+    width: elements of a row in one register of 32 bits; of C and D, always 2. B is laid out by its columns: as the fragment of
+    its transposed matrix. Four lanes hold 8 rows of `width` elements each; registers go through the 8-row blocks first.
+    """
+    row, column = np.arange(rows)[:, None], np.arange(columns)[None, :]
+    lane = 4 * (row % 8) + column % (4 * width) // width
+    register = row // 8 + rows // 8 * (column // (4 * width))
+    return lane, register * width + column % width
+
+
+def _elements(fragment: Sequence[Values], bits: int) -> Values:
+    """Return the elements of each lane, as numbers without sign [..., 32, elements]."""
+    words = np.stack([np.ascontiguousarray(register) for register in fragment], axis=-1)
+    return words.view(f"u{bits // 8}")
+
+
+def matrix(fragment: Sequence[Values], rows: int, columns: int, bits: int, width: int) -> Values:
+    """Return the bits of a matrix [..., rows, columns]. fragment: registers [..., 32]."""
+    lane, element = places(rows, columns, width)
+    return _elements(fragment, bits)[..., lane, element]
+
+
+def fragment(values: Values, like: Sequence[Values], width: int) -> tuple[Values, ...]:
+    """Return the registers of a matrix [..., rows, columns], of the number and the types of `like`."""
+    rows, columns = values.shape[-2:]
+    lane, element = places(rows, columns, width)
+    elements = np.empty((*values.shape[:-2], WARP_SIZE, rows * columns // WARP_SIZE), values.dtype)
+    elements[..., lane, element] = values
+    words = elements.view(like[0].dtype)
+    return tuple(np.ascontiguousarray(words[..., n]) for n in range(len(like)))
+
+
+# ------------------------------------------------------------------ 8x8 matrices of 16-bit elements
+def moved(mode: str, transposed: bool, values: Sequence[Values]) -> tuple[Values, ...]:
+    """Return the registers after a move of 8x8 matrices of 16-bit elements.
+
+    "load": values are rows, u32[..., 32] of 4 words; lane 8 i + r holds row r of matrix i. The results are the fragments of `places`,
+    one register a matrix: lane 4 r + c holds the elements 2 c and 2 c + 1 of row r; of column r with `transposed`.
+    "store": the inverse. "move": from fragment to fragment.
+    """
+    if mode == "load":
+        rows = _elements(values, 16).reshape(*values[0].shape[:-1], 4, 8, 8)
+    else:
+        own = np.stack([_elements((register,), 16).reshape(*register.shape[:-1], 8, 8) for register in values], axis=-3)
+        blank = np.zeros((*own.shape[:-3], 4 - len(values), 8, 8), own.dtype)
+        rows = np.concatenate([own, blank], axis=-3)
+    rows = np.ascontiguousarray(rows.swapaxes(-1, -2) if transposed else rows)
+    words = rows.view(np.uint32)  # [..., matrix, row, 4]
+    if mode == "store":
+        lanes = words.reshape(*words.shape[:-3], WARP_SIZE, 4)
+        return tuple(np.ascontiguousarray(lanes[..., n]) for n in range(4))
+    registers = words.reshape(*words.shape[:-2], WARP_SIZE)
+    return tuple(np.ascontiguousarray(registers[..., n, :]) for n in range(4))
