@@ -93,9 +93,9 @@ def test_the_data_of_the_host_is_merged(branch: bool, tmp_path: Path) -> None:
     path = tmp_path / ".coverage"
     options = ["--branch"] if branch else []
     command = [sys.executable, "-m", "coverage", "run", *options, "--data-file", str(path), str(tmp_path / "host.py")]
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)  # not with the options of this project
     path.write_bytes(merged_data(path, {__file__: covered(), "/kernels.cu": FileCoverage({1: 1})}))
-    measured = coverage.Coverage(data_file=str(path))
+    measured = coverage.Coverage(data_file=str(path), config_file=False)
     measured.load()
     assert {Path(name).name for name in measured.get_data().measured_files()} == {"host.py", Path(__file__).name}
     missing = measured.analysis2(__file__)[3]
