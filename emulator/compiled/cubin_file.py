@@ -72,8 +72,8 @@ def cubin(source: str | Path | bytes) -> Cubin:
     except ValueError as error:
         raise LaunchError(f"{name}: {error}, as `nvcc -cubin` writes it") from None
     if sections.architecture not in ARCHITECTURES:
-        of = sections.architecture or "another machine"
-        raise LaunchError(f"{name} is of {of}: the SASS of {', '.join(ARCHITECTURES)} is emulated")
+        target = sections.architecture or "another machine"
+        raise LaunchError(f"{name} is of {target}: the SASS of {', '.join(ARCHITECTURES)} is emulated")
     if not sections.is_linked:
         raise LaunchError(f"{name} is not linked: link it by `nvlink`, or compile it without -rdc=true")
     return Cubin(content, sections)

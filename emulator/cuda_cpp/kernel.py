@@ -208,19 +208,19 @@ class CudaKernel(LaunchableKernel):
         """Return the textures and surfaces of a launch by parameter or reference. Raises LaunchError where one is missing or not
         expected."""
         interface, variables = self._interface, self.owner.variables
-        given = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
+        surfaces = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
         pointers = {own.name for own in self.parameters if own.is_address}
-        others = pointers | interface.constants.keys() | interface.variables.keys()
+        arrays = pointers | interface.constants.keys() | interface.variables.keys()
         objects = {own.name for own in self.parameters}
         used = {}
         for name, type in ((name, own.type) for name, own in interface.signature.parameters.items()):
-            if name not in others and (isinstance(type, Array) or (type is U64 and name in given)):
-                if name in objects and name not in given:
+            if name not in arrays and (isinstance(type, Array) or (type is U64 and name in surfaces)):
+                if name in objects and name not in surfaces:
                     raise LaunchError(f"{name} is a texture or surface: give st.Texture(array) or st.Surface(array)")
-                if name not in given:
+                if name not in surfaces:
                     raise LaunchError(f'{name} is a texture or surface: set variables["{name}"] = st.Texture(array)')
-                used[name] = given[name]
-            elif name in given:
+                used[name] = surfaces[name]
+            elif name in surfaces:
                 raise LaunchError(f"{name} is neither a texture nor a surface: give an array or a number")
         return used
 

@@ -61,8 +61,8 @@ def value(variable: str, number: int) -> str:
 
 def variable_of_value(register: str) -> str | None:
     """Return the variable of which a register is one value; None for other registers."""
-    variable, found, number = register.partition("@value")
-    return variable if found and number.isdigit() else None
+    variable, separator, number = register.partition("@value")
+    return variable if separator and number.isdigit() else None
 
 
 def in_call(name: str, callee: str, number: int) -> str:

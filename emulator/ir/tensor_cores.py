@@ -36,7 +36,7 @@ class Rule:
     group: int
     source: str
     result: int = 23
-    apart: tuple[int, ...] = ()
+    split: tuple[int, ...] = ()
 
 
 def _rows() -> list[tuple[Capability, Rule]]:
@@ -67,10 +67,10 @@ def _version(row: tuple[Capability, Rule]) -> Capability:
 
 def groups(instruction: Instruction, own: Rule) -> list[list[int]]:
     """Return the products of each sum, by k."""
-    if own.apart:
+    if own.split:
         return [
-            [k for k in range(instruction.k) if own.apart[k % len(own.apart)] == number]
-            for number in range(max(own.apart) + 1)
+            [k for k in range(instruction.k) if own.split[k % len(own.split)] == number]
+            for number in range(max(own.split) + 1)
         ]
     return [list(range(first, min(first + own.group, instruction.k))) for first in range(0, instruction.k, own.group)]
 
@@ -131,17 +131,17 @@ def product_sums(instruction: Instruction, own: Rule, a: Values, b: Values, c: V
     name = instruction.total
     x, y = (decoded(v, instruction.a) for v in (a, b))
     fraction = FLOATS[instruction.a].fraction
-    total = np.zeros_like(c) if own.apart else c
+    total = np.zeros_like(c) if own.split else c
     for group in groups(instruction, own):
-        total = _sum(own, name, fraction, _of(x, group, 2), _of(y, group, 3), decoded(total, name))
-    if own.apart:
+        total = _sum(own, name, fraction, _operands(x, group, 2), _operands(y, group, 3), decoded(total, name))
+    if own.split:
         with np.errstate(all="ignore"):
             added = (total.view(np.float32) + c.view(np.float32)).astype(np.float32)
         total = np.where(np.isnan(added), np.uint32(NANS[name]), added.view(np.uint32))
     return total
 
 
-def _of(numbers: Numbers, group: Sequence[int], axis: int) -> Numbers:
+def _operands(numbers: Numbers, group: Sequence[int], axis: int) -> Numbers:
     """Return the operands of a group of products, [..., m, n, k], with 1 for n or m."""
     fields = (numbers.significand, numbers.exponent, numbers.nan, numbers.infinite)
     return Numbers(*(np.expand_dims(v[..., list(group)], -axis) for v in fields))
@@ -175,12 +175,12 @@ def _encoded(total: Values, unit: Values, form: Format, fraction: int, nearest: 
     position = np.frexp(magnitude.astype(np.float64))[1].astype(np.int64) - 1  # exact below 2**53
     exponent = np.maximum(unit + position, form.lowest)
     shift = np.clip(exponent - fraction - unit, -63, 63)
-    kept = np.where(shift > 0, magnitude >> np.maximum(shift, 0), magnitude << np.maximum(-shift, 0))
+    significand = np.where(shift > 0, magnitude >> np.maximum(shift, 0), magnitude << np.maximum(-shift, 0))
     if nearest:
-        rest = magnitude - (kept << np.maximum(shift, 0))
+        rest = magnitude - (significand << np.maximum(shift, 0))
         half = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), 1)
-        kept = kept + ((shift > 0) & ((rest > half) | ((rest == half) & (kept & 1 == 1))))
-    bits = (kept + ((exponent - form.lowest) << fraction)) << (form.fraction - fraction)
+        significand = significand + ((shift > 0) & ((rest > half) | ((rest == half) & (significand & 1 == 1))))
+    bits = (significand + ((exponent - form.lowest) << fraction)) << (form.fraction - fraction)
     bits = np.where(magnitude == 0, 0, np.minimum(bits, ((1 << form.exponent) - 1) << form.fraction))
     return np.where((bits != 0) & (total < 0), bits | 1 << (form.bits - 1), bits)
 
@@ -196,6 +196,6 @@ def parameters(instruction: Instruction, capability: Capability) -> tuple[str, t
     order = [at for group in sums for at in group]
     return "mma_floats", (
         instruction.m, instruction.k, (32 // form.bits).bit_length() - 1, form.unused, form.fraction, form.exponent,
-        instruction.a != "e4m3", own.fraction, len(sums[0]), min(own.result, total.fraction), total.bits, bool(own.apart),
+        instruction.a != "e4m3", own.fraction, len(sums[0]), min(own.result, total.fraction), total.bits, bool(own.split),
         *(order.index(at) for at in range(instruction.k)),
     )  # fmt: skip

@@ -135,8 +135,8 @@ def place_of_sum(row: i64, n: i64) -> i64:
 
 
 @device
-def store_row(sums: Local[i32], c: Global[u32], d: Global[u32], row: i64, half: bool, apart: bool) -> None:
-    """Store a row of D. apart: an f32 addition adds C to sums that started from zero."""
+def store_row(sums: Local[i32], c: Global[u32], d: Global[u32], row: i64, half: bool, split: bool) -> None:
+    """Store a row of D. split: an f32 addition adds C to sums that started from zero."""
     for n in range(i64(N)):
         if half:
             to = 32 * (row // 8) + 4 * (row % 8) + n // 2
@@ -145,7 +145,7 @@ def store_row(sums: Local[i32], c: Global[u32], d: Global[u32], row: i64, half: 
         else:
             to = place_of_sum(row, n)
             d[to] = bitcast(u32, sums[n])
-            if apart:
+            if split:
                 added = bitcast(f32, sums[n]) + bitcast(f32, c[to])
                 d[to] = bitcast(u32, added) if added == added else u32(0x7FFFFFFF)
 
@@ -153,7 +153,7 @@ def store_row(sums: Local[i32], c: Global[u32], d: Global[u32], row: i64, half: 
 @native
 def mma_floats(a: Global[u32], b: Global[u32], c: Global[u32], d: Global[u32], p: Global[i64]) -> None:
     """D = A B + C of f16, bf16, tf32, e4m3 or e5m2."""
-    m, k, kept, half, apart = p[0], p[1], i32(p[7]), p[10] == 16, p[11] != 0
+    m, k, precision, half, split = p[0], p[1], i32(p[7]), p[10] == 16, p[11] != 0
     fraction, exponent = i32(10 if half else 23), i32(5 if half else 8)
     x = local(i32, 3 * X)
     y = local(i32, 3 * Y)
@@ -164,8 +164,8 @@ def mma_floats(a: Global[u32], b: Global[u32], c: Global[u32], d: Global[u32], p
     total = local(i64, N)
     for row in range(m):
         for n in range(i64(N)):
-            given = read(c, row, n, m, i64(1)) if half else bitcast(i32, c[place_of_sum(row, n)])
-            sums[n] = 0 if apart else given
+            addend = read(c, row, n, m, i64(1)) if half else bitcast(i32, c[place_of_sum(row, n)])
+            sums[n] = 0 if split else addend
         first = i64(0)
         while first < k:
             last = min(first + p[8], k)
@@ -174,18 +174,18 @@ def mma_floats(a: Global[u32], b: Global[u32], c: Global[u32], d: Global[u32], p
                 value, place, kind = number(sums[n], fraction, exponent, i32(1))
                 own_c[n], own_c[N + n], own_c[2 * N + n], top[n] = value, place, kind, place
                 some_special |= kind
-            exact_sums(x, y, row * k, first, last, top, total, kept - 2 * i32(p[4]))
+            exact_sums(x, y, row * k, first, last, top, total, precision - 2 * i32(p[4]))
             for n in range(i64(N)):
-                term = (i64(abs(own_c[n])) << i64(kept)) >> i64(min(top[n] - own_c[N + n] + fraction, 63))
+                term = (i64(abs(own_c[n])) << i64(precision)) >> i64(min(top[n] - own_c[N + n] + fraction, 63))
                 whole = total[n] + (-term if own_c[n] < 0 else term)
-                sums[n] = encoded(whole, top[n] - kept, fraction, exponent, i32(p[9]))
+                sums[n] = encoded(whole, top[n] - precision, fraction, exponent, i32(p[9]))
             if some_special != 0:
                 for n in range(i64(N)):
                     kind, sign = class_of_sum(x, y, row * k, n, first, last, own_c), i32(1) << (fraction + exponent)
                     infinity = (sign - (1 << fraction)) | (sign if kind < 0 else 0)
                     sums[n] = sums[n] if kind == FINITE else sign - 1 if kind == NAN else infinity
             first = last
-        store_row(sums, c, d, row, half, apart)
+        store_row(sums, c, d, row, half, split)
 
 
 @native

@@ -276,8 +276,8 @@ def _equal(a: ir.Expr, b: ir.Expr) -> bool:
     """Return whether two expressions have the same text."""
     if isinstance(a, ir.Within) and isinstance(b, ir.Within):
         return _equal(a.flat, b.flat)
-    known = ir.Reg | ir.Special | ir.Const | ir.Op
-    if type(a) is not type(b) or not isinstance(a, known) or _head(a) != _head(b):
+    comparable = ir.Reg | ir.Special | ir.Const | ir.Op
+    if type(a) is not type(b) or not isinstance(a, comparable) or _head(a) != _head(b):
         return False
     return all(map(_equal, children(a), children(b)))
 

@@ -92,8 +92,8 @@ class _Code:
     def op(self, name: str, *operands: Operand) -> ir.Expr:
         """Return the register of an operation; numbers have the type of the other operands."""
         row = TABLE[name]
-        given = [o for o in operands[1 if name == "select" else 0 :] if not isinstance(o, int | float)]
-        type: Any = given[-1].type
+        typed = [o for o in operands[1 if name == "select" else 0 :] if not isinstance(o, int | float)]
+        type: Any = typed[-1].type
         args = tuple(ir.Const(o, type, self.span) if isinstance(o, int | float) else o for o in operands)
         return self.let(ir.Op(name, args, row.result_type(type), self.span))
 
@@ -145,8 +145,8 @@ class _Lowering:
             values = [self.blended(own, weights) for own in zip(*texels, strict=True)]
         else:
             values = [self.converted(value) for value in texels[0]]
-        zero, one = (ir.Const(form.result.dtype.type(n).item(), form.result, fetch.span) for n in (0, 1))
-        return [*values, *[zero, zero, zero, one][len(values) :]]
+        absent = [ir.Const(form.result.dtype.type(n).item(), form.result, fetch.span) for n in (0, 0, 0, 1)]
+        return [*values, *absent[len(values) :]]
 
     # -------------------------------------------------------------- addressing
     def axis(self, number: int, coordinate: ir.Expr) -> tuple[list[Any], ir.Expr]:
@@ -230,23 +230,23 @@ class _Lowering:
         return self.code.op("max", self.code.op("fdiv", self.code.cast(value, F32), float(element.range[1])), -1.0)
 
     # -------------------------------------------------------------- filtering
-    def weights(self, of: Sequence[ir.Expr]) -> list[ir.Expr]:
+    def weights(self, fractions: Sequence[ir.Expr]) -> list[ir.Expr]:
         """Return the weights of the texels, in 256ths; each split of a weight rounds one product, and the rest is the other's."""
         code = self.code
-        if len(of) == 1:
-            return [code.op("sub", _whole(of[0]), of[0]), of[0]]
-        if len(of) == 2:
-            both = self.product(of[0], of[1], WEIGHT // 2)
-            second, third = code.op("sub", of[0], both), code.op("sub", of[1], both)
+        if len(fractions) == 1:
+            return [code.op("sub", _whole(fractions[0]), fractions[0]), fractions[0]]
+        if len(fractions) == 2:
+            both = self.product(fractions[0], fractions[1], WEIGHT // 2)
+            second, third = code.op("sub", fractions[0], both), code.op("sub", fractions[1], both)
             first = code.op("sub", code.op("sub", code.op("sub", _whole(both), both), second), third)
             return [first, second, third, both]
         results = []
-        for depth in (code.op("sub", _whole(of[2]), of[2]), of[2]):
-            right = self.product(of[0], depth, WEIGHT // 2)
+        for depth in (code.op("sub", _whole(fractions[2]), fractions[2]), fractions[2]):
+            right = self.product(fractions[0], depth, WEIGHT // 2)
             left = code.op("sub", depth, right)
             below_right, below_left = (
-                self.product(right, of[1], WEIGHT // 2),
-                self.product(left, of[1], WEIGHT // 2 - 1),
+                self.product(right, fractions[1], WEIGHT // 2),
+                self.product(left, fractions[1], WEIGHT // 2 - 1),
             )
             results += [code.op("sub", left, below_left), code.op("sub", right, below_right), below_left, below_right]
         return results

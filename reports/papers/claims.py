@@ -227,8 +227,8 @@ def verdict(claims: Sequence[Claim]) -> Verdict:
     return Verdict.arithmetic if all(claim.arithmetic for claim in claims if claim.main) else Verdict.reproduced
 
 
-def turn(claims: Sequence[Claim]) -> str:
-    """Return a sentence with the number that turns the verdict: of the single comparisons that do so, the nearest one. If
+def change(claims: Sequence[Claim]) -> str:
+    """Return a sentence with the number that changes the verdict: of the single comparisons that do so, the nearest one. If
     none does, all comparisons of a claim are moved together."""
     now = verdict(claims)
     single: list[tuple[float, str]] = []
@@ -241,18 +241,20 @@ def turn(claims: Sequence[Claim]) -> str:
                     continue
                 distance = abs(moved.value - compared.value) / max(abs(moved.value), abs(compared.value))
                 text = f"{text_of_number(place)} of: {compared.quantity}, here {compared.shown}"
-                turned = _verdict_with(claims, at, {index: moved})
-                if turned is not now:
-                    single.append((distance, f"{turned} at {text}"))
+                changed = _verdict_with(claims, at, {index: moved})
+                if changed is not now:
+                    single.append((distance, f"{changed} at {text}"))
                 nearest[index] = min(
                     nearest.get(index, (distance, text, moved)), (distance, text, moved), key=lambda n: n[0]
                 )
-        turned = _verdict_with(claims, at, {index: moved for index, (_, _, moved) in nearest.items()})
-        if turned is not now:
+        changed = _verdict_with(claims, at, {index: moved for index, (_, _, moved) in nearest.items()})
+        if changed is not now:
             distance, text, _ = max(nearest.values(), key=lambda n: n[0])
-            joint.append((distance, f"{turned} if all sources move, the farthest at {text}"))
-    turns = single or joint
-    return f"Turns to {min(turns)[1]}." if turns else "No number of this machine turns this verdict."
+            joint.append((distance, f"{changed} if all sources move, the farthest at {text}"))
+    changes = single or joint
+    return (
+        f"The verdict changes to {min(changes)[1]}." if changes else "No number of this machine changes this verdict."
+    )
 
 
 def _verdict_with(claims: Sequence[Claim], at: int, changed: Mapping[int, Comparison]) -> Verdict:

@@ -79,7 +79,7 @@ def markdown(report: Report) -> str:
             f"## {item.name}",
             f"{item.caption}.",
             f"**{shown.verdict.capitalize()}**: {shown.reason}",
-            shown.turn,
+            shown.change,
         ]
         if shown.claims:
             claims = [[claim_text(claim), claim.holds, "<br>".join(evidence(claim))] for claim in shown.claims]
@@ -173,7 +173,7 @@ def json(report: Report) -> str:
                     "caption": item.caption,
                     "verdict": shown.verdict,
                     "why": shown.reason,
-                    "turn": shown.turn,
+                    "change": shown.change,
                     "note": shown.note,
                     "claims": [_claim(claim) for claim in shown.claims],
                     "tables": [

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from simtbed import SimtbedError
 from simtbed.runtime.registry import EngineName
 
-from .claims import Claim, Origin, Source, Value, Verdict, turn, verdict
+from .claims import Claim, Origin, Source, Value, Verdict, change, verdict
 from .measured import Benchmark, Machine, Measured, Timing
 from .numbers import Number
 
@@ -129,9 +129,9 @@ class Shown:
         return verdict(self.claims)
 
     @property
-    def turn(self) -> str:
-        """The number that turns the verdict."""
-        return turn(self.claims)
+    def change(self) -> str:
+        """The number that changes the verdict."""
+        return change(self.claims)
 
     @property
     def measurements(self) -> list[Origin]:

@@ -88,12 +88,12 @@ def _run(row: Instruction, engine: EngineName, a: Values, b: Values, c: Values) 
 
 @pytest.mark.parametrize("engine", EMULATORS)
 def test_recorded_fragments(engine: EngineName) -> None:
-    part = slice(None, None, 6 if engine == "python" else 1)
+    sample = slice(None, None, 6 if engine == "python" else 1)
 
     def check(recorded: tuple[Instruction, str, str]) -> None:
         row, c, d = recorded
-        a, b = (RECORD[f"{row.a}_{name}"][part, :, : row.k] for name in "AB")
-        actual, expected = _run(row, engine, a, b, RECORD[c][part]), RECORD[d][part]
+        a, b = (RECORD[f"{row.a}_{name}"][sample, :, : row.k] for name in "AB")
+        actual, expected = _run(row, engine, a, b, RECORD[c][sample]), RECORD[d][sample]
         assert np.array_equal(actual, expected), f"{(actual != expected).sum()} of {expected.size} differ"
 
     check_each(_rows(), check)
@@ -116,7 +116,7 @@ def test_each_parameter_of_the_rule_shows() -> None:
         (*recorded, change)
         for recorded in _rows()
         if recorded[0].a == "e4m3"
-        for change in ({"apart": ()}, {"apart": (0, 1)})
+        for change in ({"split": ()}, {"split": (0, 1)})
     ]
     check_each(rows, check)
 
@@ -135,10 +135,10 @@ def test_exact_products_in_every_engine() -> None:
         c = draw.integers(-(1 << 31), 1 << 31, (3, row.m, 8))
         total = np.einsum("imk,ink->imn", a, b) + c
         if row.a == "f64":
-            given, expected = [v.astype(np.float64) for v in (a, b, c)], total.astype(np.float64).view(np.uint64)
+            operands, expected = [v.astype(np.float64) for v in (a, b, c)], total.astype(np.float64).view(np.uint64)
         else:
-            given, expected = [a.astype(np.uint8), b.astype(np.uint8), c.astype(np.int32)], total.astype(np.uint32)
-        assert np.array_equal(_run(row, engine, *given), expected)
+            operands, expected = [a.astype(np.uint8), b.astype(np.uint8), c.astype(np.int32)], total.astype(np.uint32)
+        assert np.array_equal(_run(row, engine, *operands), expected)
 
     exact = [row for row in INSTRUCTIONS.values() if row.total in ("s32", "f64")]
     check_each([(row, engine) for row in exact for engine in EMULATORS], check)
@@ -225,8 +225,8 @@ def test_missing_lanes_and_rows_are_findings() -> None:
 
     def check(case: tuple[EngineName, tuple[Any, dict[str, Any], str]]) -> None:
         engine, (kernel, args, expected) = case
-        found = _findings(engine, kernel, **args)
-        assert (not found) if not expected else (len(found) >= 1 and expected in found[0]), found
+        findings = _findings(engine, kernel, **args)
+        assert (not findings) if not expected else (len(findings) >= 1 and expected in findings[0]), findings
 
     check_each([(engine, case) for engine in EMULATORS for case in cases], check)
 

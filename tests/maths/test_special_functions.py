@@ -1,4 +1,4 @@
-"""Approximate instructions, to the bit of an H200: special values, checksums recorded on the card, and nvcc's code of the fast functions.
+"""Approximate instructions, to the bit of an H200: special values, checksums recorded on a GPU, and nvcc's code of the fast functions.
 
 `python -m tests.maths.test_special_functions` compares all 2^32 arguments of each instruction.
 """
@@ -46,7 +46,7 @@ SPECIAL = {
 }
 """Results of INPUTS by instruction, hexadecimal."""
 CHECKSUMS = Path(__file__).with_suffix(".npz")
-"""By function of the library: a checksum of each 2^25 arguments, the sums of the card's checksums of 2^17."""
+"""By function of the library: a checksum of each 2^25 arguments, the sums of an H200's checksums of 2^17."""
 CHUNK, CHUNKS = 1 << 17, 256
 NUMBERS = np.arange(CHUNK, dtype=np.uint64)
 WEIGHTS = (NUMBERS * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)) | np.uint64(1)
@@ -70,7 +70,7 @@ def checksum(name: str, group: int) -> int:
 
 
 def differing(groups: Callable[[int], Iterable[int]]) -> list[str]:
-    """Return functions and groups of arguments with other results than the card's. groups: of the n-th function."""
+    """Return functions and groups of arguments with other results than an H200's. groups: of the n-th function."""
     with np.load(CHECKSUMS) as recorded, np.errstate(over="ignore"):
         return [
             f"{name} {group}"

@@ -19,8 +19,8 @@ from simtbed.reports.papers.claims import (
     Source,
     Value,
     Verdict,
+    change,
     quotient,
-    turn,
     verdict,
 )
 from simtbed.reports.papers.paper import Figures
@@ -177,18 +177,18 @@ def test_printed_values_alone_reproduce_nothing() -> None:
 @pytest.mark.parametrize(
     ("compared", "expected"),
     [
-        (compare(H100, "ratio", 2.0, at_least=1), "Turns to contradicted at 1 of: ratio, here 2."),
-        (compare(H100, "races", 0, exactly=0), "Turns to contradicted at -1 of: races, here 0."),
-        (compare(H100, "ratio", 0.5, at_least=1), "Turns to reproduced at 1 of: ratio, here 0.5."),
+        (compare(H100, "ratio", 2.0, at_least=1), "The verdict changes to contradicted at 1 of: ratio, here 2."),
+        (compare(H100, "races", 0, exactly=0), "The verdict changes to contradicted at -1 of: races, here 0."),
+        (compare(H100, "ratio", 0.5, at_least=1), "The verdict changes to reproduced at 1 of: ratio, here 0.5."),
         (
             Comparison(MODEL, "ratio", 2.0, low=1, interval=(0.8, 3.0)),
-            "Turns to reproduced at 1 of: ratio, here 2, 0.8 to 3.",
+            "The verdict changes to reproduced at 1 of: ratio, here 2, 0.8 to 3.",
         ),
-        (compare(H100, "ratio", None, at_least=1), "No number of this machine turns this verdict."),
+        (compare(H100, "ratio", None, at_least=1), "No number of this machine changes this verdict."),
     ],
 )
 def test_the_number_that_turns_a_verdict(compared: Comparison, expected: str) -> None:
-    assert turn([Claim("", [compared], main=True)]) == expected
+    assert change([Claim("", [compared], main=True)]) == expected
 
 
 def test_a_definition_without_a_tolerance_is_refused() -> None:

@@ -121,7 +121,7 @@ def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "**Reproduced**: It does." in text and "| 2 | 5 |  |" in text
     assert "Missing: time model: no prediction; CPU: not measured." in text
     assert "| it grows (main claim) | yes | sums: 7 (emulator, K40); expected 6.3 to 7.7 |" in text
-    assert "Turns to contradicted at 7.7 of: sums, here 7." in text
+    assert "The verdict changes to contradicted at 7.7 of: sums, here 7." in text
     assert "**Contradicted**" in simtbed("report", "sums2000", "--size", "paper").out
     assert simtbed("report", "sums2000", "--item", "table 1").out == text.rstrip() + "\n"
     assert json.loads(simtbed("report", "sums2000", "--format", "json").out)["verdicts"]["reproduced"] == 1
