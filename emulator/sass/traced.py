@@ -233,7 +233,9 @@ def memory_type(dtype: np.dtype[Any]) -> str:
 
 def _type_of(value: Any) -> Any:
     """Return the type of a value; of a Python number, which adapts to others, its class."""
-    return type(value) if type(value) in (int, float, bool) else value.dtype
+    if isinstance(value, bool):
+        return np.dtype(np.bool_)
+    return type(value) if type(value) in (int, float) else value.dtype
 
 
 # ------------------------------------------------------------------ universal functions

@@ -214,10 +214,16 @@ def test_device_functions_with_several_results_are_read_again() -> None:
 
 @pytest.mark.slow
 def test_every_node_is_read_again() -> None:
-    """The features contain the nodes before and after the passes. Only the debugger's programs have calls of Python."""
+    """The features contain the nodes before and after the passes. Only the debugger's programs have calls of Python, and only
+    CUDA C++ has textures."""
     kinds = check_program(HostCall("breakpoint()", Span("a.py", 1, 1, 1, 2), site=3))
     requests = {one.name: one.launch(prepare_request) for one in FEATURES}
     requests["printing"] = prepare_request(printing, grid=1, block=32, args={"out": st.empty(32, i32)})
+    fetching = st.cuda_source("__global__ void k(cudaTextureObject_t t, float *out) { *out = tex1D<float>(t, 0.5f); }")[
+        "k"
+    ]
+    texture = st.Texture(np.ones(4, np.float32))
+    requests["fetching"] = prepare_request(fetching, grid=1, block=1, args={"t": texture, "out": st.empty(1, st.f32)})
 
     def check(name: str) -> None:
         program = requests[name].program
