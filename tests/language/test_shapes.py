@@ -39,7 +39,7 @@ def test_a_shape_is_a_tuple() -> None:
 
 LINES = [
     ("s = st.shared((4, 8), st.f32)", "the type precedes the shape", "write st.shared(st.f32, (4, 8))"),
-    ("s = st.local(8, st.f32)", "the type precedes the shape", "write st.local(st.f32, 8)"),
+    ("s = st.local(8, st.f16)", "the type precedes the shape", "write st.local(st.f16, 8)"),
     ("s = st.shared(st.f32, *(4, 8))", "`*` is not in the kernel language", "give the tuple itself"),
     ("s = st.shared(st.f32, (4, 8), 2)", "an extent is a number, this is a tuple", "write one tuple of numbers"),
     ("s = st.shared(st.f32, (4, st.lane))", "must be known at compile time, this is i32", "make it a Const parameter"),
