@@ -307,12 +307,24 @@ class StreamEngine(Protocol):
         """Launch without a wait. place: of the launch in the program, for messages."""
         ...
 
-    def repetition(self, request: Request) -> Any:
-        """Return a `repetition.NativeRepetition` of a launch that has run; None if there is none."""
-        ...
-
     def replay(self, graph: Any, stream: Stream | None) -> None:
         """Start all launches of a graph (`graphs.Graph`). Without a stream, wait for their end."""
+        ...
+
+
+class DirectLaunch(Protocol):
+    """A launch of a plan for any arguments of its types and shapes."""
+
+    def run(self, args: Mapping[str, Any], stream: Stream | None) -> Any:
+        """Launch, and return a `result.StartedLaunch`; None for arguments that need the complete validation."""
+        ...
+
+
+class DirectEngine(Protocol):
+    """An engine with direct launches."""
+
+    def direct(self, request: Request, plan: Any) -> DirectLaunch | None:
+        """Return the direct launch of a plan after its first launch, with that request; None for a plan without one."""
         ...
 
 

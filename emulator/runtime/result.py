@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import get_annotations
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -105,22 +105,6 @@ class LaunchDetails:
         raise SimtbedError(f"the kernel does not write {name}; it writes {', '.join(self.buffers) or 'nothing'}")
 
     @staticmethod
-    def of_arrays(request: Callable[[], Request], milliseconds: float, resources: Resources) -> LaunchDetails:
-        """Return the details of a launch on a GPU whose arrays are all device arrays. request: returns its request."""
-        result = object.__new__(LaunchDetails)
-        vars(result).update(
-            buffers={},
-            faults=[],
-            remarks=[],
-            printed=[],
-            milliseconds=milliseconds,
-            resources=resources,
-            _request=request,
-            written={},
-        )  # not by the constructor, which takes longer than the kernel
-        return result
-
-    @staticmethod
     def pending(request: Request | Callable[[], Request], launch: PendingOutcome) -> LaunchDetails:
         """Return the details of a launch in progress. request: or a function that returns it."""
         result = object.__new__(LaunchDetails)  # without the fields: `__getattr__` waits for them
@@ -205,11 +189,16 @@ class LaunchDetails:
 
 _MEMBERS = frozenset(name for name in (*vars(LaunchDetails), *get_annotations(LaunchDetails)) if name[0] != "_") - {
     "array",
-    "of_arrays",
     "pending",
     "writes",
 } | {"launch"}
 """Names of a result that are no arrays."""
+
+
+class StartedLaunch(Protocol):
+    """A launch whose details are made on demand: most programs do not read them."""
+
+    def details(self) -> LaunchDetails: ...
 
 
 class Result:
@@ -219,7 +208,7 @@ class Result:
     `result.name` is either. SimtbedError is raised if an array and one of the details have this name.
     """
 
-    __slots__ = ("__weakref__", "_details")
+    __slots__ = ("__weakref__", "_held")
 
     launch: LaunchDetails
     buffers: dict[str, Buffer]
@@ -242,8 +231,14 @@ class Result:
     compiled: Callable[[], Any]
     wait: Callable[[], Result]
 
-    def __init__(self, details: LaunchDetails) -> None:
-        self._details = details
+    def __init__(self, held: LaunchDetails | StartedLaunch) -> None:
+        self._held = held
+
+    @property
+    def _details(self) -> LaunchDetails:
+        if not isinstance(self._held, LaunchDetails):
+            self._held = self._held.details()
+        return self._held
 
     def __repr__(self) -> str:
         return f"<Result of {self._details!r}>"
