@@ -30,7 +30,7 @@ from .arrays import Buffer, DeviceArray, NewArray
 from .common_memory import check_overlap
 from .counter_limits import wrapping_loops
 from .engine import Request
-from .gpus import current_gpu
+from .gpus import CURRENT
 from .registry import EngineRow
 from .request import LaunchOptions, check_device, named_arguments, unlimited_request
 from .scalars import checked_scalar
@@ -83,7 +83,7 @@ def plan_key(
     kinds = [*map(type, values)]
     if tuple in kinds:
         kinds += [type(item) for value in values if type(value) is tuple for item in value]
-    return engine, current_gpu(), id(device), (*options,), values, (*kinds,), (*args,), (*forms,)
+    return engine, CURRENT.get(), id(device), (*options,), values, (*kinds,), (*args,), (*forms,)
 
 
 def find_plan(facts: KernelFacts, key: tuple[Any, ...] | None) -> LaunchPlan | None:
@@ -108,6 +108,12 @@ class _PlannedArray:
     element: Scalar | Vector
     accepts: tuple[str, ...]
     is_complex: bool
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether an argument is the memory that the kernel accesses."""
+        form = self.form
+        return form.contiguous and len(form.shape) == 1 and not (self.accepts or self.is_complex or form.begin is not None)
 
     def flat(self, argument: Any) -> Buffer:
         """Return the memory of an argument with the planned type and shape."""
@@ -184,9 +190,11 @@ class LaunchPlan:
         """Return the request of a launch with these arguments. Raises LaunchError."""
         arguments = dict(self.constant)
         for array in self.arrays:
-            arguments[array.name] = array.flat(args[array.name])
-        for name, type in self.numbers:
-            arguments[name] = checked_scalar(name, type, args[name])
+            value = args[array.name]
+            whole = array.is_whole and type(value) is np.ndarray
+            arguments[array.name] = value if whole else array.flat(value)
+        for name, kind in self.numbers:
+            arguments[name] = checked_scalar(name, kind, args[name])
         for name, record in self.records:
             arguments |= record_numbers(name, record, args[name])
         for a, b in self.host_arrays:

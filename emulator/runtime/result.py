@@ -16,7 +16,7 @@ from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
 from ..escaping import html
 from .arrays import Buffer
-from .engine import PendingOutcome, Request, Resources
+from .engine import Deferred, PendingOutcome, Request, Resources
 from .registry import compiled_view, cuda_text
 from .streams import wait_for
 
@@ -55,7 +55,7 @@ class LaunchDetails:
     milliseconds: float | None
     resources: Resources | None
     request: Request = field(repr=False)
-    counts: Counts | None = field(default=None, repr=False)
+    counts: Counts | None = Deferred()  # type: ignore[assignment]
     samples: Samples | None = field(default=None, repr=False)
     memory: LaunchMemory | None = field(default=None, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
@@ -63,7 +63,7 @@ class LaunchDetails:
 
     def __getstate__(self) -> dict[str, Any]:
         self.wait()
-        state = {**vars(self), "request": self.request, "trace": None}
+        state = {**vars(self), "request": self.request, "trace": None, "_counts": self.counts}
         state.pop("_request", None)
         return state
 

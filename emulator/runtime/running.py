@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache
 from types import FrameType
 from typing import Any, cast
 
-from ..checked import within_stack
+from ..checked import STACK_ENDED
 from ..errors import Diagnostic, LaunchError
 from ..language.intrinsics import WARP_SIZE
 from ..profiler.launch_memory import digest
@@ -89,7 +89,7 @@ def run_locked(
         result = _run_on(engine_named(row.name), request, stream)
     else:
         request = _in_place(request) if request.device_arrays else request
-        with _changing(request):
+        with _changing(request) if request.in_place else nullcontext():
             result = _run_on(engine_named(row.name), request, stream)
     if stream is not None:
         vars(result)["_clock"] = dict(stream.clock)  # of `wait`
@@ -206,7 +206,7 @@ def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> L
         milliseconds=outcome.milliseconds,
         resources=outcome.resources,
         request=request,
-        counts=outcome.counts,
+        counts=vars(outcome)["_counts"],  # which may be deferred
         samples=outcome.samples,
         memory=memory,
         written=outcome.written,
@@ -267,8 +267,10 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
 
 def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with a schedule, in both orders."""
-    with within_stack():
+    try:
         return _run_once(engine, request) if request.schedule is None else _run_in_both_orders(engine, request)
+    except RecursionError:  # as `within_stack`, which takes longer
+        raise LaunchError(STACK_ENDED) from None
 
 
 def _run_in_both_orders(engine: Engine, request: Request) -> Outcome:

@@ -6,7 +6,6 @@ import ctypes
 import json
 from dataclasses import dataclass, fields
 from functools import cached_property
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -63,8 +62,9 @@ ARGUMENTS = (
     Argument(".host_call", "ptr", HOST_CALL),
 )
 
-select_arguments = itemgetter(*(argument.name for argument in ARGUMENTS[2:]))
-"""Returns the values of ARGUMENTS behind `.first` and `.last` from a mapping by name."""
+_NAMES = [argument.name for argument in ARGUMENTS]
+OWN_ARGUMENTS = tuple(_NAMES[_NAMES.index(".allowance") : _NAMES.index(".trace")])
+"""The arguments with memory of a thread: behind the size of the grid and the limits of iterations, before those of the launch."""
 
 SIZES = np.dtype(
     [(name, np.int64) for name in ("counts", "faults", "samples", "shared", "local", "workspace", "frame")]
