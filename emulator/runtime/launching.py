@@ -65,6 +65,8 @@ def _run(
 ) -> LaunchDetails:
     """Run a launch of arranged arguments through the observers, with its device arrays locked and updated."""
     row, args, stream = row_of(options.engine), cast("Mapping[str, Any]", options.args), options.stream
+    if plan is not None and not plan.device_arrays and not observing.current and RECORDER.get() is None:
+        return checked(run_locked(plan.bind(args), row, stream), options.faults)
     arrays = [value for value in args.values() if isinstance(value, DeviceArray)]
     with locked(arrays):
         prepare_arrays(arrays, row)

@@ -67,7 +67,9 @@ def plan_key(
         kind = type(value)
         if name in facts.valued:
             forms.append(value.tobytes() if kind is np.ndarray else exact(value))
-        if kind is np.ndarray:
+        if kind is int or kind is float:
+            forms.append(kind)
+        elif kind is np.ndarray:
             if value.dtype.names is not None:  # the alignment of its fields is that of its address
                 return None
             forms.append((value.dtype, value.shape, value.strides, value.flags.aligned))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from types import FrameType
@@ -87,13 +87,16 @@ def run_locked(
             queue: StreamEngine = cast("StreamEngine", engine_named(row.name))
             return LaunchDetails.pending(request, queue.start(request, stream, _place_of_launch()))
         result = _run_on(engine_named(row.name), request, stream)
-    else:
-        request = _in_place(request) if request.device_arrays else request
-        with _changing(request) if request.in_place else nullcontext():
+    elif request.device_arrays:
+        request = _in_place(request)
+        with _changing(request):
             result = _run_on(engine_named(row.name), request, stream)
+    else:
+        result = _run_on(engine_named(row.name), request, stream)
     if stream is not None:
         vars(result)["_clock"] = dict(stream.clock)  # of `wait`
-    arrays = request.device_arrays
+    if not (arrays := request.device_arrays):
+        return result
     for name in arrays.keys() & result.buffers.keys() if result.buffers else ():
         arrays[name].replace(result.buffers.pop(name))
     for name in request.specialisation.summary.changed:

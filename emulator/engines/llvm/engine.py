@@ -35,7 +35,7 @@ from ...runtime.prints import Prints
 from ...runtime.specialisation import ProgramSummary, Specialisation
 from . import interrupts
 from .grid_rounds import GridLaunch
-from .layout import ARGUMENTS, ENTRY, HOST_CALL, OWN_ARGUMENTS, Buffers, Options
+from .layout import ARGUMENTS, ENTRY, HOST_CALL, NO_CALL, OWN_ARGUMENTS, Buffers, Options
 from .tracing import REQUEST as TRACE
 from .tracing import Buffers as TraceBuffers
 from .workers import Worker, WorkerPool, distribute
@@ -289,7 +289,7 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
     common = (
         0 if table is None else table.ctypes.data,
         0 if order is None else order.ctypes.data,
-        HOST_CALL(_host_calls(program, prints, traced, raised)),
+        HOST_CALL(_host_calls(program, prints, traced, raised)) if program.buffers.calls else NO_CALL,
     )
     of_workers: dict[int, tuple[int, ...]] = {}
     traces = {id(worker): traced.new() for worker in workers} if request.trace is not None else {}
@@ -314,7 +314,7 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
             traced.transfer()  # before another thread continues a block
 
     rounds = GridLaunch(request, program.buffers, race_state, program.plan if race_state is not None else None)
-    handlers = interrupts.begin_recording(raised)
+    handlers = interrupts.begin_recording(raised) if program.buffers.calls else []
     try:
         whole = run(workers[0], 0, 1) if blocks == 1 and request.trace is None and not program.in_rounds else rounds.run(distributed, workers, run)
     finally:

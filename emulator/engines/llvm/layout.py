@@ -27,6 +27,8 @@ limit ended a loop and the code for this case must run instead, or after an inte
 
 HOST_CALL = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 """A call from compiled code to Python: number of the request, block, warp, mask of lanes, address of the lanes' data."""
+NO_CALL = HOST_CALL()
+"""For code that makes none."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ class Options:
 class Buffers:
     """Buffers of a launch for each thread, and the decoding of its counts.
 
-    sizes: one SIZES. sites: rows of the counter table. samples: offset of the sample table of each site, in bytes. contributions:
+    calls: whether the code calls Python. sizes: one SIZES. sites: rows of the counter table. samples: offset of the sample table of each site, in bytes. contributions:
     CONTRIBUTION[n], for `counters.slots.decode`.
     """
 
@@ -117,13 +119,16 @@ class Buffers:
     sites: int
     samples: SampleSlots
     contributions: npt.NDArray[np.void]
+    calls: bool
 
     @staticmethod
-    def with_sizes(contributions: npt.NDArray[np.void], sites: int, samples: SampleSlots, **sizes: int) -> Buffers:
+    def with_sizes(
+        contributions: npt.NDArray[np.void], sites: int, samples: SampleSlots, calls: bool, **sizes: int
+    ) -> Buffers:
         assert SIZES.names is not None
         sizes["samples"] = samples.size
         row = np.array([tuple(sizes[name] for name in SIZES.names)], SIZES)[0]
-        return Buffers(row, sites, samples, contributions)
+        return Buffers(row, sites, samples, contributions, calls)
 
     @cached_property
     def _targets(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -142,14 +147,14 @@ class Buffers:
     def encode(self) -> bytes:
         """Return a line of JSON, then the two tables."""
         samples = [list(tables.items()) for tables in (self.samples.accesses, self.samples.loops)]
-        header = json.dumps([self.sites, *samples]).encode()
+        header = json.dumps([self.sites, *samples, self.calls]).encode()
         return header + b"\n" + self.sizes.tobytes() + self.contributions.tobytes()
 
     @staticmethod
     def decode(data: bytes) -> Buffers:
         """Decode the result of `encode`."""
         header, _, tables = data.partition(b"\n")
-        sites, accesses, loops = json.loads(header)
+        sites, accesses, loops, calls = json.loads(header)
         sizes = np.frombuffer(tables, SIZES, 1)[0]
         samples = SampleSlots(dict(accesses), dict(loops))
-        return Buffers(sizes, sites, samples, np.frombuffer(tables, CONTRIBUTION, offset=SIZES.itemsize))
+        return Buffers(sizes, sites, samples, np.frombuffer(tables, CONTRIBUTION, offset=SIZES.itemsize), calls)
