@@ -72,13 +72,16 @@ def one_of(name: str, value: Any, words: Iterable[Word]) -> Word:
     return choices[choices.index(value)]
 
 
+STACK_ENDED = (
+    "Python's stack ended: launch from fewer calls inside each other, raise sys.setrecursionlimit, or split what nests "
+    "deepest in the kernel"
+)
+
+
 @contextmanager
 def within_stack() -> Iterator[None]:
     """Convert RecursionError to LaunchError: a kernel may be read deep inside the caller's stack."""
     try:
         yield
     except RecursionError:
-        raise LaunchError(
-            "Python's stack ended: launch from fewer calls inside each other, raise sys.setrecursionlimit, or split what "
-            "nests deepest in the kernel"
-        ) from None
+        raise LaunchError(STACK_ENDED) from None

@@ -18,6 +18,7 @@ from .span import name_of
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
+Raised = TypeVar("Raised", bound=Exception)
 
 
 def without_own_frames(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
@@ -31,10 +32,15 @@ def without_own_frames(function: Callable[Parameters, Returned]) -> Callable[Par
         except Exception as error:
             if not for_the_user(error):
                 raise
-            set_hooks()
-            raise error.with_traceback(getattr(error, "trace", None)) from error.__cause__
+            raise shortened(error) from error.__cause__
 
     return call
+
+
+def shortened(error: Raised) -> Raised:
+    """Return an error for the user without the frames of this package: they end at the caller, or in `error.trace`."""
+    set_hooks()
+    return error.with_traceback(getattr(error, "trace", None))
 
 
 def for_the_user(error: BaseException) -> bool:

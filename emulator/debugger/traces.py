@@ -149,7 +149,7 @@ def trace(
 
     The trace ends at a finding. Raises CompileError, LaunchError.
     """
-    request = validated_request(kernel, LaunchOptions(grid, block, args, **options), host_calls=True)
+    request = validated_request(kernel, LaunchOptions(grid=grid, block=block, args=args, **options), host_calls=True)
     if thread is not None and warp is not None:
         raise LaunchError("expected thread or warp, got both")
     number = linear_index("block", of_block, request.grid)

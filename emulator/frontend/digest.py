@@ -79,6 +79,8 @@ class Digest:
         present: list[_PresentNames] = []
         absent: list[_AbsentNames] = []
         for space, values in spaces.values():
+            if str(space.get("__name__")).partition(".")[0] in _UNCHANGED:
+                continue
             expected = {name: value for name, value in values.items() if value is not MISSING}
             if expected:
                 names = [*expected, next(iter(expected))]  # itemgetter of a single name returns no tuple
@@ -88,6 +90,8 @@ class Digest:
         return present, absent, indirect
 
 
+_UNCHANGED = ("builtins", __name__.partition(".")[0])
+"""Packages whose names keep their objects."""
 _PresentNames = tuple[dict[str, Any], Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...]]
 """Names of a module, a function that reads them, and their expected values."""
 _AbsentNames = tuple[dict[str, Any], frozenset[str]]

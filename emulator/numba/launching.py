@@ -102,11 +102,11 @@ class Launcher:
         """Return the validated request of launches with these sizes."""
         grid, block, shared, _ = sizes
         options = LaunchOptions(
-            grid,
-            block,
-            arguments,
-            device,
-            shared,
+            grid=grid,
+            block=block,
+            args=arguments,
+            device=device,
+            shared=shared,
             counters=False,
             cooperative=self.kernel.facts.cooperative,
             in_place=True,

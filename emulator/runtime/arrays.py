@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..checked import shown, whole
 from ..errors import LaunchError, OutOfMemory
-from ..forking import call_in_child
+from ..forking import call_in_child, hold_at_fork
 from ..frontend.constants import is_struct
 from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype, from_numpy
 from ..tracebacks import without_own_frames
@@ -175,7 +175,8 @@ class DeviceArray:
     written: bool by element, the written elements of an `empty` array; None for all, or without tracking. A launch
     tracks them under `check="uninitialised"`. changing: whether a launch modifies it in place. In the child of a fork at
     that moment, by another thread, it has no contents, and its use raises LaunchError. remains: whether its contents may
-    remain in the memory of a device after a launch.
+    remain in the memory of a device after a launch. rewritten: whether a launch may have changed the contents. layout: as
+    `read_layout` returned it; None after a change.
     """
 
     remains = True
@@ -200,7 +201,8 @@ class DeviceArray:
         self.changing = self._lost = False
         _ARRAYS.add(self)
         self._interval: tuple[int, int] | None = None
-        self._is_rewritten = False
+        self.rewritten = False
+        self.layout: tuple[Any, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the contents, on the host of the other process."""
@@ -281,9 +283,14 @@ class DeviceArray:
             self._exports.append(self.remote)
         return address
 
+    def read_layout(self) -> tuple[Any, ...]:
+        """Return and store the properties that a launch plan depends on."""
+        self.layout = type(self), self._host.dtype, self._host.shape, self._host.strides
+        return self.layout
+
     def keep(self, count: int) -> None:
         """Truncate the first dimension to `count` elements. Nothing is copied."""
-        self._host = self._host[: whole("count", count, 0, len(self._host))]
+        self._host, self.layout = self._host[: whole("count", count, 0, len(self._host))], None
         self.written = None if self.written is None else self.written[:count]
 
     def record_written(self, elements: Buffer | None) -> None:
@@ -294,16 +301,12 @@ class DeviceArray:
     def interval(self) -> tuple[int, int] | None:
         """Return the smallest and the largest integer in the first contents; None after a launch that may change them, so
         that the result does not depend on the engine."""
-        if self._is_rewritten:
+        if self.rewritten:
             return None
         values = self._host if self.fill is None else self.fill
         if self._interval is None and self.remote is None and values.size and values.dtype.kind in "iu":
             self._interval = int(values.min()), int(values.max())
         return self._interval
-
-    def expect_changes(self) -> None:
-        """Record that a launch may change the contents."""
-        self._is_rewritten = True
 
     def attach(self, remote: RemoteArray) -> None:
         """Move the contents to a device's memory."""
@@ -312,7 +315,7 @@ class DeviceArray:
 
     def replace(self, contents: Buffer) -> None:
         """Adopt an array as the contents, on the host."""
-        self._host, self.remote, self.fill = contents, None, None
+        self._host, self.remote, self.fill, self.layout = contents, None, None, None
 
     def after_fork(self) -> None:
         """Continue in the child of a fork, where no other thread has the lock."""
@@ -330,10 +333,14 @@ class DeviceArray:
 
     def fetch(self) -> None:
         """Move the contents to the host."""
-        if self.remote or (self.fill is not None and not is_zero(self.fill)):
-            self.replace(self.numpy())
+        with MOVES:
+            if self.remote or (self.fill is not None and not is_zero(self.fill)):
+                self.replace(self.numpy())
 
 
+MOVES = threading.RLock()
+"""Held while contents move to the host, and while launches are added to the queues of a GPU: these do not lock single arrays."""
+hold_at_fork(MOVES)
 _ARRAYS: weakref.WeakSet[DeviceArray] = weakref.WeakSet()
 
 

@@ -7,12 +7,8 @@ from typing import Any
 
 from ..errors import LaunchError
 from ..tracebacks import without_own_frames
-from .launching import compile_launch, launch, launch_planned, prepare_repetition
-from .observing import observers
-from .plans import LaunchPlan, fits, known_plan
+from .launching import compile_launch, launch
 from .registry import EngineName
-from .repetition import LatestLaunch, find_repetition
-from .request import LaunchOptions
 from .result import Result
 from .specialisation import AnyKernel
 from .streams import Stream
@@ -31,9 +27,6 @@ class CompiledLaunch:
     ) -> None:
         self.kernel, self.engine = kernel, engine
         self._args, self._options, self._names = args, dict(options), tuple(args)
-        self._faults = self._options.get("faults", "raise")
-        self._plan: LaunchPlan | None = None
-        self._latest: dict[Any, LatestLaunch] = {}
 
     def __repr__(self) -> str:
         return f"<CompiledLaunch of {self.kernel.__name__} on engine {self.engine}>"
@@ -45,19 +38,7 @@ class CompiledLaunch:
             if len(values) > len(self._names):
                 raise LaunchError(f"{self.kernel.__name__} takes {', '.join(self._names)}: {len(values)} are given")
             args = {**args, **dict(zip(self._names, values, strict=False)), **named}
-        if self._latest and (repetition := find_repetition(self._latest, args)) is not None:
-            repeated = repetition.run(args, stream, 3)
-            if repeated is not None:
-                return Result(repeated)
-        plan = self._plan
-        if plan is not None and fits(plan, args) and not observers():
-            details = launch_planned(plan, args, stream, self._faults)
-            prepare_repetition(self._latest, plan, (), args, details)
-            return Result(details)
-        result = launch(self.kernel, args=args, engine=self.engine, stream=stream, **self._options)
-        own = {name: value for name, value in self._options.items() if name != "faults"}
-        self._plan = known_plan(self.kernel, LaunchOptions(**own, args=args), args, self.engine)
-        return result
+        return launch(self.kernel, args=args, engine=self.engine, stream=stream, **self._options)
 
 
 @without_own_frames
@@ -77,6 +58,5 @@ def compile(
 
     Raises the errors of `launch`.
     """
-    own = {name: value for name, value in options.items() if name != "faults"}
-    named = compile_launch(kernel, LaunchOptions(**own, args=args), engine)
+    named = compile_launch(kernel, args=args, engine=engine, stream=None, **options)
     return CompiledLaunch(kernel, named, engine, options)

@@ -238,6 +238,27 @@ class Resources:
     spill_loads: int
 
 
+class Deferred:
+    """A field of a dataclass, by default None, that may be given as a function: it is called at the first use of the value."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.slot = f"_{name}"
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return None
+        try:
+            value = vars(instance)[self.slot]
+        except KeyError:
+            raise AttributeError(self.slot) from None
+        if callable(value):
+            value = vars(instance)[self.slot] = value()
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self.slot] = value
+
+
 @dataclass
 class Outcome:
     """The outcome of a launch.
@@ -251,7 +272,7 @@ class Outcome:
     """
 
     buffers: dict[str, Buffer]
-    counts: npt.NDArray[np.int64] | None = None
+    counts: npt.NDArray[np.int64] | None = Deferred()  # type: ignore[assignment]
     faults: list[Diagnostic] = field(default_factory=list)
     printed: list[str] = field(default_factory=list)
     milliseconds: float | None = None
@@ -307,12 +328,24 @@ class StreamEngine(Protocol):
         """Launch without a wait. place: of the launch in the program, for messages."""
         ...
 
-    def repetition(self, request: Request) -> Any:
-        """Return a `repetition.NativeRepetition` of a launch that has run; None if there is none."""
-        ...
-
     def replay(self, graph: Any, stream: Stream | None) -> None:
         """Start all launches of a graph (`graphs.Graph`). Without a stream, wait for their end."""
+        ...
+
+
+class DirectLaunch(Protocol):
+    """A launch of a plan for any arguments of its types and shapes."""
+
+    def run(self, args: Mapping[str, Any], stream: Stream | None) -> Any:
+        """Launch, and return a `result.StartedLaunch`; None for arguments that need the complete validation."""
+        ...
+
+
+class DirectEngine(Protocol):
+    """An engine with direct launches."""
+
+    def direct(self, request: Request, plan: Any) -> DirectLaunch | None:
+        """Return the direct launch of a plan after its first launch, with that request; None for a plan without one."""
         ...
 
 

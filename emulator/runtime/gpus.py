@@ -20,22 +20,22 @@ MAX_GPUS = 1024
 Piece = TypeVar("Piece")
 Answer = TypeVar("Answer")
 
-_CURRENT: ContextVar[int] = ContextVar("the CUDA device of launches", default=0)
+CURRENT: ContextVar[int] = ContextVar("the CUDA device of launches", default=0)
 
 
 def current_gpu() -> int:
     """Return the index of the CUDA device for launches of this thread."""
-    return _CURRENT.get()
+    return CURRENT.get()
 
 
 @contextmanager
 def on_gpu(number: int) -> Iterator[None]:
     """Run launches of this thread on the cuda engine on CUDA device `number`, from 0; the default is the first."""
-    before = _CURRENT.set(whole("number", number, 0, MAX_GPUS))
+    before = CURRENT.set(whole("number", number, 0, MAX_GPUS))
     try:
         yield
     finally:
-        _CURRENT.reset(before)
+        CURRENT.reset(before)
 
 
 def map_over_gpus(
@@ -60,7 +60,7 @@ def map_over_gpus(
 
     def begin() -> None:
         with lock:
-            _CURRENT.set(next(numbers))
+            CURRENT.set(next(numbers))
 
     pending: deque[tuple[Piece, Future[Answer]]] = deque()
     pool = ThreadPoolExecutor(gpus, initializer=begin)

@@ -1,441 +1,116 @@
-"""Kernel launches: build the request, run the engine, classify findings, return the result."""
+"""Launches: arguments arranged by name, the plan of their types and shapes found or made, the plan bound to them, the engine run."""
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
-from types import FrameType
-from typing import Any, Literal, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from ..checked import one_of, within_stack
-from ..errors import Diagnostic, LaunchError
-from ..language.intrinsics import WARP_SIZE
-from ..machine.device import Device
-from ..profiler.launch_memory import digest
-from ..tracebacks import without_own_frames
-from . import stream_races
+from ..checked import one_of
+from ..errors import LaunchError, SimtbedError
+from ..machine.device import H200, Device
+from ..tracebacks import shortened
+from . import observing
 from .arrays import DeviceArray
-from .engine import CodePlace, CompilingEngine, Engine, Maths, Outcome, Request, StreamEngine
-from .graphs import Graph, RecordedResult, current_graph
-from .observing import PendingLaunch, observers, overrides, run_through_observers
-from .plans import LaunchPlan, find_plan, planned_request
-from .registry import EngineName, EngineRow, engine_named, row_of
-from .repetition import LatestLaunch, add_repetition, find_repetition
-from .request import (
-    LaunchOptions,
-    applied_checks,
-    find_device,
-    named_arguments,
-    validated_request,
-)
-from .result import FaultError, LaunchDetails, Result, in_words
-from .specialisation import AnyKernel, Specialisation, signature_of
-from .streams import Stream, begin_launch
-
-
-@without_own_frames
-def launch(  # noqa: PLR0913 - one keyword for each option of a launch
-    kernel: AnyKernel,
-    *,
-    grid: int | tuple[int, ...],
-    block: int | tuple[int, ...],
-    args: Mapping[str, Any] | Sequence[Any],
-    engine: EngineName = "jit",
-    device: Device | str = "H200",
-    shared: int = 0,
-    counters: bool = True,
-    detail: bool = False,
-    compiled: bool = False,
-    step_limit: int | None = None,
-    types: Mapping[str, str] | None = None,
-    check: str | Iterable[str] = (),
-    schedule: int | None = None,
-    cooperative: bool = False,
-    in_place: bool = False,
-    maths: Maths = "portable",
-    faults: Literal["raise", "return"] = "raise",
-    stream: Stream | None = None,
-) -> Result:
-    """Run `kernel` on `grid` blocks of `block` threads.
-
-    Parameters
-    ----------
-    grid, block : one to three extents.
-    args : every argument by name, or in the order of the parameters. A global array is a NumPy
-        array of exactly the element's dtype, with 1 to 4 dimensions (a vector's lanes in the last
-        axis), neither modified nor copied; or `empty`, `zeros`, `full`, or a `DeviceArray`.
-        Numbers must be in range. Const: int, float, bool, tuples of them.
-    engine : "jit" (compiled) and "numpy" emulate, with equal outputs, counters and faults;
-        "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
-    device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
-    shared : bytes of dynamic shared memory. counters : whether to count.
-    detail : whether to record examples of accesses. compiled : whether to copy the arrays before the launch, for
-        `Result.compiled`.
-    step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
-    check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers",
-        "arithmetic", "benign" (also races that write the same value), "acquire" (also reads of
-        released data without acquire) and, not in "all", "nan". Blocks run in sequence for races
-        and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
-    schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
-    cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
-    maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.
-    faults : "raise" a FaultError, or "return" them. stream : on a GPU; the result waits when read.
-
-    Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
-    """
-    if faults not in _FAULTS:
-        one_of("faults", faults, _FAULTS)
-    counted = counters, detail, compiled
-    chosen = (grid, block, shared, *counted, step_limit, check, schedule, cooperative, in_place, maths, device)
-    latest: dict[Any, LatestLaunch] | None = getattr(kernel, "_latest", None)
-    if latest and (repetition := find_repetition(latest, args)) is not None and types is None and engine == "cuda":
-        repeated = repetition.run(args, stream, 3) if repetition.has_options(chosen) else None
-        if repeated is not None:
-            return Result(repeated)
-    if types is None and not observers():
-        planned = find_plan(kernel, chosen[:-1], args, find_device(device), engine)
-        if planned is not None:
-            details = launch_planned(*planned, stream, faults)
-            prepare_repetition(vars(kernel).setdefault("_latest", {}), planned[0], chosen, planned[1], details)
-            return Result(details)
-    options = LaunchOptions(
-        grid, block, args, device, shared, *counted, step_limit, types, check, schedule, cooperative, in_place, maths
-    )
-    return Result(_checked(_launch(kernel, options, engine, stream), faults))
-
-
-def prepare_repetition(
-    latest: dict[Any, LatestLaunch],
-    plan: LaunchPlan,
-    options: Sequence[Any],
-    args: Mapping[str, Any],
-    result: LaunchDetails,
-) -> None:
-    """Add the repetition of a launch on a GPU to the latest launches, if it has one."""
-    if plan.repeatable and current_graph() is None:
-        native = cast("StreamEngine", engine_named(plan.row.name)).repetition(result.request)
-        if native is not None:
-            add_repetition(latest, args, LatestLaunch(plan, options, args, native))
-
-
-def _checked(result: LaunchDetails, faults: str) -> LaunchDetails:
-    """Return a result. Raises FaultError if faults are raised."""
-    if faults == "raise" and "_launch" not in vars(result) and result.faults:  # one in progress has none
-        raise FaultError(result)
-    return result
-
+from .engine import CompilingEngine, DirectEngine, Request
+from .graphs import current_graph
+from .observing import PendingLaunch, overrides
+from .plans import LaunchPlan, arranged, find_plan, new_request, plan_key
+from .registry import EngineRow, engine_named, row_of
+from .request import LaunchOptions, find_device, with_options
+from .result import LaunchDetails, Result
+from .running import checked, launch_in_place, locked, prepare_arrays, run_locked
+from .specialisation import AnyKernel, KernelFacts
+from .streams import RECORDER
 
 _FAULTS = ("raise", "return")
 
 
-def launch_planned(plan: LaunchPlan, args: Mapping[str, Any], stream: Stream | None, faults: str) -> LaunchDetails:
-    """Run a launch of a plan, without observers. args: by name, with defaults, of the plan's types and shapes."""
-    arrays: list[DeviceArray] = [args[name] for name in plan.device_arrays]
-    with _locked(arrays):
-        _prepare_arrays(arrays, plan.row)
-        result = _run_locked(plan.bind(args), plan.row, stream)
-    return _checked(result, faults)
+@with_options(LaunchOptions)
+def launch(kernel: AnyKernel, **given: Any) -> Result:
+    """Run `kernel` on `grid` blocks of `block` threads.
 
-
-def _prepare_arrays(arrays: Sequence[DeviceArray], row: EngineRow) -> None:
-    """Move device arrays to the host for an emulator. The code of a launch of a graph does not depend on their contents."""
-    recorded = current_graph() is not None
-    for array in arrays:
-        if row.emulates:
-            array.fetch()
-        if recorded:
-            array.expect_changes()
-
-
-def _launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName, stream: Stream | None) -> LaunchDetails:
-    """Run a launch through the observers, with its device arrays locked and updated."""
-    engine, device = overrides(engine, find_device(options.device))
-    row = row_of(engine)
-    kernel, args = named_arguments(kernel, options.args)
-    arrays = [value for value in args.values() if isinstance(value, DeviceArray)]
-    with _locked(arrays):
-        _prepare_arrays(arrays, row)
-        if options.in_place:
-            if current_graph() is not None:
-                raise LaunchError("a launch of a graph takes device arrays: leave in_place=False")
-            request = validated_request(kernel, replace(options, args=args, device=device), row.host_calls)
-            return launch_in_place(PendingLaunch(kernel, args, replace(request, show_prints=True), engine))
-        request = planned_request(kernel, options, args, device, row)
-        call = PendingLaunch(kernel, args, request, engine) if observers() else None
-        return _run_locked(request, row, stream, call)
-
-
-def launch_in_place(call: PendingLaunch) -> LaunchDetails:
-    """Run a launch that modifies the arrays of `call.arguments`. Those of its request are the same memory.
-
-    Observers, a GPU, and an emulator that may have to repeat the launch, work on copies.
+    Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
     """
-    request = call.request
-    if row_of(call.engine).emulates and not observers() and not _may_run_again(request):
-        return _run(call)
-    call = replace(call, request=replace(request, in_place=frozenset()))
-    result = run_through_observers(call, _run) if observers() else _run(call)
-    for name, buffer in result.buffers.items():
-        call.arguments[name][...] = buffer
-    return result
+    __tracebackhide__ = True
+    try:
+        if "args" not in given:
+            LaunchOptions(**given)  # Python's error names all that are missing
+        args, engine, device = given.pop("args"), given.pop("engine", "jit"), given.pop("device", H200)
+        stream, faults = given.pop("stream", None), given.pop("faults", "raise")
+        if faults not in _FAULTS:
+            one_of("faults", faults, _FAULTS)
+        if type(device) is not Device:
+            device = find_device(device)
+        if observing.current != ():
+            engine, device = overrides(engine, device)
+        kernel, facts, args = arranged(kernel, args)
+        key = plan_key(facts, engine, device, given, args)
+        plan = find_plan(facts, key)
+        if plan is not None and plan.direct and not observing.current and RECORDER.get() is None:
+            started = plan.direct.run(args, stream)
+            if started is not None:
+                return Result(started)
+        options = LaunchOptions(args=args, engine=engine, device=device, stream=stream, faults=faults, **given)
+        return Result(_run(kernel, facts, key, plan, options))
+    except SimtbedError as error:
+        raise (shortened(error) if error.for_the_user else error) from error.__cause__
 
 
-def _may_run_again(request: Request) -> bool:
-    """Return whether an emulator may have to repeat a launch: for a schedule, checkers, or a waiting loop at its limit."""
-    repeated = request.schedule is not None or bool(request.checks) or request.step_limit is not None
-    return repeated or request.specialisation.summary.waits
+def _run(
+    kernel: AnyKernel,
+    facts: KernelFacts,
+    key: tuple[Any, ...] | None,
+    plan: LaunchPlan | None,
+    options: LaunchOptions,
+) -> LaunchDetails:
+    """Run a launch of arranged arguments through the observers, with its device arrays locked and updated."""
+    row, args, stream = row_of(options.engine), cast("Mapping[str, Any]", options.args), options.stream
+    if plan is not None and not plan.device_arrays and not observing.current and RECORDER.get() is None:
+        return checked(run_locked(plan.bind(args), row, stream), options.faults)
+    arrays = [value for value in args.values() if isinstance(value, DeviceArray)]
+    with locked(arrays):
+        prepare_arrays(arrays, row)
+        if options.in_place and current_graph() is not None:
+            raise LaunchError("a launch of a graph takes device arrays: leave in_place=False")
+        request = _request(kernel, facts, key, plan, options, row)
+        if request.overlapping:
+            return checked(launch_in_place(PendingLaunch(kernel, args, request, options.engine)), options.faults)
+        call = PendingLaunch(kernel, args, request, options.engine) if observing.current else None
+        result = run_locked(request, row, stream, call)
+    if plan is not None and row.queues and plan.direct is None:
+        plan.direct = cast("DirectEngine", engine_named(row.name)).direct(request, plan) or False
+    return checked(result, options.faults)
 
 
-def compile_launch(kernel: AnyKernel, options: LaunchOptions, engine: EngineName) -> Mapping[str, Any]:
+def _request(
+    kernel: AnyKernel,
+    facts: KernelFacts,
+    key: tuple[Any, ...] | None,
+    plan: LaunchPlan | None,
+    options: LaunchOptions,
+    row: EngineRow,
+) -> Request:
+    if plan is None:
+        return new_request(kernel, options, facts, key, row)
+    return plan.bind(cast("Mapping[str, Any]", options.args))
+
+
+def compile_launch(kernel: AnyKernel, **given: Any) -> Mapping[str, Any]:
     """Validate and compile a launch; return its arguments by name, with defaults. Raises the errors of `launch`."""
+    options = LaunchOptions(**given)
     if options.in_place:
         raise LaunchError("a compiled launch does not modify arrays in place: leave in_place=False, or use launch")
-    row, device = row_of(engine), find_device(options.device)
-    kernel, args = named_arguments(kernel, options.args)
-    with _locked([value for value in args.values() if isinstance(value, DeviceArray)]):
-        request = planned_request(kernel, options, args, device, row)
-        compiling = engine_named(engine)
+    row, options.device = row_of(options.engine), find_device(options.device)
+    kernel, facts, args = arranged(kernel, options.args)
+    given = {name: value for name, value in given.items() if name not in _NOT_PLANNED}
+    key, options.args = plan_key(facts, row.name, options.device, given, args), args
+    with locked([value for value in args.values() if isinstance(value, DeviceArray)]):
+        request = _request(kernel, facts, key, find_plan(facts, key), options, row)
+        compiling = engine_named(row.name)
         if isinstance(compiling, CompilingEngine):
             compiling.compile(request)
-    return {name: {**kernel.defaults, **args}[name] for name in signature_of(kernel).parameters}
+    return {name: args[name] for name in facts.signature.parameters}
 
 
-def _run_locked(
-    request: Request, row: EngineRow, stream: Stream | None, call: PendingLaunch | None = None
-) -> LaunchDetails:
-    """Run a launch whose device arrays are locked, and update them. call: the launch for the observers."""
-    if (graph := current_graph()) is not None:
-        graph.add(request, stream, _place_of_launch(), _replay_of(row))
-        for name in request.specialisation.summary.changed if row.queues else ():
-            request.device_arrays[name].record_written(None)
-        return LaunchDetails.pending(request, RecordedResult())
-    begin_launch(stream)
-    if call is not None:
-        result = run_through_observers(call, _run)
-    elif not row.emulates:
-        if stream is not None and row.queues:
-            for name in request.specialisation.summary.changed:
-                if name in request.device_arrays and not request.device_arrays[name].remains:
-                    raise LaunchError(
-                        f"{name} is in the memory of the host: a launch on a stream of a GPU takes a DeviceArray"
-                    )
-            queue: StreamEngine = cast("StreamEngine", engine_named(row.name))
-            return LaunchDetails.pending(request, queue.start(request, stream, _place_of_launch()))
-        result = _run_on(engine_named(row.name), request, stream)
-    else:
-        request = _in_place(request) if request.device_arrays else request
-        with _changing(request):
-            result = _run_on(engine_named(row.name), request, stream)
-    if stream is not None:
-        vars(result)["_clock"] = dict(stream.clock)  # of `wait`
-    arrays = request.device_arrays
-    for name in arrays.keys() & result.buffers.keys() if result.buffers else ():
-        arrays[name].replace(result.buffers.pop(name))
-    for name in request.specialisation.summary.changed:
-        if name in arrays:
-            arrays[name].record_written(result.written.get(name))
-    return result
-
-
-@cache
-def _replay_of(row: EngineRow) -> Callable[[Graph, Stream | None], None]:
-    """Return the function that replays a graph on an engine."""
-    if row.queues:
-        return lambda graph, stream: cast("StreamEngine", engine_named(row.name)).replay(graph, stream)
-    return lambda graph, stream: _replay_one_by_one(graph, stream, row)
-
-
-def _replay_one_by_one(graph: Graph, stream: Stream | None, row: EngineRow) -> None:
-    for launch in graph.launches:
-        arrays = list(launch.request.device_arrays.values())
-        with _locked(arrays):
-            for array in arrays:
-                if row.emulates:
-                    array.fetch()
-            result = _run_locked(
-                launch.request.with_contents(), row, stream if launch.stream is None else launch.stream
-            )
-        _checked(result, "raise")
-
-
-def _place_of_launch() -> CodePlace:
-    """Return the place of the launch in the user's program."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
-        frame = frame.f_back
-    return CodePlace("", 0) if frame is None else CodePlace(frame.f_code.co_filename, frame.f_lineno)
-
-
-_PACKAGE = __name__.partition(".")[0] + "."
-
-
-def _in_place(request: Request) -> Request:
-    """Return the launch with permission to modify device arrays in place.
-
-    Not with a schedule, and not if a waiting loop may reach its limit: the launch may have to run again. An
-    interrupted launch leaves them partially modified.
-    """
-    summary = request.specialisation.summary
-    if _may_run_again(request):
-        return request
-    changed = frozenset(summary.changed) & request.device_arrays.keys()
-    if not changed:
-        return request
-    for name in changed:
-        array = request.device_arrays[name]
-        array.replace(array.host)  # it is no longer all zero after any end of the launch
-    return request.with_changes_in_place(changed)
-
-
-@contextmanager
-def _changing(request: Request) -> Iterator[None]:
-    """Mark arrays that a launch modifies in place."""
-    arrays = [request.device_arrays[name] for name in request.in_place]
-    for array in arrays:
-        array.changing = True
-    try:
-        yield
-    finally:
-        for array in arrays:
-            array.changing = False
-
-
-class _locked:
-    """Holds the locks of device arrays, acquired in an order common to all launches: they cannot deadlock."""
-
-    def __init__(self, arrays: list[DeviceArray]) -> None:
-        self.arrays = arrays if len(arrays) < 2 else sorted(arrays, key=id)
-
-    def __enter__(self) -> None:
-        for array in self.arrays:
-            array.lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        for array in self.arrays:
-            array.lock.release()
-
-
-def _run(call: PendingLaunch) -> LaunchDetails:
-    """Run a launch; device arrays are not changed."""
-    request = call.request
-    checks = applied_checks(call.kernel, request.checks)
-    if checks != request.checks:
-        request = replace(request, checks=checks)
-    return _run_on(engine_named(call.engine), request)
-
-
-def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> LaunchDetails:
-    memory = request.copied_memory() if request.compiled else None
-    outcome = _with_accesses(engine, request) if request.detail else _outcome(engine, request)
-    faults: list[Diagnostic] = []
-    remarks: list[Diagnostic] = []
-    if outcome.faults or request.checks:
-        findings = _classified(engine, request, outcome)
-        findings[0].extend(stream_races.unordered_accesses(request, outcome.accessed, stream))
-        faults, remarks = (in_words(chosen, request.specialisation.words) for chosen in findings)
-    if memory is not None:
-        memory.after.update({name: digest(buffer) for name, buffer in outcome.buffers.items()})
-    return LaunchDetails(
-        buffers=request.shaped(outcome.buffers),
-        faults=faults,
-        remarks=remarks,
-        printed=outcome.printed,
-        milliseconds=outcome.milliseconds,
-        resources=outcome.resources,
-        request=request,
-        counts=outcome.counts,
-        samples=outcome.samples,
-        memory=memory,
-        written=outcome.written,
-        trace=outcome.trace,
-    )
-
-
-def _with_accesses(engine: Engine, request: Request) -> Outcome:
-    """Run a launch, and sample its accesses for its details."""
-    from ..profiler.access_sampling import AccessSampler, sampling_interval  # late: few launches need them
-    from .access_remedies import add_remedies
-
-    sampler = AccessSampler(sampling_interval(request.warps))
-    outcome = _outcome(engine, replace(request, trace=sampler))
-    if outcome.samples is not None:
-        outcome.samples = add_remedies(request, outcome, sampler)
-    return outcome
-
-
-def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Return faults and remarks. Suppression comments apply only to findings and requested checks."""
-    from ..sanitizer import suppressions  # late: it needs the program
-
-    findings = outcome.faults if request.checks else request.specialisation.ending(outcome.faults)
-    faults, remarks = suppressions.sort_findings(findings, request.prepared.program.kernel, request.checks)
-    if any(fault.kind == "race" for fault in faults):
-        faults = _with_remedies(engine, request, faults)
-    if "uninitialised" in request.checks and not faults:  # a fault may end threads before they write
-        from .unwritten import tracked_elements, unwritten_elements
-
-        remarks += unwritten_elements(request, tracked_elements(request, outcome.written))
-    return faults, remarks
-
-
-def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the faults with races of one cause merged, and with remedies that runs of the corrected kernel confirm."""
-    from ..sanitizer import repairs, suppressions
-    from ..sanitizer.races.causes import merge_races
-
-    quiet = replace(
-        request,
-        schedule=None,
-        trace=None,
-        counters=False,
-        compiled=False,
-        detail=False,
-        show_prints=False,
-    )
-    quiet = replace(quiet, checks=frozenset({"races"}))
-
-    def run(program: Any) -> list[Diagnostic]:
-        changed = replace(quiet, specialisation=Specialisation.of_program(program))
-        remaining = _run_once(engine, changed).faults
-        return suppressions.sort_findings(remaining, changed.prepared.program.kernel, changed.checks)[0]
-
-    return merge_races(repairs.settle(faults, request.program, run))
-
-
-def _outcome(engine: Engine, request: Request) -> Outcome:
-    """Run a launch; with a schedule, in both orders."""
-    with within_stack():
-        return _run_once(engine, request) if request.schedule is None else _run_in_both_orders(engine, request)
-
-
-def _run_in_both_orders(engine: Engine, request: Request) -> Outcome:
-    assert request.schedule is not None
-    first = _run_once(engine, replace(request, schedule=None))
-    second = _run_once(engine, replace(request, show_prints=False, trace=None))
-    reported = {(fault.kind, fault.span) for fault in first.faults}
-    first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in reported]
-    from ..sanitizer import schedules
-
-    kernel = request.prepared.program.kernel
-    sizes = (request.grid, request.block, request.forms)
-    differs = schedules.difference(kernel, first.buffers, second.buffers, request.schedule, *sizes)
-    if differs is not None:
-        first.faults.append(differs)
-    return first
-
-
-def _run_once(engine: Engine, request: Request) -> Outcome:
-    """Run a launch; if a loop waits forever under sequential warps, run it again with interleaved warps."""
-    outcome = engine.run(request)
-    summary = request.specialisation.summary
-    stuck = summary.waits and summary.ordered and any(fault.kind == "step limit" for fault in outcome.faults)
-    if not stuck or outcome.trace is not None or summary.cooperative or math.prod(request.block) <= WARP_SIZE:
-        return outcome
-    if request.trace is not None:
-        request.trace.begin_again()
-    shown = request.show_prints and not outcome.printed
-    return engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))
+_NOT_PLANNED = frozenset({"args", "engine", "device", "stream", "faults"})
+"""Options that are not in the key of a plan as they are given."""

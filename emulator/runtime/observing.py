@@ -55,7 +55,7 @@ OBSERVER = "SIMTBED_OBSERVER"
 """Environment variable with the folder of the observer of the process and its children (`observer_folder`)."""
 _CREATORS = {"launches": "simtbed.reports.targets.stream", "tests": "simtbed.testing.watching"}
 """The module with the function `observer_of` for each name of an observer in such a folder."""
-_OBSERVERS: tuple[Observer, ...] | None = None
+current: tuple[Observer, ...] | None = None
 """Current observers, outermost first; None before the first launch."""
 _LOCK = threading.Lock()
 hold_at_fork(_LOCK)
@@ -65,25 +65,25 @@ hold_at_fork(_LOCK)
 def observing(observer: Observer) -> Iterator[None]:
     """Route launches of all threads, and of forked processes, through the observer. The first of several observers is
     the outermost; its overrides win."""
-    global _OBSERVERS
+    global current
     before = observers()
     with _LOCK:
-        _OBSERVERS = (*(_OBSERVERS or before), observer)
+        current = (*(current or before), observer)
     try:
         yield
     finally:
         with _LOCK:
-            _OBSERVERS = tuple(active for active in _OBSERVERS if active is not observer)
+            current = tuple(active for active in current if active is not observer)
 
 
 def observers() -> tuple[Observer, ...]:
     """Return the current observers, outermost first."""
-    global _OBSERVERS
-    if _OBSERVERS is None:
+    global current
+    if current is None:
         with _LOCK:
-            if _OBSERVERS is None:
-                _OBSERVERS = _of_environment()
-    return _OBSERVERS
+            if current is None:
+                current = _of_environment()
+    return current
 
 
 def _of_environment() -> tuple[Observer, ...]:

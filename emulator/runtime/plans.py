@@ -6,8 +6,10 @@ layouts, numbers in the range of their types. Checks that depend on memory, valu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -15,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import LaunchError
+from ..forking import hold_at_fork
 from ..frontend.constants import exact
-from ..frontend.signature import KernelParameter, RecordParameter, Signature
+from ..frontend.signature import RecordParameter
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, Array, Scalar, Vector
 from ..machine.device import Device
@@ -27,8 +30,9 @@ from .arrays import Buffer, DeviceArray, NewArray
 from .common_memory import check_overlap
 from .counter_limits import wrapping_loops
 from .engine import Request
+from .gpus import CURRENT
 from .registry import EngineRow
-from .request import LaunchOptions, check_device, find_device, unlimited_request
+from .request import LaunchOptions, check_device, named_arguments, unlimited_request
 from .scalars import checked_scalar
 from .specialisation import AnyKernel, KernelFacts, facts_of, known_facts
 
@@ -36,91 +40,64 @@ MAX_PLANS = 128
 """Plans of a kernel. The oldest is discarded for a new one."""
 
 
-class _Unplanned(Exception):
-    """Raised for an argument or an option that every launch must validate."""
-
-
 # ------------------------------------------------------------------ keys
-def _plan_key(
-    signature: Signature, options: Sequence[Any], args: Mapping[str, Any], device: Device, engine: str
-) -> Any | None:
-    """Return the key of a launch's plan: options, and types and shapes of arguments. None for a launch without a plan.
+def arranged(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, KernelFacts, Mapping[str, Any]]:
+    """Return the kernel of a launch, the facts about it, and its arguments by name, with defaults, as `named_arguments` returns them."""
+    if type(kernel) is Kernel:
+        facts = facts_of(kernel)
+        parameters = facts.signature.parameters
+        if type(args) is tuple and len(args) == len(parameters):
+            args = dict(zip(parameters, args, strict=True))
+        if type(args) is dict and _PLAIN.issuperset(map(type, args.values())):
+            return kernel, facts, {**kernel.defaults, **args} if facts.has_defaults else args
+    kernel, named = named_arguments(kernel, args)
+    return kernel, known_facts(kernel), {**kernel.defaults, **named}
 
-    options: `LaunchOptions.validated`. True and 1 have different keys.
+
+def plan_key(
+    facts: KernelFacts, engine: str, device: Device, options: Mapping[str, Any], args: Mapping[str, Any]
+) -> tuple[Any, ...] | None:
+    """Return the key of a launch's plan: options, and types and shapes of arguments. None for a launch that every time is
+    validated.
+
+    True and 1 have different keys, as they have different types. The values of numbers are in the key of Const parameters alone.
     """
+    forms: list[Any] = []
+    for name, value in args.items():
+        kind = type(value)
+        if name in facts.valued:
+            forms.append(value.tobytes() if kind is np.ndarray else exact(value))
+        if kind is int or kind is float:
+            forms.append(kind)
+        elif kind is np.ndarray:
+            if value.dtype.names is not None:  # the alignment of its fields is that of its address
+                return None
+            forms.append((value.dtype, value.shape, value.strides, value.flags.aligned))
+        elif kind is DeviceArray or isinstance(value, DeviceArray):
+            if value.fill is not None or value.written is not None:  # until its first launches
+                return None
+            forms.append(value.layout or value.read_layout())
+        elif kind is NewArray:
+            forms.append((value.shape, value.type, value.readable, exact(value.value)))
+        elif kind in _PLAIN:
+            forms.append(kind)
+    values = (*options.values(),)
+    kinds = [*map(type, values)]
+    if tuple in kinds:
+        kinds += [type(item) for value in values if type(value) is tuple for item in value]
+    return engine, CURRENT.get(), id(device), (*options,), values, (*kinds,), (*args,), (*forms,)
+
+
+def find_plan(facts: KernelFacts, key: tuple[Any, ...] | None) -> LaunchPlan | None:
+    """Return the plan with a key; None for a launch without a plan."""
     try:
-        arguments = argument_keys(signature, args)
-        grid, block, *_ = options
-        key = engine, id(device), options, (*map(type, options),), _types(grid), _types(block), (*args,), arguments
-        hash(key)
-    except (_Unplanned, TypeError, RecursionError):  # a list, or another object that is not hashable
+        return facts.plans.get(key)
+    except (TypeError, RecursionError):  # a list, or another object that is not hashable
         return None
-    return key
-
-
-def argument_keys(signature: Signature, args: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the types and shapes of arguments, in their order. Raises _Unplanned."""
-    parameters = signature.parameters
-    return tuple([_argument_key(parameters.get(name), value) for name, value in args.items()])
-
-
-def _types(value: Any) -> Any:
-    return (*map(type, value),) if type(value) is tuple else None
-
-
-def _argument_key(parameter: KernelParameter | None, value: Any) -> Any:
-    """Return the properties of an argument that its validation depends on."""
-    kind = type(value)
-    if kind is DeviceArray or isinstance(value, DeviceArray):
-        if value.fill is not None or value.written is not None:  # until its first launches
-            raise _Unplanned
-        form = value.form
-        return kind, form.dtype, form.shape, form.strides
-    if kind is np.ndarray:
-        if value.dtype.names is not None:  # the alignment of its fields is that of its address
-            raise _Unplanned
-        key = value.dtype, value.shape, value.strides, value.flags.aligned
-        table = parameter is not None and isinstance(parameter.type, Array) and parameter.type.space == "constant"
-        return (*key, value.tobytes()) if table else key
-    if kind is NewArray:
-        return NewArray, value.shape, value.type, value.readable, exact(value.value)
-    return exact(value) if parameter is not None and parameter.type is None else None
 
 
 _PLAIN = frozenset({DeviceArray, np.ndarray, NewArray, bool, int, float, *np.sctypeDict.values()})
 """Types of arguments that need no conversion."""
-
-
-def find_plan(
-    kernel: AnyKernel, options: Sequence[Any], args: Any, device: Device, engine: str
-) -> tuple[LaunchPlan, Mapping[str, Any]] | None:
-    """Return the plan of a launch, and its arguments with the kernel's defaults; None for a launch without a plan."""
-    if type(kernel) is not Kernel or type(args) is not dict or not _PLAIN.issuperset(map(type, args.values())):
-        return None
-    facts = facts_of(kernel)
-    if not facts.plans:
-        return None
-    if len(args) != len(facts.signature.parameters):
-        args = {**kernel.defaults, **args}
-    plan = facts.plans.get(_plan_key(facts.signature, options, args, device, engine))
-    return None if plan is None else (plan, args)
-
-
-def known_plan(kernel: AnyKernel, options: LaunchOptions, args: Mapping[str, Any], engine: str) -> LaunchPlan | None:
-    """Return the plan of a launch; None without one."""
-    if options.types is not None:
-        return None
-    planned = find_plan(kernel, options.validated, dict(args), find_device(options.device), engine)
-    return None if planned is None else planned[0]
-
-
-def fits(plan: LaunchPlan, args: Mapping[str, Any]) -> bool:
-    """Return whether arguments have the types and shapes of a plan, and its kernel is unchanged."""
-    try:
-        same = argument_keys(plan.facts.signature, args) == plan.argument_keys
-    except (_Unplanned, TypeError, RecursionError):
-        return False
-    return bool(same) and not plan.facts.kernel.stale
 
 
 # ------------------------------------------------------------------ plans
@@ -134,6 +111,12 @@ class _PlannedArray:
     accepts: tuple[str, ...]
     is_complex: bool
 
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether an argument is the memory that the kernel accesses."""
+        form = self.form
+        return form.contiguous and len(form.shape) == 1 and not (self.accepts or self.is_complex or form.begin is not None)
+
     def flat(self, argument: Any) -> Buffer:
         """Return the memory of an argument with the planned type and shape."""
         array = argument
@@ -146,12 +129,14 @@ class _PlannedArray:
         return self.form.flat(array)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class LaunchPlan:
     """The validated launch of a kernel for one key.
 
     request: without arguments and device arrays. constant: extents, strides and filled arrays, and None for each
-    argument of a launch. device: the device of the key, whose identity it is.
+    argument of a launch. device: the device of the key, whose identity it is. bounds: the numbers that decide whether a
+    counter of a loop may wrap; unlimited: values of them for which none does. direct: the launch that the engine offers for
+    all arguments of the plan (`engine.DirectEngine`).
     """
 
     kernel: Any
@@ -164,26 +149,11 @@ class LaunchPlan:
     device_arrays: tuple[str, ...]
     changed_device_arrays: tuple[str, ...]
     host_arrays: tuple[tuple[str, str], ...]
-    row: EngineRow
-    facts: KernelFacts
-    argument_keys: tuple[Any, ...]
-
-    @cached_property
-    def repeatable(self) -> bool:
-        """Whether the engine repeats a launch on a GPU (`repetition`): all arrays are device arrays, and the kernel's code does
-        not depend on their contents."""
-        terms = self.request.specialisation.summary.counters.terms
-        return (
-            self.row.queues
-            and not any(isinstance(value, np.ndarray) and value.ndim for value in self.constant.values())
-            and all(array.name in self.device_arrays for array in self.arrays)
-            and not any(term.name.startswith("values(") for term in terms)
-        )
+    direct: Any = None
+    unlimited: set[tuple[Any, ...]] = field(default_factory=set)
 
     @staticmethod
-    def of_request(
-        kernel: Any, request: Request, args: Mapping[str, Any], device: Device, row: EngineRow
-    ) -> LaunchPlan | None:
+    def of_request(kernel: Any, request: Request, args: Mapping[str, Any], device: Device) -> LaunchPlan | None:
         """Return the plan of a validated launch; None for arrays of structs. args: with the kernel's defaults."""
         facts = known_facts(kernel)
         summary, parameters = request.specialisation.summary, facts.signature.parameters
@@ -215,16 +185,18 @@ class LaunchPlan:
         changed = tuple(name for name in device_arrays if name in written)
         return LaunchPlan(
             kernel, request.without_arguments(), device, constant, tuple(arrays), tuple(numbers), tuple(records),
-            device_arrays, changed, pairs, row, facts, argument_keys(facts.signature, args),
+            device_arrays, changed, pairs,
         )  # fmt: skip
 
     def bind(self, args: Mapping[str, Any]) -> Request:
         """Return the request of a launch with these arguments. Raises LaunchError."""
         arguments = dict(self.constant)
         for array in self.arrays:
-            arguments[array.name] = array.flat(args[array.name])
-        for name, type in self.numbers:
-            arguments[name] = checked_scalar(name, type, args[name])
+            value = args[array.name]
+            whole = array.is_whole and type(value) is np.ndarray
+            arguments[array.name] = value if whole else array.flat(value)
+        for name, kind in self.numbers:
+            arguments[name] = checked_scalar(name, kind, args[name])
         for name, record in self.records:
             arguments |= record_numbers(name, record, args[name])
         for a, b in self.host_arrays:
@@ -238,31 +210,53 @@ class LaunchPlan:
         if summary.dynamic:
             check_device(self.kernel, request)
         for name in self.changed_device_arrays:
-            device_arrays[name].expect_changes()
-        return request.limited(wrapping_loops(request)) if summary.counters.loops else request
+            device_arrays[name].rewritten = True
+        return self._limited(request, args) if summary.counters.loops else request
+
+    @cached_property
+    def bounds(self) -> tuple[str, ...] | None:
+        """The numbers of a launch that decide which loops get a limit; None if contents of arrays or records do."""
+        terms = self.request.specialisation.summary.counters.terms
+        leaves = {term.name for term in terms if term.name and not term.name.startswith(("st.", "length("))}
+        numbers = {name for name, _ in self.numbers}
+        known = numbers | {name for name, value in self.constant.items() if value is not None}
+        return tuple(leaves & numbers) if leaves <= known else None
+
+    def _limited(self, request: Request, args: Mapping[str, Any]) -> Request:
+        values = None if self.bounds is None else tuple([args[name] for name in self.bounds])
+        if values is not None and values in self.unlimited:
+            return request
+        loops = wrapping_loops(request)
+        if not loops and values is not None:
+            if len(self.unlimited) >= MAX_PLANS:
+                self.unlimited.clear()
+            self.unlimited.add(values)
+        return request.limited(loops)
 
 
-def planned_request(
-    kernel: AnyKernel, options: LaunchOptions, args: Mapping[str, Any], device: Device, row: EngineRow
+def new_request(
+    kernel: AnyKernel, options: LaunchOptions, facts: KernelFacts, key: tuple[Any, ...] | None, row: EngineRow
 ) -> Request:
-    """Return the validated request, which shows prints, of a launch of the kernel and the arguments of `named_arguments`.
+    """Return the validated request, which shows prints, of a launch without a plan, and keep its plan for later ones.
 
-    A launch like an earlier one is validated by its plan. Raises CompileError and LaunchError.
+    options: with the arguments and the device of the key. Raises CompileError and LaunchError.
     """
-    args = {**kernel.defaults, **args}
-    facts = known_facts(kernel)
-    key = _plan_key(facts.signature, options.validated, args, device, row.name) if options.types is None else None
-    if key is not None and (plan := facts.plans.get(key)) is not None:
-        planned: Request = plan.bind(args)
-        return planned
-    request = unlimited_request(kernel, replace(options, args=args, device=device), row.host_calls)
+    request = unlimited_request(kernel, options, row.host_calls)
+    if options.in_place:
+        return replace(request.limited(wrapping_loops(request)), show_prints=True)
     if not row.emulates and (request.checks or request.schedule is not None):
         raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
     request = replace(request, show_prints=True)
-    new = None if key is None else LaunchPlan.of_request(kernel, request, args, device, row)
-    if new is not None:
-        if len(facts.plans) >= MAX_PLANS:
-            facts.plans.pop(next(iter(facts.plans)), None)
-        facts.plans[key] = new
-        request = new.request.with_arguments(request.arguments, request.device_arrays)
+    assert isinstance(options.device, Device) and isinstance(options.args, Mapping)
+    plan = None if key is None else LaunchPlan.of_request(kernel, request, options.args, options.device)
+    if plan is not None:
+        with suppress(TypeError), _STORING:  # a list in the key is not hashable
+            facts.plans[key] = plan
+            if len(facts.plans) > MAX_PLANS:
+                del facts.plans[next(iter(facts.plans))]
+        request = plan.request.with_arguments(request.arguments, request.device_arrays)
     return request.limited(wrapping_loops(request))
+
+
+_STORING = threading.Lock()
+hold_at_fork(_STORING)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -24,17 +25,44 @@ from .counter_limits import wrapping_loops
 from .engine import MATHS, MAX_ITERATIONS, Dim3, Maths, Request
 from .foreign_arrays import as_number
 from .refusals import Refusals
+from .registry import EngineName
 from .specialisation import AnyKernel, bound, signature_of
+from .streams import Stream
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class LaunchOptions:
-    """The arguments of `launch` except the kernel, the engine and `faults`, with the same defaults."""
+    """The options of `launch`, which passes its keywords on: the only list of them.
+
+    Parameters
+    ----------
+    grid, block : one to three extents.
+    args : every argument by name, or in the order of the parameters. A global array is a NumPy
+        array of exactly the element's dtype, with 1 to 4 dimensions (a vector's lanes in the last
+        axis), neither modified nor copied; or `empty`, `zeros`, `full`, or a `DeviceArray`.
+        Numbers must be in range. Const: int, float, bool, tuples of them.
+    engine : "jit" (compiled) and "numpy" emulate, with equal outputs, counters and faults;
+        "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
+    device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
+    shared : bytes of dynamic shared memory. counters : whether to count.
+    detail : whether to record examples of accesses. compiled : whether to copy the arrays before the launch, for
+        `Result.compiled`.
+    step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
+    check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers",
+        "arithmetic", "benign" (also races that write the same value), "acquire" (also reads of
+        released data without acquire) and, not in "all", "nan". Blocks run in sequence for races
+        and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
+    schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
+    cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
+    maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.
+    faults : "raise" a FaultError, or "return" them. stream : on a GPU; the result waits when read.
+    """
 
     grid: int | tuple[int, ...]
     block: int | tuple[int, ...]
     args: Mapping[str, Any] | Sequence[Any]
-    device: Device | str = devices.H200
+    engine: EngineName = "jit"
+    device: Device | str = "H200"
     shared: int = 0
     counters: bool = True
     detail: bool = False
@@ -46,23 +74,32 @@ class LaunchOptions:
     cooperative: bool = False
     in_place: bool = False
     maths: Maths = "portable"
+    faults: Literal["raise", "return"] = "raise"
+    stream: Stream | None = None
 
-    @property
-    def validated(self) -> tuple[Any, ...]:
-        """The options that a launch plan depends on, without the device."""
-        counted = self.counters, self.detail, self.compiled
-        return (
-            self.grid,
-            self.block,
-            self.shared,
-            *counted,
-            self.step_limit,
-            self.check,
-            self.schedule,
-            self.cooperative,
-            self.in_place,
-            self.maths,
-        )
+
+LaunchOptions.__init__.__qualname__ = "launch"  # of messages of Python: its callers pass the keywords of `launch`
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+
+
+def with_options(
+    options: Callable[Parameters, LaunchOptions],
+) -> Callable[[Callable[..., Returned]], Callable[Concatenate[AnyKernel, Parameters], Returned]]:
+    """Give a function of a kernel and of keywords the signature and the documentation of the options."""
+
+    def declare(function: Callable[..., Returned]) -> Callable[Concatenate[AnyKernel, Parameters], Returned]:
+        own = inspect.signature(function)
+        kernel, *_ = own.parameters.values()
+        parameters = [kernel, *inspect.signature(options).parameters.values()]
+        vars(function)["__signature__"] = own.replace(parameters=parameters)
+        _, _, described = inspect.cleandoc(options.__doc__ or "").partition("\n\n")
+        summary, _, rest = inspect.cleandoc(function.__doc__ or "").partition("\n\n")
+        function.__doc__ = f"{summary}\n\n{described}\n\n{rest}"
+        return function
+
+    return declare
 
 
 def prepare_request(kernel: AnyKernel, **options: Any) -> Request:
@@ -142,7 +179,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     )
     check_device(kernel, request)
     for name in device_arrays.keys() & set(summary.changed):
-        device_arrays[name].expect_changes()
+        device_arrays[name].rewritten = True
     return request
 
 

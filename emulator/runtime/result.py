@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import get_annotations
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
 from ..escaping import html
 from .arrays import Buffer
-from .engine import PendingOutcome, Request, Resources
+from .engine import Deferred, PendingOutcome, Request, Resources
 from .registry import compiled_view, cuda_text
 from .streams import wait_for
 
@@ -55,7 +55,7 @@ class LaunchDetails:
     milliseconds: float | None
     resources: Resources | None
     request: Request = field(repr=False)
-    counts: Counts | None = field(default=None, repr=False)
+    counts: Counts | None = Deferred()  # type: ignore[assignment]
     samples: Samples | None = field(default=None, repr=False)
     memory: LaunchMemory | None = field(default=None, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
@@ -63,7 +63,7 @@ class LaunchDetails:
 
     def __getstate__(self) -> dict[str, Any]:
         self.wait()
-        state = {**vars(self), "request": self.request, "trace": None}
+        state = {**vars(self), "request": self.request, "trace": None, "_counts": self.counts}
         state.pop("_request", None)
         return state
 
@@ -103,22 +103,6 @@ class LaunchDetails:
         if self.writes(name):
             raise SimtbedError(f"{name} is a DeviceArray: read the argument, {name}.numpy()")
         raise SimtbedError(f"the kernel does not write {name}; it writes {', '.join(self.buffers) or 'nothing'}")
-
-    @staticmethod
-    def of_arrays(request: Callable[[], Request], milliseconds: float, resources: Resources) -> LaunchDetails:
-        """Return the details of a launch on a GPU whose arrays are all device arrays. request: returns its request."""
-        result = object.__new__(LaunchDetails)
-        vars(result).update(
-            buffers={},
-            faults=[],
-            remarks=[],
-            printed=[],
-            milliseconds=milliseconds,
-            resources=resources,
-            _request=request,
-            written={},
-        )  # not by the constructor, which takes longer than the kernel
-        return result
 
     @staticmethod
     def pending(request: Request | Callable[[], Request], launch: PendingOutcome) -> LaunchDetails:
@@ -205,11 +189,16 @@ class LaunchDetails:
 
 _MEMBERS = frozenset(name for name in (*vars(LaunchDetails), *get_annotations(LaunchDetails)) if name[0] != "_") - {
     "array",
-    "of_arrays",
     "pending",
     "writes",
 } | {"launch"}
 """Names of a result that are no arrays."""
+
+
+class StartedLaunch(Protocol):
+    """A launch whose details are made on demand: most programs do not read them."""
+
+    def details(self) -> LaunchDetails: ...
 
 
 class Result:
@@ -219,7 +208,7 @@ class Result:
     `result.name` is either. SimtbedError is raised if an array and one of the details have this name.
     """
 
-    __slots__ = ("__weakref__", "_details")
+    __slots__ = ("__weakref__", "_held")
 
     launch: LaunchDetails
     buffers: dict[str, Buffer]
@@ -242,8 +231,14 @@ class Result:
     compiled: Callable[[], Any]
     wait: Callable[[], Result]
 
-    def __init__(self, details: LaunchDetails) -> None:
-        self._details = details
+    def __init__(self, held: LaunchDetails | StartedLaunch) -> None:
+        self._held = held
+
+    @property
+    def _details(self) -> LaunchDetails:
+        if not isinstance(self._held, LaunchDetails):
+            self._held = self._held.details()
+        return self._held
 
     def __repr__(self) -> str:
         return f"<Result of {self._details!r}>"

@@ -11,7 +11,7 @@ import numpy as np
 from ..checked import shown
 from ..errors import LaunchError
 from ..ir import halves
-from ..language.types import HALVES, SCALARS, Scalar, Vector, holds_floats
+from ..language.types import F32, F64, HALVES, SCALARS, Scalar, Vector, holds_floats
 from .foreign_arrays import as_number
 
 
@@ -19,6 +19,8 @@ def checked_scalar(name: str, type: Scalar | Vector, value: Any) -> np.generic:
     """Return a number as the parameter `name` of this type. Raises LaunchError if the type does not hold it."""
     if value.__class__ is int and (limits := _INTEGERS.get(type.name)) and limits[0] <= value <= limits[1]:
         return limits[2](value)
+    if value.__class__ is float and (kind := _FLOATS.get(type.name)) and -kind[0] <= value <= kind[0]:
+        return kind[1](value)
     value = as_number(value)
     if isinstance(type, Vector):
         raise LaunchError(f"{name} is {type}; a kernel takes vectors in arrays: give Global[{type}]")
@@ -40,6 +42,9 @@ def checked_scalar(name: str, type: Scalar | Vector, value: Any) -> np.generic:
 
 _INTEGERS: dict[str, tuple[int, int, Callable[[int], np.generic]]] = {
     name: (*type.range, type.dtype.type) for name, type in SCALARS.items() if type.is_integer
+}
+_FLOATS: dict[str, tuple[float, Callable[[float], np.generic]]] = {
+    type.name: (type.largest, type.dtype.type) for type in (F32, F64)
 }
 _WHOLE: tuple[str, tuple[Any, ...]] = ("a whole number", (int,))
 _EXPECTED = {"bool": ("True or False", (bool,)), "int": _WHOLE, "uint": _WHOLE, "float": ("a number", (int, float))}

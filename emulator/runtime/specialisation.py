@@ -179,7 +179,8 @@ def _unpickled(
 
 
 class KernelFacts:
-    """The cached facts about a kernel, valid while it is unchanged. plans: its launch plans (`plans.LaunchPlan`), by key."""
+    """The cached facts about a kernel, valid while it is unchanged. plans: its launch plans (`plans.LaunchPlan`), by key. valued:
+    the parameters whose values decide the program. has_defaults: whether some need not be given."""
 
     def __init__(self, kernel: LaunchableKernel) -> None:
         self.kernel, self.key = kernel, kernel.digest()
@@ -187,12 +188,18 @@ class KernelFacts:
         self.signature = read() if self.key is None else _cached("signature", self.key, Signature.decode, read)
         self.specialisations: dict[Any, Specialisation] = {}
         self.plans: dict[Any, Any] = {}
+        self.has_defaults = bool(kernel.defaults)
+        self.valued = frozenset(
+            name
+            for name, own in self.signature.parameters.items()
+            if own.type is None or (isinstance(own.type, Array) and own.type.space == "constant")
+        )
 
 
 def facts_of(kernel: AnyKernel) -> KernelFacts:
     """Return the facts about the kernel as it is now. Raises CompileError for wrong annotations."""
     # Stored in the kernel: the facts refer to the kernel, so a global table would keep both alive.
-    facts: KernelFacts | None = vars(kernel).get("_facts")
+    facts: KernelFacts | None = kernel.__dict__.get("_facts")
     if facts is None or facts.kernel.stale:
         facts = KernelFacts(PythonKernel(kernel) if isinstance(kernel, Kernel) else kernel)
         vars(kernel)["_facts"] = facts

@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def observed(path: object, monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.setattr(observing, "_OBSERVERS", None)
+    monkeypatch.setattr(observing, "current", None)
     monkeypatch.setenv(observing.OBSERVER, str(path))
     return observing.observers()
 
@@ -191,7 +191,7 @@ def test_threads_share_one_observer(folder: Path, monkeypatch: pytest.MonkeyPatc
     with closing(ObserverFolder(folder)) as created:
         created.write_observer("tests", {"archs": (), "fields": {}})
     assert read_observer(str(folder)) == ("tests", {"archs": (), "fields": {}})
-    monkeypatch.setattr(observing, "_OBSERVERS", None)
+    monkeypatch.setattr(observing, "current", None)
     monkeypatch.setenv(observing.OBSERVER, str(folder))
     results: list[object] = []
     threads = [threading.Thread(target=lambda: results.append(observing.observers())) for _ in range(4)]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Const, DeviceArray, Global, LaunchError, f32, i32, launch
-from simtbed.runtime import launching, plans, request
+from simtbed.runtime import plans, request
 
 FACTOR = 2
 
@@ -61,7 +61,7 @@ def test_a_repeated_launch_is_not_validated_again(engine: Any, validations: list
 
 def test_a_repeated_launch_takes_the_short_path(monkeypatch: pytest.MonkeyPatch) -> None:
     run(arguments())
-    monkeypatch.setattr(launching, "named_arguments", lambda *_: pytest.fail("the arguments are converted again"))
+    monkeypatch.setattr(plans, "named_arguments", lambda *_: pytest.fail("the arguments are converted again"))
     assert run(arguments()).out[1] == 2
 
 

@@ -201,7 +201,7 @@ def test_a_gpu_is_not_checked_in_silence() -> None:
 
 
 def test_a_missing_observer_file_means_no_observer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(observing, "_OBSERVERS", None)
+    monkeypatch.setattr(observing, "current", None)
     monkeypatch.setenv(observing.OBSERVER, str(tmp_path / "gone"))
     assert observing.observers() == ()
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...runtime.engine import CodePlace, Outcome, Request
 from ...runtime.streams import Stream
 from . import launches
+from .direct import DirectLaunch
 from .driver import DeviceLaunch, launch_errors, primary_context, pycuda_driver
 from .launches import Launcher, StartedLaunch
 from .native_streams import GpuStream
-from .repetitions import Repetition
 
 if TYPE_CHECKING:
     from ...runtime.graphs import Graph
@@ -44,9 +44,9 @@ class CudaEngine:
         context = primary_context()
         return launches.start(request, context, partial(GpuStream.handle_of, stream, context), place)
 
-    def repetition(self, request: Request) -> Repetition | None:
-        """Return the repetition of a launch that has run; None if an argument is copied."""
-        return Repetition.of_request(primary_context(), request)
+    def direct(self, request: Request, plan: Any) -> DirectLaunch | None:
+        """See `direct.DirectLaunch.of_plan`."""
+        return DirectLaunch.of_plan(primary_context(), request, plan)
 
     def replay(self, graph: Graph, stream: Stream | None) -> None:
         """Replay a graph. Raises the errors of `run`."""

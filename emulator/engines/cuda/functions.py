@@ -18,19 +18,16 @@ from .library import DriverError, check, cuda_driver
 MAX_DYNAMIC_SHARED = 8
 """The driver's number of the attribute of a function."""
 _SLOT = 16  # bytes: the largest alignment of an argument
-_ADDRESS, _LENGTH = 8, 4  # bytes of an address, and of a length
 
 
 class ArgumentBlock:
     """Memory of the arguments of a launch, reused by later launches: the driver copies it during the call.
 
-    sizes: bytes of each argument; 0 for an address. lengths: number of 32-bit integers after them. owner: of the values in the
-    memory (`repetitions`).
+    codes: of `struct`, one for each value in the order of `pack`. places: the value of each argument; None for that order.
     """
 
-    def __init__(self, sizes: Sequence[int], lengths: int) -> None:
-        widths = [size or _ADDRESS for size in sizes] + [_LENGTH] * lengths
-        codes = ["Q" if size == 0 else f"{size}s" for size in sizes] + ["i"] * lengths
+    def __init__(self, codes: Sequence[str], places: Sequence[int] | None = None) -> None:
+        widths = [struct.calcsize(code) for code in codes]
         gaps = [-width % _SLOT for width in widths]
         self.pack = struct.Struct(
             "<" + "".join(f"{code}{gap}x" for code, gap in zip(codes, gaps, strict=True))
@@ -40,9 +37,9 @@ class ArgumentBlock:
         first = ctypes.addressof(self.memory)
         first += -first % _SLOT
         self.offset = first - ctypes.addressof(self.memory)
-        self.pointers = (ctypes.c_void_p * max(1, len(widths)))(*(first + end for end in ends[:-1]))
+        order = range(len(codes)) if places is None else places
+        self.pointers = (ctypes.c_void_p * max(1, len(codes)))(*(first + ends[place] for place in order))
         self.lock = threading.Lock()
-        self.owner: object = None
 
 
 class DeviceFunction:
@@ -83,7 +80,6 @@ class DeviceFunction:
         kernel cannot all be resident."""
         grid, block = shape
         with arguments.lock:
-            arguments.owner = None
             arguments.pack(arguments.memory, arguments.offset, *values)
             check(self.call(self.function, *grid, *block, shared, stream, arguments.pointers, *self.extra))
 
@@ -92,7 +88,6 @@ class DeviceFunction:
     ) -> dict[str, Any]:
         """Return the fields of a node of a graph (`library.add_kernel_node`). The lock of the arguments must be held until it is
         added: the driver then copies them."""
-        arguments.owner = None
         arguments.pack(arguments.memory, arguments.offset, *values)
         grid, block = shape
         pointers = ctypes.addressof(arguments.pointers)
@@ -100,6 +95,6 @@ class DeviceFunction:
 
     def __call__(self, *values: np.generic, grid: Dim3, block: Dim3, shared: int, stream: Any = None) -> None:
         """Launch with NumPy numbers. stream: of PyCUDA."""
-        arguments = ArgumentBlock([value.itemsize for value in values], 0)
+        arguments = ArgumentBlock([f"{value.itemsize}s" for value in values])
         handle = 0 if stream is None else int(stream.handle)
         self.launch(arguments, [value.tobytes() for value in values], (grid, block), shared, handle)

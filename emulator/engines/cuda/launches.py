@@ -17,7 +17,7 @@ import numpy as np
 
 from ...errors import LaunchError
 from ...language.types import Array
-from ...runtime.arrays import Buffer, DeviceArray
+from ...runtime.arrays import MOVES, Buffer, DeviceArray
 from ...runtime.common_memory import ranges_of
 from ...runtime.engine import CodePlace, Outcome, Request
 from ...runtime.gpu_memory import ExternalMemory
@@ -45,13 +45,16 @@ MAX_STAGED = 1 << 26
 MAX_PAGE_LOCKED_RESULTS = 1 << 28
 """Bytes of results in page-locked memory that a program keeps; others are in ordinary memory."""
 MAX_QUEUED_NAMES = 256
-"""Latest repeated launches that an error of one of them names."""
+"""Latest direct launches that an error of one of them names."""
 _CALLS = library.MemoryCalls()
 
 
 @dataclass(eq=False)
 class Queue:
-    """A context's memory pools, events and launches in progress, the oldest first. queued: repeated launches (`repetitions`)."""
+    """The owner of a context's memory pools, events and launches in progress, the oldest first.
+
+    queued: request, stream and place of the latest direct launches (`direct`), which are released by no event.
+    """
 
     device: Any
     page_locked: Any
@@ -60,7 +63,7 @@ class Queue:
     pending: deque[StartedLaunch] = field(default_factory=deque)
     queued: deque[Any] = field(default_factory=lambda: deque(maxlen=MAX_QUEUED_NAMES))
     result_bytes: int = 0
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.RLock = MOVES
 
     @staticmethod
     def of_context(context: Context) -> Queue:
@@ -87,6 +90,11 @@ class Queue:
             while self.pending and self.pending[0].has_ended():
                 self.pending.popleft().release()
 
+    def add(self, launch: StartedLaunch) -> None:
+        """Add a launch in progress."""
+        with self.lock:
+            self.pending.append(launch)
+
     def take_events(self, timed: bool) -> tuple[int, int]:
         """Return the start event, 0 without a time, and the end event of a launch."""
         with self.lock:
@@ -97,14 +105,17 @@ class Queue:
 
     def unfinished(self) -> list[str]:
         """Return the names of the launches that have not been seen to end."""
-        return [launch.name for launch in (*self.pending, *self.queued) if not getattr(launch, "ended", False)]
+        with self.lock:
+            running = [(launch.request, launch.place) for launch in self.pending if not launch.ended]
+            running += [(request, place) for request, _, place in self.queued]
+        return [named(request, place) for request, place in running]
 
     def discard_queued(self, stream: int) -> None:
-        """Forget the repeated launches of a stream, which have ended."""
+        """Forget the direct launches of a stream, which have ended."""
         with self.lock:
-            for _ in range(len(self.queued)):  # other threads append at any time
-                if (launch := self.queued.popleft()).handle != stream:
-                    self.queued.append(launch)
+            remaining = [launch for launch in self.queued if launch[1] != stream]
+            self.queued.clear()
+            self.queued.extend(remaining)
 
     def new_result(self, form: Buffer) -> Buffer:
         """Return an array for a result, in page-locked memory if the program keeps little of it."""
@@ -120,6 +131,11 @@ class Queue:
     def _released(self, size: int) -> None:
         with self.lock:
             self.result_bytes -= size
+
+
+def named(request: Request, place: CodePlace | None) -> str:
+    """Return the kernel and the place of a launch, for messages."""
+    return f"{request.specialisation.summary.name}{place or ''}"
 
 
 @dataclass(eq=False)
@@ -141,11 +157,6 @@ class StartedLaunch:
     end_event: int
     ended: bool = False
     waiting: int = 0
-
-    @property
-    def name(self) -> str:
-        """The kernel and the place of the launch."""
-        return f"{self.request.specialisation.summary.name}{self.place or ''}"
 
     def has_ended(self) -> bool:
         return self.ended or library.has_ended(self.end_event)
@@ -201,10 +212,10 @@ class Launcher:
         packing = self.interface.packing
         if packing is None:
             values = [request.arguments[name] for name in self.interface.arguments]
-            sizes = [0 if isinstance(value, np.ndarray) else value.itemsize for value in values]
+            codes = ["Q" if isinstance(value, np.ndarray) else f"{value.itemsize}s" for value in values]
         else:
-            sizes = [argument.size for argument in packing]
-        self.block = ArgumentBlock(sizes, len(self.interface.lengths))
+            codes = [f"{argument.size}s" for argument in packing]
+        self.block = ArgumentBlock(codes + ["i"] * len(self.interface.lengths))
         self.shared = request.dynamic_shared + self.interface.carved_bytes
         self.copied_back = tuple(name for name in self.interface.arguments if name in self.interface.written)
         if request.dynamic_shared + self.loaded.resources.shared_bytes > DEFAULT_SHARED:
@@ -215,7 +226,9 @@ class Launcher:
         """Return the launcher of a request in the current context, created once for a plan."""
         launcher: Launcher | None = request.derived.get(context)
         if launcher is None:
-            launcher = request.derived[context] = Launcher(context, request)
+            with CREATION:  # one thread compiles
+                if (launcher := request.derived.get(context)) is None:
+                    launcher = request.derived[context] = Launcher(context, request)
         return launcher
 
     def values(self, transfer: _Transfer) -> list[Any]:
@@ -397,7 +410,7 @@ def start(request: Request, context: Context, handle: Callable[[], int], place: 
     try:
         stream = handle()
         started = Launcher.of_request(context, request).start(request, stream, place)
-        Queue.of_context(context).pending.append(started)
+        Queue.of_context(context).add(started)
         return started
     except Exception as error:
         raise launch_error(error, request, context, place) from None

@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from ...runtime.prints import Prints
 from ...runtime.specialisation import ProgramSummary, Specialisation
 from . import interrupts
 from .grid_rounds import GridLaunch
-from .layout import ARGUMENTS, ENTRY, HOST_CALL, Buffers, Options, select_arguments
+from .layout import ARGUMENTS, ENTRY, HOST_CALL, NO_CALL, OWN_ARGUMENTS, Buffers, Options
 from .tracing import REQUEST as TRACE
 from .tracing import Buffers as TraceBuffers
 from .workers import Worker, WorkerPool, distribute
@@ -117,9 +117,9 @@ class _CompiledKernel:
     def generate(self) -> tuple[bytes, ModuleText]:
         return self.module.buffers.encode(), self.module.text
 
-    @property
+    @cached_property
     def tier_up_after(self) -> float:
-        """Return the remaining seconds of run time before an unoptimised kernel is optimised."""
+        """The seconds of run time before an unoptimised kernel is optimised."""
         return max(WORTH_OPTIMISING, WORTH_OPTIMISING_A_SITE * self.buffers.sites)
 
     def expected_seconds(self, blocks: int) -> float:
@@ -147,6 +147,11 @@ class _CompiledKernel:
     def function(self) -> Callable[..., int]:
         types = (*_argument_types(self.specialisation.summary), *(a.c for a in ARGUMENTS))
         return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(self.library.address)
+
+    @cached_property
+    def in_rounds(self) -> bool:
+        """Whether blocks wait at grid barriers."""
+        return bool(self.buffers.sizes["frame"])
 
     @cached_property
     def pool(self) -> WorkerPool:
@@ -183,7 +188,7 @@ class LlvmEngine:
 
     def run(self, request: Request) -> Outcome:
         options = _options(request)
-        threads = self.threads or current_cores() if options.atomic else 1
+        threads = self.threads or current_cores() if options.atomic and request.grid != (1, 1, 1) else 1
         prints = Prints(request)
         outcome = self._timed(request, options, threads, prints)
         if outcome is None:
@@ -204,14 +209,18 @@ class LlvmEngine:
         self._kernel(request, _options(request))
 
     def _timed(self, request: Request, options: Options, threads: int, prints: Prints) -> Outcome | None:
-        kernel = self._kernel(request, options)
-        start, processor_start = time.perf_counter(), time.thread_time()
+        kernel, blocks = self._kernel(request, options), prod(request.grid)
+        start, processor_start = time.perf_counter(), time.thread_time() if blocks > 1 else 0.0
         outcome = _launch(request, kernel, threads, prints)
-        kernel.block_seconds = (time.thread_time() - processor_start) / prod(request.grid)
+        if blocks > 1:  # others run in one thread
+            kernel.block_seconds = (time.thread_time() - processor_start) / blocks
         kernel.record_runtime(time.perf_counter() - start)
         return outcome
 
     def _kernel(self, request: Request, options: Options) -> _CompiledKernel:
+        known: tuple[Options, _CompiledKernel] | None = request.derived.get(self)
+        if known is not None and known[0] is options and (known[1].optimised or known[1].seconds <= known[1].tier_up_after):
+            return known[1]
         programs = self._kernels.setdefault(request.specialisation, {})
         program = programs.get(options)
         optimise = self.optimise
@@ -223,6 +232,7 @@ class LlvmEngine:
             program = programs[options] = _CompiledKernel.for_specialisation(
                 request.specialisation, options, self.target, optimise
             )
+        request.derived[self] = options, program
         return program
 
 
@@ -260,8 +270,10 @@ def _in_order(checks: frozenset[str]) -> bool:
 
 def _launch(request: Request, program: _CompiledKernel, threads: int, prints: Prints) -> Outcome | None:
     """Run all blocks; None if the step limit ended a loop, so that `step_limited` code must run instead."""
-    with program.pool.workers(max(1, min(threads, prod(request.grid)))) as workers:
-        return _launch_on(workers, request, program, prints)
+    workers = program.pool.take(max(1, min(threads, prod(request.grid))))
+    outcome = _launch_on(workers, request, program, prints)
+    program.pool.give_back(workers)
+    return outcome
 
 
 def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel, prints: Prints) -> Outcome | None:
@@ -273,23 +285,24 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
     race_state, table = _race_state(request, program)
     order = _order(request)
     raised: list[BaseException] = []
-    common = {
-        **dict(zip(("grid_dim.x", "grid_dim.y", "grid_dim.z"), request.grid, strict=True)),
-        ".waiting": request.iteration_limits[0],
-        ".limit": request.iteration_limits[1],
-        ".shadow": 0 if table is None else table.ctypes.data,
-        ".order": 0 if order is None else order.ctypes.data,
-        ".host_call": HOST_CALL(_host_calls(program, prints, traced, raised)),
-    }
-    traces = {id(worker): traced.new() for worker in workers}
-    of_workers: dict[int, tuple[Any, ...]] = {}
+    sizes = (*request.grid, *request.iteration_limits)
+    common = (
+        0 if table is None else table.ctypes.data,
+        0 if order is None else order.ctypes.data,
+        HOST_CALL(_host_calls(program, prints, traced, raised)) if program.buffers.calls else NO_CALL,
+    )
+    of_workers: dict[int, tuple[int, ...]] = {}
+    traces = {id(worker): traced.new() for worker in workers} if request.trace is not None else {}
 
     def run(worker: Worker, first: int, last: int) -> bool:
-        if id(worker) not in of_workers:
-            of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
-            own = {**worker.addresses, **of_blocks, ".trace": traces[id(worker)]}
-            of_workers[id(worker)] = select_arguments({**common, **own})
-        whole = not function(*launch_values, first, last, *of_workers[id(worker)])
+        own = worker.arguments
+        if rounds.memory:
+            if id(worker) not in of_workers:
+                of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
+                addresses = {**worker.addresses, **of_blocks}
+                of_workers[id(worker)] = tuple([addresses[name] for name in OWN_ARGUMENTS])
+            own = of_workers[id(worker)]
+        whole = not function(*launch_values, first, last, *sizes, *own, traces.get(id(worker), 0), *common)
         if raised:
             raise raised[0]
         return whole
@@ -301,16 +314,21 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
             traced.transfer()  # before another thread continues a block
 
     rounds = GridLaunch(request, program.buffers, race_state, program.plan if race_state is not None else None)
-    with interrupts.noted(raised):
-        whole = rounds.run(distributed, workers, run)
+    handlers = interrupts.begin_recording(raised) if program.buffers.calls else []
+    try:
+        whole = run(workers[0], 0, 1) if blocks == 1 and request.trace is None and not program.in_rounds else rounds.run(distributed, workers, run)
+    finally:
+        interrupts.end_recording(handlers)
     if raised:
         raise raised[0]
     if not whole:
         return None
-    counts = samples = None
+    counts: Any = None
+    samples = None
     if request.counters:
         counted = [worker.buffers["counts"] for worker in workers]
-        counts = program.buffers.decode_counts(counted[0] if len(counted) == 1 else np.sum(counted, axis=0))
+        summed = counted[0].copy() if len(counted) == 1 else np.sum(counted, axis=0)
+        counts = partial(program.buffers.decode_counts, summed)
     if request.detail:
         samples = program.buffers.samples.decode([w.buffers["samples"] for w in workers])
     faults = _faults(request, program, [w.buffers["faults"] for w in workers], race_state, rounds)
@@ -331,7 +349,7 @@ def _faults(
     rounds: GridLaunch,
 ) -> list[Diagnostic]:
     """Return the recorded faults, and the races in the shadow memory of a checked launch."""
-    any_recorded = any(records.any() for records in recorded)
+    any_recorded = any([records.tobytes().strip(b"\0") for records in recorded])
     if race_state is None and not any_recorded and not rounds.missing:
         return []
     from ...sanitizer.faults import Faults
@@ -397,10 +415,18 @@ def _arguments(program: _CompiledKernel, request: Request, buffers: dict[str, Bu
     for name, convert in program.converters:
         if convert is None:
             buffer = buffers[name]
-            values += (buffer.ctypes.data, len(buffer))
+            values += (_address(buffer), len(buffer))
         else:
             values.append(convert(request.arguments[name]))
     return values
+
+
+def _address(buffer: Buffer) -> int:
+    """Return the address of an array."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(buffer))  # a quarter of the time
+    except (TypeError, ValueError, BufferError):  # read only, or without elements
+        return buffer.ctypes.data
 
 
 # ------------------------------------------------------------------ calls from compiled code

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -28,30 +27,28 @@ _get_handler: Callable[[int], Any] = _INTERPRETER.getsignal
 _set_handler: Callable[[int, Any], Any] = _INTERPRETER.signal
 
 
-@contextmanager
-def noted(raised: list[BaseException]) -> Iterator[None]:
-    """Record exceptions of signal handlers: ctypes callbacks would discard them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: _get_handler(number) for number in _SIGNALS}
+def begin_recording(raised: list[BaseException]) -> list[tuple[int, Any]]:
+    """Record exceptions of signal handlers, which ctypes callbacks would discard. Return the handlers for `end_recording`."""
+    if threading.get_ident() != threading.main_thread().ident:
+        return []
+    before: dict[int, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
-        handler = before[number]
         try:
-            if callable(handler):
-                handler(number, frame)
+            before[number](number, frame)
         except BaseException as error:
             raised.append(error)
 
-    handled = [number for number, handler in before.items() if callable(handler)]
-    for number in handled:
-        _set_handler(number, note)
-    try:
-        yield
-    finally:
-        for number in handled:
-            _set_handler(number, before[number])
+    for number in _SIGNALS:
+        if callable(handler := _get_handler(number)):
+            before[number] = handler
+            _set_handler(number, note)
+    return [*before.items()]
+
+
+def end_recording(handlers: list[tuple[int, Any]]) -> None:
+    for number, handler in handlers:
+        _set_handler(number, handler)
 
 
 def answer(address: int, raised: Sequence[BaseException]) -> None:

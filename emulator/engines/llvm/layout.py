@@ -6,7 +6,6 @@ import ctypes
 import json
 from dataclasses import dataclass, fields
 from functools import cached_property
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +27,8 @@ limit ended a loop and the code for this case must run instead, or after an inte
 
 HOST_CALL = ctypes.CFUNCTYPE(None, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_uint32, ctypes.c_void_p)
 """A call from compiled code to Python: number of the request, block, warp, mask of lanes, address of the lanes' data."""
+NO_CALL = HOST_CALL()
+"""For code that makes none."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,9 @@ ARGUMENTS = (
     Argument(".host_call", "ptr", HOST_CALL),
 )
 
-select_arguments = itemgetter(*(argument.name for argument in ARGUMENTS[2:]))
-"""Returns the values of ARGUMENTS behind `.first` and `.last` from a mapping by name."""
+_NAMES = [argument.name for argument in ARGUMENTS]
+OWN_ARGUMENTS = tuple(_NAMES[_NAMES.index(".allowance") : _NAMES.index(".trace")])
+"""The arguments with memory of a thread: behind the size of the grid and the limits of iterations, before those of the launch."""
 
 SIZES = np.dtype(
     [(name, np.int64) for name in ("counts", "faults", "samples", "shared", "local", "workspace", "frame")]
@@ -109,7 +111,7 @@ class Options:
 class Buffers:
     """Buffers of a launch for each thread, and the decoding of its counts.
 
-    sizes: one SIZES. sites: rows of the counter table. samples: offset of the sample table of each site, in bytes. contributions:
+    calls: whether the code calls Python. sizes: one SIZES. sites: rows of the counter table. samples: offset of the sample table of each site, in bytes. contributions:
     CONTRIBUTION[n], for `counters.slots.decode`.
     """
 
@@ -117,13 +119,16 @@ class Buffers:
     sites: int
     samples: SampleSlots
     contributions: npt.NDArray[np.void]
+    calls: bool
 
     @staticmethod
-    def with_sizes(contributions: npt.NDArray[np.void], sites: int, samples: SampleSlots, **sizes: int) -> Buffers:
+    def with_sizes(
+        contributions: npt.NDArray[np.void], sites: int, samples: SampleSlots, calls: bool, **sizes: int
+    ) -> Buffers:
         assert SIZES.names is not None
         sizes["samples"] = samples.size
         row = np.array([tuple(sizes[name] for name in SIZES.names)], SIZES)[0]
-        return Buffers(row, sites, samples, contributions)
+        return Buffers(row, sites, samples, contributions, calls)
 
     @cached_property
     def _targets(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -142,14 +147,14 @@ class Buffers:
     def encode(self) -> bytes:
         """Return a line of JSON, then the two tables."""
         samples = [list(tables.items()) for tables in (self.samples.accesses, self.samples.loops)]
-        header = json.dumps([self.sites, *samples]).encode()
+        header = json.dumps([self.sites, *samples, self.calls]).encode()
         return header + b"\n" + self.sizes.tobytes() + self.contributions.tobytes()
 
     @staticmethod
     def decode(data: bytes) -> Buffers:
         """Decode the result of `encode`."""
         header, _, tables = data.partition(b"\n")
-        sites, accesses, loops = json.loads(header)
+        sites, accesses, loops, calls = json.loads(header)
         sizes = np.frombuffer(tables, SIZES, 1)[0]
         samples = SampleSlots(dict(accesses), dict(loops))
-        return Buffers(sizes, sites, samples, np.frombuffer(tables, CONTRIBUTION, offset=SIZES.itemsize))
+        return Buffers(sizes, sites, samples, np.frombuffer(tables, CONTRIBUTION, offset=SIZES.itemsize), calls)

@@ -84,6 +84,7 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
         context.counter_slots.table(),
         sites=len(prepared.sites),
         samples=context.sample_slots,
+        calls=any("%.host_call" in line for line in builder.lines),
         counts=len(context.counter_slots.slots),
         faults=context.records.size,
         shared=context.shared_bytes,

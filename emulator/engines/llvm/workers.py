@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import interrupts
-from .layout import SIZES, Buffers
+from .layout import OWN_ARGUMENTS, SIZES, Buffers
 
 SHORTEST, LONGEST = 0.0002, 0.01
 """Target processor time of a range of blocks in seconds: long compared with its start, short for an interactive user."""
@@ -29,11 +28,13 @@ _LINE = 64  # bytes: buffers are aligned to a cache line, and a line is between 
 
 @dataclass(frozen=True)
 class Worker:
-    """Buffers of one thread, by their names in SIZES. memory: of all of them. addresses: of the buffers, by the names of ARGUMENTS."""
+    """Buffers of one thread, by their names in SIZES. memory: of all of them. addresses: of the buffers, by the names of ARGUMENTS;
+    arguments: in the order of OWN_ARGUMENTS, 0 for none."""
 
     memory: npt.NDArray[np.uint8]
     buffers: Mapping[str, npt.NDArray[Any]]
     addresses: Mapping[str, int]
+    arguments: tuple[int, ...]
 
     @staticmethod
     def with_buffers(needed: Buffers) -> Worker:
@@ -54,7 +55,7 @@ class Worker:
             start += -(-size // _LINE) * _LINE + _LINE
         for name in ("counts", "faults", "allowance"):
             buffers[name] = buffers[name].view(np.int64)
-        return Worker(memory, buffers, addresses)
+        return Worker(memory, buffers, addresses, tuple(addresses.get(name, 0) for name in OWN_ARGUMENTS))
 
     def clear(self) -> None:
         """Begin another launch."""
@@ -68,11 +69,12 @@ class WorkerPool:
     needed: Buffers
     idle: list[Worker] = field(default_factory=list)
 
-    @contextmanager
-    def workers(self, number: int) -> Iterator[list[Worker]]:
-        """Yield so many cleared workers. Those of a launch that ended with an exception are not used again."""
-        workers = [self._worker() for _ in range(number)]
-        yield workers
+    def take(self, number: int) -> list[Worker]:
+        """Return so many cleared workers."""
+        return [self._worker() for _ in range(number)]
+
+    def give_back(self, workers: list[Worker]) -> None:
+        """Reuse the workers of a launch that ended without an exception."""
         if workers[0].memory.nbytes <= MAX_REUSED:
             self.idle += workers
 
