@@ -14,7 +14,7 @@ from enum import Enum
 from ..ir import nodes as ir
 from ..ir.effects import performed
 from ..ir.exits import exits
-from ..ir.walk import children, effect, once_a_node, statements
+from ..ir.walk import children, effect, once_a_node, registers, statements
 from ..language.types import Scalar
 from .data_flow import DataFlow, Loop
 from .waiting import waits
@@ -51,7 +51,8 @@ BIT_CASTS = {f"as_{type}" for type in ("i16", "u16", "i32", "u32", "i64", "u64",
 @dataclass(frozen=True)
 class LoadUses:
     """Sites of loads. proposals: plain loads, verified by compare-and-swaps on their elements before another use, or without one.
-    polls: volatile loads that only decide branches and loops, or that a loop repeats until another thread stores."""
+    polls: volatile loads that only decide branches and loops, that a loop repeats until another thread stores, or whose element is
+    subject to compare-and-swaps, such as a lock."""
 
     proposals: frozenset[int]
     polls: frozenset[int]
@@ -65,7 +66,8 @@ def load_uses(kernel: ir.Function) -> LoadUses:
         for stmt in statements(kernel.body)
         if isinstance(load := performed(stmt), ir.Load) and load.order in ("weak", "volatile")
     }
-    swapped = {swap.array for stmt in statements(kernel.body) if isinstance(swap := performed(stmt), ir.CompareSwap)}
+    swaps = [swap for stmt in statements(kernel.body) if isinstance(swap := performed(stmt), ir.CompareSwap)]
+    swapped = {swap.array for swap in swaps}
     volatile = {site for site, load in followed.items() if load.order == "volatile"}
     if not swapped and not volatile:
         return LoadUses(frozenset(), frozenset())
@@ -80,6 +82,7 @@ def load_uses(kernel: ir.Function) -> LoadUses:
     }
     verified = {n for n, load in followed.items() if load.array in swapped and uses[n] <= {Use.PROPOSAL, Use.ATTEMPT}}
     polls = {n for n in volatile if n in waited or Use.DATA not in uses[n]}
+    polls |= {n for n in volatile if any(_same_element(followed[n], swap) for swap in swaps)}
     return LoadUses(frozenset(verified - volatile), frozenset(polls))
 
 
@@ -129,6 +132,8 @@ class _Uses(DataFlow[Labels]):
                 self.state[name] = self.assigned(stmt) | control
             case ir.Let() if isinstance(effect(stmt), ir.CompareSwap):
                 self.assigned(stmt)
+            case ir.Store() if self.is_retried(stmt):
+                self.data(iter((stmt.index,)))
             case ir.Check() | ir.If() | ir.While() | ir.For():
                 pass  # an observer, or a choice
             case _:
@@ -160,6 +165,21 @@ class _Uses(DataFlow[Labels]):
             stmts += statements(_from(region[0], called.body))
         swaps = [performed(stmt) for stmt in stmts if isinstance(performed(stmt), ir.CompareSwap)]
         return any(swap.array == array for swap in swaps) and all(_changes_only(stmt, array) for stmt in stmts)
+
+    def is_retried(self, stmt: ir.Store) -> bool:
+        """Return whether a store's value is only what a later compare-and-swap of its loop expects: the next attempt stores again, as in
+        the push on a linked stack."""
+        loop = next((scope.node for scope in reversed(self.scopes) if isinstance(scope.node, ir.While | ir.For)), None)
+        labels = self.labels(stmt.value)
+        if loop is None or not labels or any(form is not Form.EXACT for _, form in labels):
+            return False
+        body = list(statements(loop.body))
+        assigned = {s.target.name for s in body if isinstance(s, ir.Let) and isinstance(s.target, ir.Reg)}
+        if assigned & {r.name for r in registers(ir.Let(None, stmt.index, stmt.span))}:
+            return False
+        later = map(performed, body[next(n for n, one in enumerate(body) if one is stmt) :])
+        swaps = [one for one in later if isinstance(one, ir.CompareSwap) and _equal(one.expected, stmt.value)]
+        return all(any(_same_element(self.loads[site], swap) for swap in swaps) for site, _ in labels)
 
     def assigned(self, stmt: ir.Let) -> Labels:
         """Return the labels of the right side of an assignment."""

@@ -42,7 +42,7 @@ def _progress_sites(loop: ir.While) -> frozenset[int]:
         match stmt:
             case ir.Store():
                 sites.add(stmt.site)
-            case ir.Let(value=ir.Atomic() as atomic) if atomic.op != "exchange" and not _changes_nothing(atomic):
+            case ir.Let(value=ir.Atomic() as atomic) if atomic.op != "exchange" and not changes_nothing(atomic):
                 sites.add(stmt.site)
             case ir.Let(target=ir.Reg(name=name)):
                 sources.setdefault(name, set()).update(r.name for r in registers(stmt))
@@ -77,7 +77,7 @@ def _observes_others(loop: ir.While) -> bool:
     return False
 
 
-def _changes_nothing(atomic: ir.Atomic) -> bool:
+def changes_nothing(atomic: ir.Atomic) -> bool:
     """Return whether an operation is an atomic load: `atomicAdd(&x, 0)`."""
     value = atomic.value
     return atomic.op in ("add", "sub", "or", "xor") and isinstance(value, ir.Const) and value.value == 0

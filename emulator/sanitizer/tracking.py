@@ -18,6 +18,7 @@ from ..language.types import Array
 from ..machine.device import Device
 from ..passes.grids import is_cooperative
 from ..passes.load_uses import load_uses
+from ..passes.waiting import changes_nothing
 from ..span import Span
 from . import checkers
 from .elements import Forms
@@ -71,8 +72,8 @@ class Plan:
     """The tracked arrays of a kernel, and the data that describe its races. It does not depend on the launch.
 
     sites: the span of each access; arrays: its array; last: the largest site. fenced: whether the kernel has fences, or accesses that
-    release.
-    roles: of its sites, see `shadow.ACQUIRES`.
+    release. roles: of its sites, see `shadow.ACQUIRES`. failures: for each compare-and-swap, a site beyond those of the kernel for
+    the lanes whose swap fails, which only read.
     """
 
     kernel: ir.Function
@@ -83,6 +84,7 @@ class Plan:
     fenced: bool
     last: int
     roles: Mapping[int, int]
+    failures: Mapping[int, int]
 
     @staticmethod
     def for_kernel(
@@ -120,7 +122,11 @@ class Plan:
             if isinstance(s, ir.Store) and s.order == "async"
         }
         arrays = {stmt.site: access.array for stmt, access in operations}
-        return Plan(kernel, tracked, types, sites, arrays, fenced, max(sites, default=0), roles)
+        swaps = [stmt.site for stmt, access in operations if isinstance(access, ir.CompareSwap)]
+        failures = {site: number for number, site in enumerate(swaps, 1 + max(sites, default=0))}
+        for site, failure in failures.items():
+            sites[failure], arrays[failure], roles[failure] = sites[site], arrays[site], roles[site] | shadow.LOADS_ONLY
+        return Plan(kernel, tracked, types, sites, arrays, fenced, max(sites, default=0), roles, failures)
 
     def new_race_state(
         self,
@@ -225,7 +231,9 @@ class Plan:
 
 def _role(stmt: ir.Stmt, access: ir.Access, kernel: ir.Function) -> int:
     """Return the bits of `roles` of an ordered access."""
-    role = shadow.ACQUIRES * (access.order in ACQUIRES) | shadow.LOADS_ONLY * isinstance(access, ir.Load)
+    reads = isinstance(access, ir.Load) or (isinstance(access, ir.Atomic) and changes_nothing(access))
+    role = shadow.ACQUIRES * (access.order in ACQUIRES) | shadow.LOADS_ONLY * reads
+    role |= shadow.OVERWRITES * isinstance(access, ir.Store)
     if access.order == "volatile":
         return role | shadow.EXCHANGES * (stmt.site not in load_uses(kernel).polls)
     return role | shadow.RETURNS * (isinstance(stmt, ir.Let) and stmt.target is not None)

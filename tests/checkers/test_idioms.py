@@ -70,10 +70,17 @@ SWAPS = (
     Idiom("result stored", f"int old = x[0], assumed; {LOOP} out[t] = old;", (), ("benign race",)),
     Idiom("attempt", "int old = x[0]; if (old < 3) atomicCAS(x, old, old + 1);", (), ("benign race",)),
     Idiom("verified choice", "int old = x[0]; if (atomicCAS(x, old, old + 1) == old) out[t] = 1;", (), ("benign race",)),
+    Idiom("push on a stack", "int old = x[0], assumed; do { assumed = old; out[t] = assumed; __threadfence();"
+          "old = atomicCAS(x, assumed, t + 1); } while (old != assumed);", (), ("benign race",), engines=("numpy", "jit")),
+    Idiom("pushed value elsewhere", "int old = x[0], assumed; do { assumed = old; out[t + old & 63] = assumed;"
+          "old = atomicCAS(x, assumed, t + 1); } while (old != assumed);", ("race",)),
+    Idiom("failed swap", "int v = t ? 0 : atomicCAS(x, 5, 1); if (t == 40) sums[0] = x[0]; out[t] = v;", engines=("numpy", "jit")),
+    Idiom("test and test-and-set", "bool done = false; while (!done) if (*(volatile int *)x == 0 && atomicCAS(x, 0, 1) == 0) {"
+          "__threadfence(); sums[0] += 1; __threadfence(); *(volatile int *)x = 0; done = true; }", engines=("numpy", "jit")),
     Idiom("volatile", f"int old = *(volatile int *)x, assumed; {LOOP}"),
     Idiom("value stored", f"int old = x[0], assumed; out[t] = old; {LOOP}", ("race",)),
     Idiom("other element", "int old = x[1]; atomicCAS(x, old, old + 1); atomicAdd(x + 1, 1);", ("race",)),
-    Idiom("computed", "int old = x[0] + 1; atomicCAS(x, old, old + 1);", ("race",)),
+    Idiom("computed", "int old = x[0] * 2; atomicCAS(x, old, old + 1);", ("race",)),
     Idiom("not verified", "int old = x[0]; atomicCAS(x, old, old + 1); out[t] = old;", ("race",)),
     Idiom("decides a store", "int old = x[0]; if (old == 3) out[0] = 1; atomicCAS(x, old, old + 1);", ("race",)),
     Idiom("decides a value", "int old = x[0], v = 0; if (old == 3) v = 1; atomicCAS(x, old, old + 1); out[t] = v;", ("race",)),

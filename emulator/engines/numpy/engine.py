@@ -366,7 +366,7 @@ class _Compiler:
             case ir.Atomic():
                 return memory.atomic(self.access(node, site), node, stmt.target is not None)
             case ir.CompareSwap():
-                return memory.compare_swap(self.access(node, site), node)
+                return memory.compare_swap(self.access(node, site), node, self.plan.failures)
         row = row_of(stmt)
         if row is not None:
             assert row.scope == "warp"

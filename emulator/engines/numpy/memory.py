@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -177,6 +177,19 @@ class Access:
             return np.asarray(index.astype(np.int64) * threads + group.full(block + group.thread))
         return index
 
+    def track_swaps(
+        self, group: WarpGroup, index: Values, inside: Mask, failed: Mask, failures: Mapping[int, int]
+    ) -> None:
+        """Check a compare-and-swap: the lanes whose swap fails only read. failures: see `Plan`."""
+        if self.tracked is None:
+            return
+        if self.out_of_bounds or not self.tracked.for_races:
+            failed = np.zeros_like(failed)
+        self.track(group, index, inside & ~failed)
+        whole, self.id = self.id, AccessId(failures[self.site], self.id.effect)
+        self.track(group, index, inside & failed)
+        self.id = whole
+
     def track(
         self, group: WarpGroup, index: Values, inside: Mask, new: Values | None = None, old: Values | None = None
     ) -> None:
@@ -188,7 +201,7 @@ class Access:
         assert race_state is not None
         mask = int(lane_bits(inside)[0, 0])
         race_state(happens_before.resume_warp, int(group.warps[0]))
-        if self.node.order in RELEASES:
+        if self.node.order in RELEASES and self.id.site == self.site:
             race_state(happens_before.fence, mask, 1 if self.node.scope == "block" else 2)
         operand_values = [bits for values in (new, old) if values is not None for bits in _bits(values)]
         count = self.width * self.tracked.units
@@ -310,7 +323,7 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
     return run
 
 
-def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
+def compare_swap(access: Access, node: ir.CompareSwap, failures: Mapping[int, int]) -> Effect:
     """A compare-and-swap: each lane stores its value if the element has the expected one; the result is the old value."""
     expected, operand = scalar(node.expected), scalar(node.value)
 
@@ -319,13 +332,13 @@ def compare_swap(access: Access, node: ir.CompareSwap) -> Effect:
         index, inside = access.lanes(group)
         storage = group.memory.arrays[access.name]
         places = access.places(group, index)
-        access.track(group, index, inside)
         old = np.zeros(index.shape, node.type.dtype)
         for row, lane in np.argwhere(inside):
             at = places[row, lane]
             old[row, lane] = before = access.read(storage, at)
             if before == expected_values[row, lane]:
                 access.write(storage, at, operand_values[row, lane])
+        access.track_swaps(group, index, inside, old != expected_values, failures)
         return old.reshape(group.shape)
 
     return run

@@ -199,8 +199,8 @@ def _check_lane(race: RaceState, current: Access, lanes: Global[i64], lane: i64)
     thread = current.base & THREAD | lane
     at = current.start + lanes[lane]
     wrote = i64(race.epochs[at])
-    copies = race.roles[current.access_id // 4] & ASYNCHRONOUS != 0
-    if not copies and _is_pending(race, current.shared, wrote):
+    role = race.roles[current.access_id // 4]
+    if role & ASYNCHRONOUS == 0 and _is_pending(race, current.shared, wrote):
         finding = Finding(HARMFUL, WITHIN_WARP, PENDING_COPY, NOT_RELEASED)
         _report(race, current, lanes[lane], wrote, thread, finding)
         return False
@@ -212,8 +212,8 @@ def _check_lane(race: RaceState, current: Access, lanes: Global[i64], lane: i64)
             break
     if kind >= ATOMICS:
         if race.state[FENCED] != 0:
-            atomic_operation(race, at, current.shared, race.roles[current.access_id // 4], thread)
-        if wrote < TICK or (current.shared and wrote < race.state[FOREIGN]):
+            atomic_operation(race, at, current.shared, role, thread)
+        if role & LOADS_ONLY == 0 and (wrote < TICK or (current.shared and wrote < race.state[FOREIGN])):
             race.epochs[at] = u32(current.base | lane)
     if kind == STORES:
         return True
@@ -231,10 +231,10 @@ def _check_earlier(race: RaceState, current: Access, lanes: Global[i64], lane: i
     if relation == ORDERED:
         return False
     first = _kind(race, epoch)
-    if first == LOADS and kind == LOADS:
-        return False
     role = race.roles[current.access_id // 4]
-    first_role = race.roles[i64(race.log[4 * (epoch >> BITS) + ACCESS_OF]) // 4]
+    first_role = _role_of(race, epoch)
+    if (first == LOADS or first_role & LOADS_ONLY != 0) and (kind == LOADS or role & LOADS_ONLY != 0):
+        return False
     if first >= ATOMICS and kind >= ATOMICS:
         exchange = (
             relation == WITHIN_WARP and role & first_role & EXCHANGES != 0 and (role ^ first_role) & LOADS_ONLY != 0
@@ -270,7 +270,7 @@ def _precedes_own(race: RaceState, current: Access, element: i64, epoch: i64, th
     last = i64(race.epochs[current.start + element + ATOMIC * current.size])
     if current.access_id & 3 >= ATOMICS or last <= epoch:
         return False
-    if race.roles[i64(race.log[4 * (last >> BITS) + ACCESS_OF]) // 4] & RETURNS == 0:
+    if _role_of(race, last) & RETURNS == 0:
         return False
     return _relation(race, current.shared, last, thread) == ORDERED or _synchronised(race, last, thread)
 
@@ -278,7 +278,7 @@ def _precedes_own(race: RaceState, current: Access, element: i64, epoch: i64, th
 @st.device
 def _is_new_reader(race: RaceState, current: Access, at: i64, thread: i64) -> bool:
     """Return whether a read or an atomic operation is to be recorded. If so, move the epoch that it replaces to OTHER unless
-    OTHER is farther."""
+    OTHER is farther. An atomic read does not replace an atomic write: it becomes OTHER."""
     atomic = current.access_id & 3 >= ATOMICS
     last = i64(0)
     if not atomic:
@@ -289,9 +289,13 @@ def _is_new_reader(race: RaceState, current: Access, at: i64, thread: i64) -> bo
     second = other if (_kind(race, other) >= ATOMICS) == atomic else i64(0)
     role = race.roles[current.access_id // 4]
     if role & EXCHANGES != 0:
-        stores = last >= TICK and race.roles[i64(race.log[4 * (last >> BITS) + ACCESS_OF]) // 4] & LOADS_ONLY == 0
+        stores = last >= TICK and _role_of(race, last) & LOADS_ONLY == 0
         if _owns(race, last, thread) and (stores or role & LOADS_ONLY != 0):
             return False
+    elif role & LOADS_ONLY != 0 and last >= TICK and _role_of(race, last) & LOADS_ONLY == 0:
+        if _relation(race, current.shared, other, thread) == ORDERED:
+            race.epochs[at + OTHER * current.size] = u32(current.base | thread & (WARP_SIZE - 1))
+        return False
     elif _covered(race, current.shared, last, second, thread):
         return False
     relation = _relation(race, current.shared, last, thread)
@@ -304,6 +308,12 @@ def _is_new_reader(race: RaceState, current: Access, at: i64, thread: i64) -> bo
 def _kind(race: RaceState, epoch: i64) -> i64:
     """Return the operation at the timestamp of an epoch."""
     return i64(race.log[4 * (epoch >> BITS) + ACCESS_OF]) & 3
+
+
+@st.device
+def _role_of(race: RaceState, epoch: i64) -> i32:
+    """Return the bits of the access at the timestamp of an epoch, see `shadow.ACQUIRES`."""
+    return race.roles[i64(race.log[4 * (epoch >> BITS) + ACCESS_OF]) // 4]
 
 
 @st.device

@@ -31,6 +31,7 @@ from .shadow import (
     MERGED,
     MOST_THREADS,
     MOST_VISITS,
+    OVERWRITES,
     PHASE_OF,
     PUBLISHED,
     SEARCHES,
@@ -168,11 +169,15 @@ def synchronise_lanes(race: RaceState, warp: i64, active: u32, masks: Global[u32
 def atomic_operation(race: RaceState, at: i64, shared: bool, role: i32, thread: i64) -> None:
     """Read the head of an element, and release the accesses before the thread's fence.
 
+    A store reads no head, and ends the releases of other threads to its element: only a read-modify-write operation continues them.
     at: index of the head. shared: whether the element ends with its block.
     """
     before = _current(race, i64(race.heads[at]))
     if before != 0 and shared and race.events[_row(race, before) + CREATED] < race.state[FOREIGN] // TICK:
         before = i64(0)
+    if role & OVERWRITES != 0:
+        before = i64(0)
+        race.heads[at] = u32(0)
     first = thread & ~(WARP_SIZE - 1) if race.state[WARP_SYNCHRONOUS] != 0 else thread
     last = first + WARP_SIZE if race.state[WARP_SYNCHRONOUS] != 0 else thread + 1
     for reader in range(first, last):

@@ -68,9 +68,10 @@ discarded. PUBLISHED: the phase before which all warps of the block have fenced 
 STATE = 22
 BLOCK_OF, PHASE_OF, WARP_OF, ACCESS_OF = range(4)
 """Columns of the log."""
-ACQUIRES, LOADS_ONLY, ASYNCHRONOUS, PROPOSES, EXCHANGES, RETURNS = (1 << bit for bit in range(6))
+ACQUIRES, LOADS_ONLY, ASYNCHRONOUS, PROPOSES, EXCHANGES, RETURNS, OVERWRITES = (1 << bit for bit in range(7))
 """Bits of `roles`: the operation acquires by itself; it writes nothing and so cannot release; it is an asynchronous copy; it is a plain
-load that proposes a compare-and-swap (`load_uses`); it is a volatile access that is no poll; its thread uses the old value."""
+load that proposes a compare-and-swap (`load_uses`); it is a volatile access that is no poll; its thread uses the old value; it is a store,
+which reads nothing."""
 PAIR = 15
 """Columns of a finding."""
 MOST_PAIRS = 1024

@@ -62,6 +62,8 @@ def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int)
     access.begin()
     word = node.op if isinstance(node, ir.Atomic) else "compare_swap"
     loaded = atomics.perform(context, word, access.array, access.index, operands, context.active())
+    for tracked_access in access.tracked_accesses if isinstance(node, ir.CompareSwap) else ():
+        tracked_access.swapped(operands[0], loaded[0])
     loaded = access.finish(loaded, operands, word)
     return tuple(loaded) if isinstance(node.type, Vector) else loaded[0]
 

@@ -208,7 +208,7 @@ class TrackedAccess:
         if self.tracked.atomic and self.tracked.for_races:
             if self.tracked.for_unwritten and self.reads:
                 self._check_uninitialised(self._gathered())
-            self._call_slow_path(self.context.active())
+            self._slow_path_if("true")
             return
         row = self._row()
         wrote = self._loaded(row) if row else self._gathered()
@@ -327,8 +327,10 @@ class TrackedAccess:
 
     # -------------------------------------------------------------- the slow path
     def _slow_path_if(self, needed: str) -> None:
-        """Take the slow path if an i1 is true."""
+        """Take the slow path if an i1 is true. That of a compare-and-swap depends on its result: see `swapped`."""
         builder = self.builder
+        if isinstance(self.node, ir.CompareSwap):
+            return
         slow, on = builder.label("exactly"), builder.label("continue")
         builder.branch(needed, slow, on)
         builder.place(slow)
@@ -336,9 +338,28 @@ class TrackedAccess:
         builder.jump(on)
         builder.place(on)
 
-    def _call_slow_path(self, mask: str) -> None:
-        """Call the function of the module for the slow path."""
-        if self.node.order in RELEASES:
+    def swapped(self, expected: Value, old: Value) -> None:
+        """Check a compare-and-swap, given its operand and its result: the lanes whose swap fails only read."""
+        if not self.tracked.for_races:
+            return
+        builder, element = self.builder, many(scalar_type(old.type))
+        same = builder.let(f"icmp eq {element} {lanes(builder, old)}, {lanes(builder, expected)}", "same")
+        same = builder.let(f"bitcast {many('i1')} {same} to i32", "same")
+        done = builder.let(f"and i32 {same}, {self.context.active()}", "done")
+        failed = builder.let(f"xor i32 {done}, {self.context.active()}", "failed")
+        failure = AccessId(self.context.plan.failures[self.site], self.access.effect)
+        for mask, access in ((done, self.access), (failed, failure)):
+            some, on = builder.label("some"), builder.label("continue")
+            builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "empty"), on, some)
+            builder.place(some)
+            self._call_slow_path(mask, access)
+            builder.jump(on)
+            builder.place(on)
+
+    def _call_slow_path(self, mask: str, access: AccessId | None = None) -> None:
+        """Call the function of the module for the slow path. access: of a compare-and-swap, that of its result."""
+        access = access or self.access
+        if self.node.order in RELEASES and access.site == self.site:
             scope = "1" if self.node.scope == "block" else "2"
             notify(self.context, "fence", ("i32", mask), ("i32", scope))
         builder, tracked = self.builder, self.tracked
@@ -354,7 +375,7 @@ class TrackedAccess:
             name += f"_in_{self.tracked.units}"
         self.context.helper(name, lambda: self._slow_path(name))
         at = (W, lanes(builder, elements.wide(self.context, self.index)))
-        fixed = (("ptr", "%.shadow"), ("i64", str(tracked.number)), ("i64", str(self.access.number)))
+        fixed = (("ptr", "%.shadow"), ("i64", str(tracked.number)), ("i64", str(access.number)))
         builder.call("void", name, *fixed, ("ptr", self.unit.base), at, ("i32", mask), *stored)
 
     def _slow_path(self, name: str) -> str:
