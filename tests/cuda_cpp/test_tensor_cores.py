@@ -10,6 +10,7 @@ import simtbed as st
 from simtbed.ir import tensor_cores
 from simtbed.ir.matrices import BITS, FLOATS, INSTRUCTIONS, Instruction, moved
 from simtbed.language.types import Vector
+from simtbed.runtime.registry import EngineName
 
 from tests.recorded_fragments import RECORD, Values, fragments, recorded_rows, result
 from tests.table_checks import check_each
@@ -43,33 +44,42 @@ def _product(row: Instruction) -> Any:
     return st.cuda_source(text)["k"]
 
 
-def _run(row: Instruction, a: Values, b: Values, c: Values) -> Values:
+def run(row: Instruction, a: Values, b: Values, c: Values, engine: EngineName = "jit") -> Values:
+    """Return the bits of D [n, m, 8]."""
     own = [v.reshape(-1) for v in fragments(row, a, b, c)]
-    d = st.launch(_product(row), grid=len(a), block=32, args=(*own, st.zeros(own[2].shape, own[2].dtype))).d
+    args = (*own, st.zeros(own[2].shape, own[2].dtype))
+    d = st.launch(_product(row), grid=len(a), block=32, args=args, engine=engine).d
     return result(row, np.asarray(d).reshape(len(a), 32, -1))
+
+
+def operands(row: Instruction, seed: int) -> tuple[Values, Values, Values]:
+    """Return random bits of A [2, m, k], B by its columns and C."""
+    draw = np.random.default_rng(seed)
+    sizes = [np.dtype(f"u{BITS[name] // 8}") for name in (row.a, row.b, row.total)]
+    shapes = (2, row.m, row.k), (2, 8, row.k), (2, row.m, 8)
+    a, b, c = (
+        draw.integers(0, 256, (*s, t.itemsize), np.uint8).view(t)[..., 0] for s, t in zip(shapes, sizes, strict=True)
+    )
+    return a, b, c
+
+
+def expected(row: Instruction, a: Values, b: Values, c: Values) -> Values:
+    own = [[v[..., n] for n in range(v.shape[-1])] for v in fragments(row, a, b, c)]
+    return result(row, np.stack(tensor_cores.multiply_add(row, H200, *own), axis=-1))
 
 
 @pytest.mark.slow
 def test_products_of_every_instruction() -> None:
-    draw = np.random.default_rng(3)
     recorded = {row.name: (c, d) for row, c, d in recorded_rows()}
 
     def check(row: Instruction) -> None:
         if row.name in recorded:
             c, d = (RECORD[name] for name in recorded[row.name])
             a, b = (RECORD[f"{row.a}_{name}"][..., : row.k] for name in "AB")
-            assert np.array_equal(_run(row, a, b, c), d)
-            return
-        sizes = [np.dtype(f"u{BITS[name] // 8}") for name in (row.a, row.b, row.total)]
-        shapes = (2, row.m, row.k), (2, 8, row.k), (2, row.m, 8)
-        a, b, c = (
-            draw.integers(0, 256, (*s, t.itemsize), np.uint8).view(t)[..., 0]
-            for s, t in zip(shapes, sizes, strict=True)
-        )
-        expected = tensor_cores.multiply_add(
-            row, H200, *([v[..., n] for n in range(v.shape[-1])] for v in fragments(row, a, b, c))
-        )
-        assert np.array_equal(_run(row, a, b, c), result(row, np.stack(expected, axis=-1)))
+        else:
+            a, b, c = operands(row, 3)
+            d = expected(row, a, b, c)
+        assert np.array_equal(run(row, a, b, c), d)
 
     check_each(list(INSTRUCTIONS.values()), check)
 
@@ -77,7 +87,7 @@ def test_products_of_every_instruction() -> None:
 def test_recorded_fragments() -> None:
     row, c, d = recorded_rows()[0]
     a, b = (RECORD[f"{row.a}_{name}"] for name in "AB")
-    assert np.array_equal(_run(row, a, b, RECORD[c]), RECORD[d])
+    assert np.array_equal(run(row, a, b, RECORD[c]), RECORD[d])
 
 
 MOVES = """
