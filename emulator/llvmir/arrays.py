@@ -16,6 +16,7 @@ import numpy as np
 from ..ir import nodes as ir
 from ..ir.names import address, component, offset
 from ..language.forms import AccessOrder, AtomicOp, MemoryOrder, MemoryScope
+from ..language.intrinsics import WARP_SIZE
 from ..language.types import BOOL, I32, I64, U8, Array, Scalar, Vector
 from ..span import Span
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation
@@ -98,10 +99,12 @@ class Arrays:
         return ir.Reg(name, I64, self.emitter.span)
 
     # -------------------------------------------------------------- places
-    def place(self, pointer: Pointer, size: int, lane: Scalar | None = None, reads: bool = False) -> Place:
+    def place(
+        self, pointer: Pointer, size: int, lane: Scalar | None = None, reads: bool = False, lanes: int = WARP_SIZE
+    ) -> Place:
         """Return the element for an access of `size` bytes to a pointer into one memory.
 
-        lane: the component of a vector. reads: whether it is a load.
+        lane: the component of a vector. reads: whether it is a load. lanes: as in `load_vector`.
 
         Raises UnsupportedError.
         """
@@ -114,7 +117,7 @@ class Arrays:
         divisible = [term for term in pointer.terms if term[1] % size == 0]
         phase = pointer.constant % size
         if len(divisible) < len(pointer.terms) or (phase and memory.single):
-            index, phase = self._shifted(pointer, size), 0
+            index, phase = self._shifted(pointer, size, lanes), 0
         else:
             index = self._sum(divisible, (pointer.constant - phase) // size, size)
         if phase and memory.space in ("shared", "local"):
@@ -140,12 +143,15 @@ class Arrays:
             return constant(constant_index, I64, span)
         return operation("add", total, constant(constant_index, I64, span))
 
-    def _shifted(self, pointer: Pointer, size: int) -> ir.Expr:
+    def _shifted(self, pointer: Pointer, size: int, lanes: int) -> ir.Expr:
         """Return the index for an offset whose terms are not all multiples of the size; a misaligned address is a finding."""
         span = self.emitter.span
         total = self.emitter.let(pointer.offset(span), "offset")
         rest = operation("and", total, constant(size - 1, I64, span))
         aligned = operation("eq", rest, constant(0, I64, span))
+        if lanes < WARP_SIZE:
+            others = operation("ge", ir.Special("lane", I32, span), constant(lanes, I32, span))
+            aligned = operation("either", others, aligned)
         name = pointer.memories[0].name
         self.emitter.emit(ir.Assert(aligned, f"a misaligned address in {name}: {size} bytes", span, shown=(total,)))
         return operation("shr", total, constant(size.bit_length() - 1, I32, span))
@@ -218,30 +224,35 @@ class Arrays:
                 emitter.assign(result, value)
         return result if pointer.which is not None else value
 
-    def load_vector(self, pointer: Pointer, type: Vector, order: AccessOrder, stem: str) -> list[ir.Expr]:
-        """Load a vector by one access; return its components."""
+    def load_vector(
+        self, pointer: Pointer, type: Vector, order: AccessOrder, stem: str, lanes: int = WARP_SIZE
+    ) -> list[ir.Expr]:
+        """Load a vector by one access; return its components. lanes: the first lanes of the warp, which access memory."""
         emitter = self.emitter
         results = [emitter.register(stem, type.element) for _ in range(type.lanes)]
         for own in self.into_each_memory(pointer):
-            place, whole = self.vector_place(own, type, reads=True), emitter.vector(stem, type)
-            emitter.emit(ir.Let(whole, ir.Load(place.array, place.index, type, emitter.span, order), emitter.span))
+            place, whole = self.vector_place(own, type, True, lanes), emitter.vector(stem, type)
+            load = ir.Load(place.array, place.index, type, emitter.span, order, lanes=lanes)
+            emitter.emit(ir.Let(whole, load, emitter.span))
             for lane, register in enumerate(results):
                 number = constant(lane, I32, emitter.span)
                 emitter.assign(register, ir.Component(whole, number, type.element, emitter.span))
         return list(results)
 
-    def vector_place(self, pointer: Pointer, type: Vector, reads: bool = False) -> Place:
+    def vector_place(self, pointer: Pointer, type: Vector, reads: bool = False, lanes: int = WARP_SIZE) -> Place:
         """Return the element for an access of a vector. Raises UnsupportedError."""
-        return self.place(pointer, type.size, type.element, reads)
+        return self.place(pointer, type.size, type.element, reads, lanes)
 
-    def store_vector(self, pointer: Pointer, values: Sequence[ir.Expr], type: Vector, order: AccessOrder) -> None:
-        """Store the components of a vector by one access."""
+    def store_vector(
+        self, pointer: Pointer, values: Sequence[ir.Expr], type: Vector, order: AccessOrder, lanes: int = WARP_SIZE
+    ) -> None:
+        """Store the components of a vector by one access. lanes: as in `load_vector`."""
         emitter = self.emitter
         values = [emitter.let(value, "value") for value in values] if pointer.which is not None else values
         packed = ir.Pack(tuple(values), type, emitter.span)
         for own in self.into_each_memory(pointer):
-            place = self.vector_place(own, type)
-            emitter.emit(ir.Store(place.array, place.index, packed, emitter.span, order=order))
+            place = self.vector_place(own, type, lanes=lanes)
+            emitter.emit(ir.Store(place.array, place.index, packed, emitter.span, order=order, lanes=lanes))
 
     def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder, scope: MemoryScope = "device") -> None:
         """Store a value of a scalar type that memory can have."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..ir import nodes as ir
 from ..language.types import BOOL, I32, U32, VECTORS, Scalar, Vector
-from .arithmetic import SIGNED, UNSIGNED, cast, constant
+from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
 from .arrays import Need, Ordering
 from .assembly import Registers, Statement, packed, pairs
 from .effect_calls import copy_async
@@ -103,15 +103,36 @@ def _atomic(
         r.write(d, old_value)
 
 
-@row(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::\w+)?")
-def _copy_async(r: Registers, target: str, source: str, size: str, *ignored: str) -> None:
-    if ignored:
-        raise UnsupportedError("an asynchronous copy of a computed size is not supported")
+@row(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::\w+)*")
+def _copy_async(r: Registers, target: str, source: str, size: str, *rest: str) -> None:
+    """rest: bytes that are copied, the others become zero; a hint of the cache is not supported."""
     count = r.read(size, I32)
     unit = _COPIED.get(int(count.value)) if isinstance(count, ir.Const) else None
-    if unit is None:
+    if unit is None or len(rest) > 1:
         raise UnsupportedError("an asynchronous copy of a computed size is not supported")
-    copy_async(r.scope, r.address(target), r.address(source), unit)
+    to, start, emitter = r.address(target), r.address(source), r.scope.emitter
+    bytes = r.let(r.read(rest[0], I32)) if rest else count
+    if isinstance(bytes, ir.Const) and bytes.value == unit.size:
+        copy_async(r.scope, to, start, unit)
+        return
+    with emitter.block() as whole:
+        copy_async(r.scope, to, start, unit)
+    with emitter.block() as part:
+        for at in range(0, unit.size, U32.size):
+            word, inside = emitter.register("word", U32), operation("gt", bytes, r.number(at))
+            emitter.assign(word, r.number(0, U32))
+            with emitter.block() as body:
+                emitter.assign(word, r.scope.arrays.load(start.moved(at), U32, "weak", "copied"))
+                emitter.assign(word, operation("and", word, _low_bytes(r, operation("sub", bytes, r.number(at)))))
+            emitter.emit(ir.If(inside, tuple(body), (), r.span))
+            r.scope.arrays.store(to.moved(at), word, "weak")
+    emitter.emit(ir.If(operation("eq", bytes, count), tuple(whole), tuple(part), r.span))
+
+
+def _low_bytes(r: Registers, count: ir.Expr) -> ir.Expr:
+    """Return the mask of the first bytes of a word."""
+    unused = operation("mul", operation("sub", r.number(4), operation("min", count, r.number(4))), r.number(8))
+    return operation("shr", r.number(-1, U32), unused)
 
 
 _COPIED: dict[int, Scalar | Vector] = {4: U32, 8: VECTORS["uint2"], 16: VECTORS["uint4"]}
@@ -122,8 +143,15 @@ def _commit(r: Registers) -> None:
     r.scope.emitter.emit(ir.AsyncCommit(r.span))
 
 
-@row(r"cp\.async\.wait_(?:group|all)")
-def _wait(r: Registers, pending: str = "0") -> None:
+@row(r"cp\.async\.wait_all")
+def _wait_all(r: Registers) -> None:
+    """Wait for all copies, those of no group too."""
+    _commit(r)
+    r.scope.emitter.emit(ir.AsyncWait(0, r.span))
+
+
+@row(r"cp\.async\.wait_group")
+def _wait(r: Registers, pending: str) -> None:
     count = r.read(pending, I32)
     if not isinstance(count, ir.Const):
         raise UnsupportedError("a computed number of pending copies is not supported")

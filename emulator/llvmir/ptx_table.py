@@ -23,7 +23,6 @@ TYPES = {
     "b64": I64, "f16": F16, "bf16": BF16, "f32": F32, "f64": F64, "pred": BOOL,
 }  # fmt: skip
 PAIRED = {"f16x2": F16, "bf16x2": BF16}
-_ROUNDS = {"rni": "rint", "rmi": "floor", "rpi": "ceil", "rzi": "trunc"}
 Effect = Callable[..., None]
 ROWS: list[tuple[re.Pattern[str], Effect]] = []
 
@@ -134,7 +133,7 @@ def _approximate(r: Registers, name: str, ftz: str | None, type: str, d: str, a:
     r.write(d, _lanes(compute, r, type, a))
 
 
-@row(r"fma(?:\.rn)?(?:\.ftz)?(?:\.relu)?\.(F)")
+@row(r"fma(?:\.rn)?(?:\.ftz)?\.(F)")
 def _fma(r: Registers, type: str, d: str, a: str, b: str, c: str) -> None:
     r.write(d, _lanes(lambda x, y, z: operation("fma", x, y, z), r, type, a, b, c))
 
@@ -332,35 +331,6 @@ def _special(r: Registers, name: str) -> ir.Expr | None:
         case "clock" | "clock64" | "globaltimer":
             return emitter.effect(ir.Clock(I32 if index == "clock" else I64, r.span), "clock")
     return None
-
-
-@row(r"cvt(?:\.(r[nzmp]i?))?(?:\.ftz)?(?:\.relu)?(\.sat)?\.(\w+)\.(\w+)")
-def _convert(r: Registers, mode: str | None, sat: str | None, to: str, source: str, d: str, *operands: str) -> None:
-    if to in PAIRED:  # the first operand becomes the high half
-        r.write(d, packed([cast(r.read(own, TYPES[source]), PAIRED[to]) for own in reversed(operands)], r))
-        return
-    (a,) = operands
-    target, own = TYPES[to], TYPES[source]
-    value = r.read(a, own)
-    if target.is_float:
-        if mode not in (None, "rn") and not mode.endswith("i"):
-            raise UnsupportedError(f"the conversion cvt.{mode} is not supported: it does not round to the nearest")
-        if mode in _ROUNDS:
-            value = operation(_ROUNDS[mode], value)
-        value = cast(value, target)
-        if sat:
-            value = operation("min", operation("max", value, constant(0, target, r.span)), constant(1, target, r.span))
-        r.write(d, value)
-        return
-    if own.is_float:
-        wide = cast(value, F32) if own in (F16, BF16) else value
-        value = operation(_ROUNDS.get(mode or "rzi", "trunc"), wide)
-    elif sat:
-        low, high = (constant(max(min(bound, own.range[1]), own.range[0]), own, r.span) for bound in target.range)
-        value = operation("min", operation("max", value, low), high)
-    result = cast(value, target)
-    # A register of another width has the value with the sign of its type.
-    r.write(d, cast(result, {True: I32, False: U32}[target in UNSIGNED]) if target.size < 2 else result)
 
 
 @row(r"cvta(?:\.to)?\.(?:global|shared|local|const|param)(?:::cta)?\.u(?:64|32)")

@@ -1,55 +1,27 @@
-"""Tensor cores: an H200's results in every engine, mutations of the rule, layouts, refusals and faults.
-
-h200_tensor_cores.npz has two recorded fragments of each of 12 categories a type (normal, all exponents, cancellation, subnormals,
-infinities and NaN, one-bit probes ...): bits of A [n, m, k], of B by its columns, of C, and of the results D.
-"""
+"""Tensor cores: an H200's results in every engine, mutations of the rule, layouts, refusals and faults."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import simtbed as st
 from simtbed import Const, Global, f16, i32, u32
 from simtbed.frontend.launchable import ProgramKernel
 from simtbed.ir import nodes as ir
 from simtbed.ir import tensor_cores
-from simtbed.ir.matrices import BITS, INSTRUCTIONS, Instruction, fragment, matrix
-from simtbed.language.types import I32, U32, Array, Scalar, Vector
+from simtbed.ir.matrices import INSTRUCTIONS, Instruction
+from simtbed.language.types import I32, U32, Array
 from simtbed.runtime.registry import EngineName
 from simtbed.span import Span
 
+from tests.recorded_fragments import RECORD, Values, fragments, lanes_of, recorded_rows, result
 from tests.table_checks import check_each
 
-RECORD = np.load(Path(__file__).with_name("h200_tensor_cores.npz"))
 H200 = (9, 0)
 EMULATORS: tuple[EngineName, ...] = ("numpy", "jit", "python")
-Values = npt.NDArray[Any]
-
-
-def _rows() -> list[tuple[Instruction, str, str]]:
-    """Return the recorded instructions, and the names of their C and D."""
-    rows = []
-    for type, whole in (("f16", 16), ("bf16", 16), ("tf32", 8), ("e4m3", 32), ("e5m2", 32)):
-        for k, c, d, total in (
-            (whole, "C", "D_mma", "f32"),
-            (whole // 2, "C", "D_half", "f32"),
-            (whole, "C_sum16", "D_sum16", "f16"),
-        ):
-            if f"{type}_{d}" in RECORD:
-                rows.append((INSTRUCTIONS[f"m16n8k{k}.{total}.{type}.{type}.{total}"], f"{type}_{c}", f"{type}_{d}"))
-    return rows
-
-
-def _fragment(values: Values, type: Scalar | Vector, width: int) -> Values:
-    """Return the registers of a matrix, [n, lanes, registers]."""
-    scalar, count = (type.element, type.lanes) if isinstance(type, Vector) else (type, 1)
-    blank = [np.zeros(0, scalar.dtype)] * count
-    return np.stack(fragment(np.ascontiguousarray(values), blank, width), axis=-1)
 
 
 def _kernel(row: Instruction) -> ProgramKernel:
@@ -77,13 +49,13 @@ def _kernel(row: Instruction) -> ProgramKernel:
 
 def _run(row: Instruction, engine: EngineName, a: Values, b: Values, c: Values) -> Values:
     """Return the bits of D [n, m, 8] from those of A [n, m, k], B by its columns [n, 8, k], and C."""
-    width = max(32 // BITS[row.a], 1)
-    fragments = [_fragment(v, type, w) for v, type, w in zip((a, b, c), row.types, (width, width, 2), strict=True)]
-    args: dict[str, Values] = {name: own.reshape(-1, own.shape[-1]) for name, own in zip("abc", fragments, strict=True)}
-    args = {name: own.reshape(-1) if own.shape[1] == 1 else own for name, own in args.items()}
-    result = st.launch(_kernel(row), grid=len(a), block=32, args=args | {"d": np.zeros_like(args["c"])}, engine=engine)
-    d = np.asarray(result["d"]).reshape(len(a), 32, -1)
-    return matrix([np.ascontiguousarray(d[..., n]) for n in range(d.shape[-1])], row.m, 8, BITS[row.total], 2)
+    own = fragments(row, a, b, c)
+    args: dict[str, Values] = {name: lanes.reshape(-1, lanes.shape[-1]) for name, lanes in zip("abc", own, strict=True)}
+    args = {name: lanes.reshape(-1) if lanes.shape[1] == 1 else lanes for name, lanes in args.items()}
+    launched = st.launch(
+        _kernel(row), grid=len(a), block=32, args=args | {"d": np.zeros_like(args["c"])}, engine=engine
+    )
+    return result(row, np.asarray(launched["d"]).reshape(len(a), 32, -1))
 
 
 @pytest.mark.parametrize("engine", EMULATORS)
@@ -96,7 +68,7 @@ def test_recorded_fragments(engine: EngineName) -> None:
         actual, expected = _run(row, engine, a, b, RECORD[c][sample]), RECORD[d][sample]
         assert np.array_equal(actual, expected), f"{(actual != expected).sum()} of {expected.size} differ"
 
-    check_each(_rows(), check)
+    check_each(recorded_rows(), check)
 
 
 def test_each_parameter_of_the_rule_shows() -> None:
@@ -107,14 +79,16 @@ def test_each_parameter_of_the_rule_shows() -> None:
         assert not np.array_equal(tensor_cores.product_sums(row, own, a, b, RECORD[c]), RECORD[d])
 
     changes: list[dict[str, Any]] = [{"fraction": 24}, {"fraction": 26}]
-    rows = [(*recorded, change) for recorded in _rows() for change in changes]
-    rows += [(*recorded, {"group": recorded[0].k // 2}) for recorded in _rows() if recorded[0].a[0] != "e"]
+    rows = [(*recorded, change) for recorded in recorded_rows() for change in changes]
+    rows += [(*recorded, {"group": recorded[0].k // 2}) for recorded in recorded_rows() if recorded[0].a[0] != "e"]
     rows += [
-        (*recorded, {"result": 22}) for recorded in _rows() if recorded[0].total == "f32" and recorded[0].a[0] != "e"
+        (*recorded, {"result": 22})
+        for recorded in recorded_rows()
+        if recorded[0].total == "f32" and recorded[0].a[0] != "e"
     ]
     rows += [
         (*recorded, change)
-        for recorded in _rows()
+        for recorded in recorded_rows()
         if recorded[0].a == "e4m3"
         for change in ({"split": ()}, {"split": (0, 1)})
     ]
@@ -159,7 +133,7 @@ def test_published_rule_of_ampere() -> None:
         args = dict(
             zip(
                 "abc",
-                (_fragment(v.view(f"u{v.itemsize}"), t, 2) for v, t in zip((a, b, c), row.types, strict=True)),
+                (lanes_of(v.view(f"u{v.itemsize}"), t, 2) for v, t in zip((a, b, c), row.types, strict=True)),
                 strict=True,
             )
         )
