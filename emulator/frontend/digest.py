@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import hashlib
 import inspect
+import keyword
 import math
 import re
 import sys
@@ -51,7 +52,7 @@ class Digest:
     @property
     def stale(self) -> bool:
         """Whether a name now refers to another object."""
-        present, absent, indirect = self._lookups
+        present, absent, indirect = self.lookups
         try:
             for space, getter, values in present:
                 if not all(map(is_, getter(space), values)):
@@ -59,12 +60,12 @@ class Digest:
         except KeyError:
             return True
         for space, names in absent:
-            if not names.isdisjoint(space):
+            if any(map(space.__contains__, names)):
                 return True
         return bool(indirect) and any(_value(source, path) is not value for source, path, value in indirect)
 
     @cached_property
-    def _lookups(self) -> tuple[list[_PresentNames], list[_AbsentNames], list[_Named]]:
+    def lookups(self) -> tuple[list[PresentNames], list[AbsentNames], list[_Named]]:
         """The present and the absent names by module, and the names resolved elsewhere. Launches compare them often, so each
         module's names are read in one call."""
         spaces: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
@@ -76,8 +77,8 @@ class Digest:
                 continue
             for space, name, value in steps:
                 spaces.setdefault(id(space), (space, {}))[1][name] = value
-        present: list[_PresentNames] = []
-        absent: list[_AbsentNames] = []
+        present: list[PresentNames] = []
+        absent: list[AbsentNames] = []
         for space, values in spaces.values():
             if str(space.get("__name__")).partition(".")[0] in _UNCHANGED:
                 continue
@@ -85,16 +86,16 @@ class Digest:
             if expected:
                 names = [*expected, next(iter(expected))]  # itemgetter of a single name returns no tuple
                 present.append((space, itemgetter(*names), tuple(expected[name] for name in names)))
-            if len(expected) < len(values):
-                absent.append((space, frozenset(values.keys() - expected.keys())))
+            if missing := values.keys() - expected.keys() - {*keyword.kwlist}:
+                absent.append((space, frozenset(missing)))
         return present, absent, indirect
 
 
 _UNCHANGED = ("builtins", __name__.partition(".")[0])
 """Packages whose names keep their objects."""
-_PresentNames = tuple[dict[str, Any], Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...]]
+PresentNames = tuple[dict[str, Any], Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...]]
 """Names of a module, a function that reads them, and their expected values."""
-_AbsentNames = tuple[dict[str, Any], frozenset[str]]
+AbsentNames = tuple[dict[str, Any], frozenset[str]]
 _Named = tuple[SourceFunction, Sequence[str], Any]
 
 

@@ -283,9 +283,10 @@ class DeviceArray:
             self._exports.append(self.remote)
         return address
 
-    def read_layout(self) -> tuple[Any, ...]:
-        """Return and store the properties that a launch plan depends on."""
-        self.layout = type(self), self._host.dtype, self._host.shape, self._host.strides
+    def read_layout(self) -> tuple[Any, ...] | None:
+        """Return and store the properties that a launch plan depends on; None for new contents, until its first launches."""
+        if self.fill is None and self.written is None:
+            self.layout = type(self), self._host.dtype, self._host.shape, self._host.strides
         return self.layout
 
     def keep(self, count: int) -> None:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -74,18 +75,22 @@ def plan_key(
                 return None
             forms.append((value.dtype, value.shape, value.strides, value.flags.aligned))
         elif kind is DeviceArray or isinstance(value, DeviceArray):
-            if value.fill is not None or value.written is not None:  # until its first launches
+            layout = value.layout or value.read_layout()
+            if layout is None:
                 return None
-            forms.append(value.layout or value.read_layout())
+            forms.append(layout)
         elif kind is NewArray:
             forms.append((value.shape, value.type, value.readable, exact(value.value)))
         elif kind in _PLAIN:
             forms.append(kind)
     values = (*options.values(),)
-    kinds = [*map(type, values)]
-    if tuple in kinds:
-        kinds += [type(item) for value in values if type(value) is tuple for item in value]
-    return engine, CURRENT.get(), id(device), (*options,), values, (*kinds,), (*args,), (*forms,)
+    recent = facts.recent_options
+    if len(recent[0]) != len(values) or not all(map(is_, values, recent[0])):
+        kinds = [*map(type, values)]
+        if tuple in kinds:
+            kinds += [type(item) for value in values if type(value) is tuple for item in value]
+        recent = facts.recent_options = values, (*kinds,)
+    return engine, CURRENT.get(), id(device), (*options,), values, recent[1], (*args,), (*forms,)
 
 
 def find_plan(facts: KernelFacts, key: tuple[Any, ...] | None) -> LaunchPlan | None:
@@ -115,7 +120,9 @@ class _PlannedArray:
     def is_whole(self) -> bool:
         """Whether an argument is the memory that the kernel accesses."""
         form = self.form
-        return form.contiguous and len(form.shape) == 1 and not (self.accepts or self.is_complex or form.begin is not None)
+        return (
+            form.contiguous and len(form.shape) == 1 and not (self.accepts or self.is_complex or form.begin is not None)
+        )
 
     def flat(self, argument: Any) -> Buffer:
         """Return the memory of an argument with the planned type and shape."""

@@ -55,7 +55,7 @@ class LaunchDetails:
     milliseconds: float | None
     resources: Resources | None
     request: Request = field(repr=False)
-    counts: Counts | None = Deferred()  # type: ignore[assignment]
+    counts: Counts | None = Deferred()  # type: ignore[assignment]  # noqa: RUF009
     samples: Samples | None = field(default=None, repr=False)
     memory: LaunchMemory | None = field(default=None, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)

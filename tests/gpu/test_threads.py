@@ -16,6 +16,7 @@ import simtbed as st
 from simtbed import DeviceArray, Global, LaunchError, Stream, f32, i32, launch
 
 from tests.cuda_cpp.test_own_code import HALVES
+from tests.gpu.launches import in_threads
 
 pytestmark = pytest.mark.usefixtures("gpu")
 
@@ -132,3 +133,7 @@ def test_errors_after_an_illegal_access(tmp_path: Path) -> None:
     first, *following = completed.stdout.splitlines()
     assert "bad" in first and "failed on the GPU" in first and len(following) == 4
     assert all("before it, " in line and "bad" in line for line in following), completed.stdout + completed.stderr
+
+
+def test_many_launches_of_eight_threads() -> None:
+    assert in_threads() == []

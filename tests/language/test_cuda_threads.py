@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import DeviceArray, Global, LaunchError, Stream, f32, launch
+from simtbed import DeviceArray, Global, LaunchError, Stream, f32, i32, launch
 from simtbed.engines.cuda import driver, launches, library
 from simtbed.engines.cuda.launches import Queue
 
@@ -135,6 +136,34 @@ def test_threads_share_the_objects_of_a_context(notes: Notes, monkeypatch: pytes
 
     assert in_threads(6, work) == []
     assert len({*map(id, contexts)}) == len({*map(id, queues)}) == 1 and sorted(created) == ["context", "pool"]
+
+
+def test_threads_share_a_plan(notes: Notes) -> None:
+    """Each launch has the address and the number of its own thread, and no launch is lost."""
+    threads, count = 8, 40
+    arrays = [DeviceArray(np.zeros(4, np.float32)) for _ in range(threads)]
+
+    def work(thread: int) -> None:
+        stream = Stream() if thread % 2 else None
+        for _ in range(count):
+            launch(shifted, grid=1, block=4, args=(arrays[thread], thread), engine="cuda", stream=stream)
+        queue().unfinished()
+        if stream is not None:
+            stream.synchronize()
+
+    for thread in range(threads):
+        work(thread)  # plans and streams exist
+    notes.launches.clear()
+    numbers = iter(range(threads))
+    assert in_threads(threads, lambda: work(next(numbers))) == []
+    launched = Counter(values[:2] for values, _ in notes.launches)
+    assert launched == {(arrays[thread].remote.address, thread): count for thread in range(threads)}  # type: ignore[union-attr]
+    assert queue().unfinished() == []
+
+
+@st.kernel
+def shifted(x: Global[f32], n: i32) -> None:
+    x[n] = 1
 
 
 # ------------------------------------------------------------------ causes

@@ -10,9 +10,11 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pytest
 import simtbed as st
 from simtbed import Global, f32, i32, launch
 
+from tests.gpu.launches import in_threads
 from tests.test_architecture import ALLOWED, ROOT, _module, _package
 
 
@@ -69,3 +71,8 @@ def test_a_warm_launch_passes_few_files() -> None:
         work()
         files, climbs = path_of(work, "run")
         assert len(files) <= 14 and climbs <= 3, (sorted(files), climbs)
+
+
+@pytest.mark.slow
+def test_launches_of_eight_threads() -> None:
+    assert in_threads("jit", 8, 40) == []

@@ -32,6 +32,8 @@ _CODES = {
     "f64": "d",
 }  # fmt: skip
 """Codes of `struct` by type: it packs the Python numbers that `checked_scalar` accepts, with the same bits, and refuses others."""
+Place = tuple[str, int]
+"""The fields of a `CodePlace`."""
 _LARGEST = F32.largest
 _PACKAGE = __name__.partition(".")[0] + "."
 
@@ -94,18 +96,18 @@ class DirectLaunch:
             if native is None:
                 return None
             handle = native.handle
+        place = None if stream is None else _place(sys._getframe(2))
         pushed = self.context.context
         pushed.push()
         try:
-            return self._launch(arrays, numbers, stream, handle)
+            return self._launch(arrays, numbers, handle, place)
         finally:
             pushed.pop()
 
-    def _launch(self, arrays: Any, numbers: Any, stream: Stream | None, handle: int) -> Started | None:
-        queue, context, block, place = self.queue, self.context, self.block, None
+    def _launch(self, arrays: Any, numbers: Any, handle: int, place: Place | None) -> Started | None:
+        queue, context, block, addresses = self.queue, self.context, self.block, []
         events: tuple[int, int] | None = None
         with MOVES:  # no array moves until the launch is in the stream
-            addresses = []
             for array in arrays:
                 remote = array.remote
                 if type(remote) is not GpuArray or remote.context is not context:
@@ -120,17 +122,18 @@ class DirectLaunch:
             for at in self.changed:
                 arrays[at].rewritten = True
             call = self.calls.get(handle) or self._call(handle)
-            if stream is None:
+            if place is None:
                 events = start, end = queue.take_events(timed=True)
                 status = self.record(start, 0) or self.launch(*call) or self.record(end, 0)
             else:
-                place = _place(sys._getframe(3))
                 status = self.launch(*call)
                 queue.queued.append((self.plan.request, handle, place))
-        if stream is None:
+        if events is not None:
             status = status or self.synchronize(end)
         if status:
-            raise launch_error(DriverError(status), self.plan.request, context, place)
+            raise launch_error(
+                DriverError(status), self.plan.request, context, None if place is None else CodePlace(*place)
+            )
         return Started(self, (arrays, numbers), handle, place, events)
 
     def _call(self, handle: int) -> tuple[Any, ...]:
@@ -186,7 +189,8 @@ class Started:
                 else:
                     library.synchronize_stream(self._handle)
             except DriverError as error:
-                raise launch_error(error, direct.plan.request, direct.context, self._place) from None
+                place = None if self._place is None else CodePlace(*self._place)
+                raise launch_error(error, direct.plan.request, direct.context, place) from None
             direct.queue.discard_queued(self._handle)
         return Outcome({}, milliseconds=milliseconds, resources=direct.launcher.loaded.resources)
 
@@ -203,8 +207,8 @@ def _length(request: Request, name: str) -> bytes:
     return np.int32(request.dynamic_arrays[name].length if array is None else len(array)).tobytes()
 
 
-def _place(frame: FrameType) -> CodePlace:
+def _place(frame: FrameType) -> Place:
     """Return the place of a launch in the user's program. frame: of the caller of `launch`."""
     while frame.f_globals.get("__name__", "").startswith(_PACKAGE) and frame.f_back is not None:
         frame = frame.f_back
-    return CodePlace(frame.f_code.co_filename, frame.f_lineno)
+    return frame.f_code.co_filename, frame.f_lineno

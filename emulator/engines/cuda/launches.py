@@ -107,7 +107,7 @@ class Queue:
         """Return the names of the launches that have not been seen to end."""
         with self.lock:
             running = [(launch.request, launch.place) for launch in self.pending if not launch.ended]
-            running += [(request, place) for request, _, place in self.queued]
+            running += [(request, CodePlace(*place)) for request, _, place in self.queued]
         return [named(request, place) for request, place in running]
 
     def discard_queued(self, stream: int) -> None:

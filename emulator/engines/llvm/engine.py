@@ -219,7 +219,11 @@ class LlvmEngine:
 
     def _kernel(self, request: Request, options: Options) -> _CompiledKernel:
         known: tuple[Options, _CompiledKernel] | None = request.derived.get(self)
-        if known is not None and known[0] is options and (known[1].optimised or known[1].seconds <= known[1].tier_up_after):
+        if (
+            known is not None
+            and known[0] is options
+            and (known[1].optimised or known[1].seconds <= known[1].tier_up_after)
+        ):
             return known[1]
         programs = self._kernels.setdefault(request.specialisation, {})
         program = programs.get(options)
@@ -316,7 +320,11 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
     rounds = GridLaunch(request, program.buffers, race_state, program.plan if race_state is not None else None)
     handlers = interrupts.begin_recording(raised) if program.buffers.calls else []
     try:
-        whole = run(workers[0], 0, 1) if blocks == 1 and request.trace is None and not program.in_rounds else rounds.run(distributed, workers, run)
+        whole = (
+            run(workers[0], 0, 1)
+            if blocks == 1 and request.trace is None and not program.in_rounds
+            else rounds.run(distributed, workers, run)
+        )
     finally:
         interrupts.end_recording(handlers)
     if raised:
@@ -349,7 +357,7 @@ def _faults(
     rounds: GridLaunch,
 ) -> list[Diagnostic]:
     """Return the recorded faults, and the races in the shadow memory of a checked launch."""
-    any_recorded = any([records.tobytes().strip(b"\0") for records in recorded])
+    any_recorded = any(records.tobytes().strip(b"\0") for records in recorded)
     if race_state is None and not any_recorded and not rounds.missing:
         return []
     from ...sanitizer.faults import Faults

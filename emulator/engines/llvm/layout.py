@@ -111,8 +111,8 @@ class Options:
 class Buffers:
     """Buffers of a launch for each thread, and the decoding of its counts.
 
-    calls: whether the code calls Python. sizes: one SIZES. sites: rows of the counter table. samples: offset of the sample table of each site, in bytes. contributions:
-    CONTRIBUTION[n], for `counters.slots.decode`.
+    sizes: one SIZES. sites: rows of the counter table. samples: offset of the sample table of each site, in bytes. contributions:
+    CONTRIBUTION[n], for `counters.slots.decode`. calls: whether the code calls Python.
     """
 
     sizes: np.void
