@@ -85,11 +85,12 @@ def changes_nothing(atomic: ir.Atomic) -> bool:
 
 @once_a_node
 def sees_others(loop: ir.While | ir.For) -> bool:
-    """Return whether the loop observes other threads, by atomic operations or ordered accesses. A compiler may move a
-    plain load out of the
-    loop."""
-    inside = map(performed, statements((*getattr(loop, "setup", ()), *loop.body)))
-    return any(isinstance(access, ir.Access) and is_ordered(access) for access in inside)
+    """Return whether the loop observes other threads, by atomic operations, ordered accesses or a `syncwarp`. A compiler may move a
+    plain load out of the loop."""
+    inside = list(map(performed, statements((*getattr(loop, "setup", ()), *loop.body))))
+    return any(
+        isinstance(node, ir.WarpBarrier) or (isinstance(node, ir.Access) and is_ordered(node)) for node in inside
+    )
 
 
 def _transitive_sources(name: str, sources: dict[str, set[str]]) -> set[str]:

@@ -293,13 +293,28 @@ def _run_in_both_orders(engine: Engine, request: Request) -> Outcome:
 
 
 def _run_once(engine: Engine, request: Request) -> Outcome:
-    """Run a launch; if a loop waits forever under sequential warps, run it again with interleaved warps."""
+    """Run a launch; if a lane or a warp waits for another one forever in lockstep, run it again with lanes and warps that progress."""
     outcome = engine.run(request)
-    summary = request.specialisation.summary
-    stuck = summary.waits and summary.ordered and any(fault.kind == "step limit" for fault in outcome.faults)
-    if not stuck or outcome.trace is not None or summary.cooperative or math.prod(request.block) <= WARP_SIZE:
+    if not _waits(outcome) or outcome.trace is not None or not _may_progress(request):
         return outcome
     if request.trace is not None:
         request.trace.begin_again()
     shown = request.show_prints and not outcome.printed
-    return engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))
+    again = engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))
+    return outcome if _waits(again) else again
+
+
+def _may_progress(request: Request) -> bool:
+    """Return whether another order of lanes or warps may end a wait in a launch."""
+    from ..passes.lane_progress import with_lane_progress
+
+    summary, prepared = request.specialisation.summary, request.prepared
+    if summary.cooperative:
+        return False
+    several = summary.waits and summary.ordered and math.prod(request.block) > WARP_SIZE
+    return several or with_lane_progress(prepared.program.kernel, len(prepared.sites)) is not None
+
+
+def _waits(outcome: Outcome) -> bool:
+    """Return whether a lane waited for another one when the launch ended."""
+    return any(fault.kind in ("step limit", "convergence") for fault in outcome.faults)

@@ -44,7 +44,7 @@ class ProgramSummary:
     parameters: by name, without Const ones. changed: global arrays it may write. ordered: whether its warps must run
     in order. shared: bytes of its static shared arrays. dynamic: arrays in dynamic shared memory. needs: words with
     a minimum compute capability. cooperative: whether its blocks wait for each other. waits: whether it has a loop
-    that only waits (`passes.waiting`). counters: its loops whose counter wraps for some launch.
+    that only waits (`passes.waiting`), or lanes that wait for each other (`passes.lane_progress`). counters: its loops whose counter wraps for some launch.
     """
 
     name: str
@@ -70,6 +70,7 @@ class ProgramSummary:
         from ..passes.capabilities import needed
         from ..passes.counter_bounds import counters
         from ..passes.grids import is_cooperative
+        from ..passes.lane_progress import with_lane_progress
         from ..passes.waiting import may_stall, waits
         from .prepared import prepare
 
@@ -77,6 +78,7 @@ class ProgramSummary:
         parameters = {param.name: param.type for param in kernel.params}
         body = prepared.program.kernel.body
         waiting = any(isinstance(stmt, While) and (waits(stmt) or may_stall(stmt)) for stmt in statements(body))
+        waiting |= with_lane_progress(prepared.program.kernel, len(prepared.sites)) is not None
         facts = (
             declared_arrays(kernel),
             needed(program),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -20,6 +21,7 @@ from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array, Vector
 from ...passes.barriers import holds_barrier
 from ...passes.grids import holds_grid_barrier, is_cooperative
+from ...passes.lane_progress import with_lane_progress
 from ...passes.sites import Site
 from ...passes.waiting import may_stall
 from ...profiler import events
@@ -98,9 +100,15 @@ class _Run:
             else None
         )
         self.buffers = request.memory(self.changed)
+        lanes_progress = None
+        if request.interleave and not request.device.warp_synchronous:
+            lanes_progress = with_lane_progress(self.kernel, len(prepared.sites))
+        if lanes_progress is not None:
+            prepared = replace(prepared, program=ir.Program(lanes_progress, ()))
         self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan)
         self.cooperative = is_cooperative(self.kernel)
-        self.body = (self.compiler.grid_phases if self.cooperative else self.compiler.body)(self.kernel.body)
+        compile_body = self.compiler.grid_phases if self.cooperative else self.compiler.body
+        self.body = compile_body(prepared.program.kernel.body)
 
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}
@@ -248,10 +256,11 @@ class _Compiler:
         inside: the compiler of its statement lists.
         """
         body = inside or self.body
+        counts = self.counts if self.prepared.counts(stmt) else None
         match stmt:
             case ir.If():
                 orelse = body(stmt.orelse) if stmt.orelse else None
-                return Branch(stmt.site, scalar(stmt.cond), body(stmt.then), orelse, self.counts)
+                return Branch(stmt.site, scalar(stmt.cond), body(stmt.then), orelse, counts)
             case ir.While():
                 return Loop(
                     stmt.site,
@@ -260,7 +269,7 @@ class _Compiler:
                     scalar(stmt.cond),
                     body(stmt.body),
                     None,
-                    self.counts,
+                    counts,
                     self._samples_of_loop(stmt.site),
                     stmt,
                 )
@@ -303,7 +312,7 @@ class _Compiler:
         )
 
     def _samples_of_loop(self, site: int) -> Table | None:
-        return None if self.samples is None else self.samples.of_loop(site)
+        return None if self.samples is None or site >= len(self.sites) else self.samples.of_loop(site)
 
     # -------------------------------------------------------------- plain statements
     def assign(self, target: ir.Reg | ir.Item | None) -> Callable[[WarpGroup, Any], None]:
