@@ -63,6 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "numba_hook": set(),
     "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "runtime"},
+    "host_apis": {*BASE, "cuda_cpp", "disk_cache", "driver", "llvmir", "machine", "runtime"},
     "stand_ins": {*BASE, "cuda_cpp", "llvmir", "runtime"},
     "model": {
         *BASE,

@@ -40,6 +40,9 @@ EXCEPTIONS = {
     # files for the compiler, and its output
     "emulator/cuda_cpp/clang.py": {"TemporaryDirectory", "read_text", "write_text"},
     "emulator/cuda_cpp/header_files.py": {"read_text"},
+    "emulator/host_apis/cuda/build.py": {"TemporaryDirectory", "read_bytes", "read_text", "write_bytes", "write_text"},
+    "emulator/host_apis/cuda/declarations.py": {"read_text"},
+    "emulator/host_apis/cuda/process.py": {"TemporaryDirectory", "write_bytes"},
     # the source of kernels, read when a module defines them
     "emulator/source_text.py": {"open"},
     # files of a project that the pytest plugin reads and writes

@@ -43,7 +43,7 @@ ARGUMENTS = (
 """The code is that of -O1 before LLVM's passes: `llvmir.optimising` runs those that keep the accesses of each statement."""
 USED_OPTIONS = ("-D", "-U", "-std=", "--std=")
 """Options of nvcc that change the meaning of a text. Others, such as `-O3` and `--use_fast_math`, have no effect here."""
-_MESSAGE = re.compile(r"(.*?):(\d+):(\d+): (?:fatal )?error: (.*?)(?: \[-W[^\]]*(-W[a-z-]+)\])?")
+MESSAGE = re.compile(r"(.*?):(\d+):(\d+): (?:fatal )?error: (.*?)(?: \[-W[^\]]*(-W[a-z-]+)\])?")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         if status == 0 and output.is_file():
             return output.read_text(encoding="utf-8", errors="replace").replace(folder, os.path.dirname(SOURCE)), []
     errors = [
-        Error(m[1], int(m[2]), int(m[3]), m[4], m[5] or "") for m in map(_MESSAGE.fullmatch, messages.splitlines()) if m
+        Error(m[1], int(m[2]), int(m[3]), m[4], m[5] or "") for m in map(MESSAGE.fullmatch, messages.splitlines()) if m
     ]
     if not errors:
         last = messages.strip().splitlines()[-1:] or ["it has no message"]

@@ -28,10 +28,36 @@ _COMPUTED = re.compile(r"\s*#\s*include\s+[A-Za-z_]")
 _REQUEST = "simtbed_instance_"
 
 
-class CompiledText:
+class CompiledModule:
+    """LLVM IR of CUDA C++. source: the text with its kernels. text: of the module."""
+
+    def __init__(self, source: SourceText, text: str) -> None:
+        self.source, self.text = source, text
+
+    @cached_property
+    def module(self) -> Module:
+        """The variables and the debug information of the module."""
+        return parse_declarations(self.text)
+
+    @cached_property
+    def functions(self) -> Mapping[str, DescribedFunction]:
+        """The kernels by their symbols, in the order of the module."""
+        functions = self.module.debug.functions
+        symbols = (match[1].strip('"') for match in _KERNEL.finditer(self.text))
+        return {symbol: functions[symbol] for symbol in symbols if symbol in functions}
+
+    def function(self, name: str) -> DescribedFunction:
+        """Return a kernel by its name or its symbol."""
+        return next(own for symbol, own in self.functions.items() if name in (own.name, symbol))
+
+    def name_of(self, variable: Variable) -> str:
+        return self.module.debug.variable(variable.described).get("name", variable.name)
+
+
+class CompiledText(CompiledModule):
     """The LLVM IR of a text. Raises UnavailableError without clang, SimtbedError where it ends without a message.
 
-    text: of the module. errors: of the removed declarations of device code, by the kernel; "" for those of no kernel.
+    errors: of the removed declarations of device code, by the kernel; "" for those of no kernel.
     """
 
     def __init__(
@@ -93,22 +119,14 @@ class CompiledText:
 
     # -------------------------------------------------------------- kernels
     @cached_property
-    def module(self) -> Module:
-        """The variables and the debug information of the module."""
-        return parse_declarations(self.text)
-
-    @cached_property
     def kernels(self) -> Mapping[str, DescribedFunction]:
         """The kernels by name, instances of templates as they were requested."""
-        functions = self.module.debug.functions
-        symbols = [match[1].strip('"') for match in _KERNEL.finditer(self.text)]
         requested = {}
         for number, name in enumerate(self.instances):
             variable = self.module.variables.get(f"{_REQUEST}{number}")
             if variable is not None and isinstance(variable.initial, Global):
                 requested[variable.initial.name] = name
-        kernels = [functions[symbol] for symbol in symbols if symbol in functions]
-        kernels.sort(key=lambda own: (own.file != SOURCE, own.file, own.line))
+        kernels = sorted(self.functions.values(), key=lambda own: (own.file != SOURCE, own.file, own.line))
         return {requested.get(own.symbol, own.name): own for own in kernels}
 
     def function(self, name: str) -> DescribedFunction:
@@ -127,9 +145,6 @@ class CompiledText:
             if variable.described >= 0 and variable.space in (1, 4) and self.name_of(variable) == name:
                 return variable
         return None
-
-    def name_of(self, variable: Variable) -> str:
-        return self.module.debug.variable(variable.described).get("name", variable.name)
 
     @property
     def names(self) -> list[str]:

@@ -33,7 +33,7 @@ from ..llvmir.pointers import initial_bytes
 from ..llvmir.text import parse_declarations
 from ..llvmir.translate import translate
 from ..span import Span
-from .compiled_text import CompiledText
+from .compiled_text import CompiledModule
 from .declaration import Alias, HostInterface, OutsideVariable
 
 ENTRY = "simtbed_entry"
@@ -55,7 +55,7 @@ class LoweredKernel:
 
 def lower(
     name: str,
-    text: CompiledText,
+    text: CompiledModule,
     function: DescribedFunction,
     aliases: Mapping[str, Alias],
     textures: Mapping[str, SurfaceForm],
@@ -206,7 +206,7 @@ def _passed(module: str, symbol: str) -> Iterator[tuple[str, str]]:
             return
 
 
-def _span_of(text: CompiledText, module: str) -> Callable[[Position], Span | None]:
+def _span_of(text: CompiledModule, module: str) -> Callable[[Position], Span | None]:
     """Return a function from the positions of a module of LLVM to those of the text."""
     debug = parse_declarations(module).debug
 
@@ -218,7 +218,7 @@ def _span_of(text: CompiledText, module: str) -> Callable[[Position], Span | Non
 
 
 def _interface(
-    text: CompiledText, function: DescribedFunction, aliases: Mapping[str, Alias], translation: Translation
+    text: CompiledModule, function: DescribedFunction, aliases: Mapping[str, Alias], translation: Translation
 ) -> HostInterface:
     """Return the arguments of a kernel whose program this is."""
     arrays = {param.name: param.type for param in translation.program.kernel.params if isinstance(param.type, Array)}
@@ -248,7 +248,7 @@ def _interface(
     return HostInterface(Signature(signature), constants, variables)
 
 
-def outside_variable(text: CompiledText, variable: Variable) -> OutsideVariable:
+def outside_variable(text: CompiledModule, variable: Variable) -> OutsideVariable:
     """Return a `__constant__` or `__device__` variable with its initial contents."""
     initial = variable.initial or Zero(variable.type)
     scalars = source_scalars(text.module.debug.type_of_variable(variable.described))

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..cuda_cpp.declaration import Alias, HostParameter
+from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements
+from ..cuda_cpp.declaration import HostParameter
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..errors import LaunchError
 from ..language.types import Scalar
-from ..llvmir.debug import PointerTo, Record, source_scalars, source_size
+from ..llvmir.debug import Record
 from ..runtime.arrays import DeviceArray
 from ..runtime.launching import launch
 from ..runtime.result import LaunchDetails, details_of
 
-Bytes = npt.NDArray[np.uint8]
 ALIGNMENT = 256
 FIRST_ADDRESS = 0x7F00_0000_0000
 
@@ -156,46 +156,26 @@ def launch_by_address(
     if len(args) != len(kernel.parameters):
         raise LaunchError(f"{kernel.__name__} takes {len(kernel.parameters)} arguments, {len(args)} are given")
     values: dict[str, Any] = {}
-    aliases: dict[str, Alias] = {}
-    owners: dict[int, str] = {}
+    addresses: dict[str, int] = {}
     for parameter, value in zip(kernel.parameters, args, strict=True):
         name = parameter.name
         if not parameter.is_address:
             values[name] = _by_value(parameter, value)
-            continue
-        if isinstance(value, np.ndarray):
+        elif isinstance(value, np.ndarray):
             raise LaunchError(f"{name} is a pointer: expected memory of the device, not an array of NumPy")
-        address = 0 if value is None else int(value)
-        if not address:
-            aliases[name] = Alias(None)
-            continue
-        start, offset = MEMORY.find(address)
-        owner = owners.setdefault(start, name)
-        if owner != name or offset:
-            aliases[name] = Alias(owner, offset)
-    bound = kernel.with_aliases(aliases)
+        else:
+            addresses[name] = 0 if value is None else int(value)
+    bound, owners = bound_to_addresses(kernel, addresses, MEMORY.find)
     pointed = {parameter.name: parameter for parameter in kernel.parameters}
-    for start, name in owners.items():
-        if name in bound.signature().parameters:
-            values[name] = _elements(MEMORY.blocks[start], pointed[name])
+    values |= {name: elements(MEMORY.blocks[start], pointed[name]) for name, start in owners.items()}
     variables.write()
     result = details_of(launch(bound, grid=grid, block=block, args=values, shared=shared))
-    for start, name in owners.items():
+    for name, start in owners.items():
         if name in result.buffers:
             changed = np.ascontiguousarray(result.buffers[name]).reshape(-1).view(np.uint8)
             MEMORY.blocks[start][: len(changed)] = changed
     variables.read()
     return result
-
-
-def _elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
-    """Return an allocation as an array of the elements that a parameter points to."""
-    to = parameter.type.to if isinstance(parameter.type, PointerTo) else parameter.type
-    if to is None:
-        return block
-    element = min(source_scalars(to), key=str)
-    whole = len(block) // source_size(to) * source_size(to)
-    return block[:whole].view(element.dtype)
 
 
 def _by_value(parameter: HostParameter, value: Any) -> Any:

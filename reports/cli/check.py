@@ -133,6 +133,7 @@ def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, option
 
     \b
     simtbed check train.py --epochs 1
+    simtbed check program.cu -- 1000
     simtbed check --check races --schedules 2 file.py:function
     simtbed check --family sfs
     simtbed check --format sarif -o findings.sarif train.py

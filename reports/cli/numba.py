@@ -13,7 +13,7 @@ from simtbed import SimtbedError, numba_hook
 
 from ..printing import print_text
 from ..targets.running import command_of, run_process
-from ..targets.target import CudaFile, Shipped, find_target
+from ..targets.target import CudaFile, CudaProgram, Shipped, find_target
 from .options import TargetArguments, TargetProgram
 from .parameters import Option, command
 
@@ -59,7 +59,7 @@ def numba(target: TargetProgram = None, arguments: TargetArguments = (), *, opti
             raise SimtbedError("give a program, or --hook write")
         return 0
     chosen = find_target(target, arguments, emulate="numba")
-    if isinstance(chosen, Shipped | CudaFile):
+    if isinstance(chosen, Shipped | CudaFile | CudaProgram):
         raise SimtbedError(f"{chosen} has no kernels of Numba: give a script, package.module or file.py:function")
     environment = {**os.environ}
     numba_hook.request(environment)

@@ -41,16 +41,18 @@ Output = Annotated[
 Variant = Annotated[str, Option(("--variant",), help="Kernel variant; see `simtbed list`.")]
 _TARGET = Program(
     metavar="TARGET",
-    help="A script, PACKAGE.MODULE, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
+    help="A script, a .cu file, PACKAGE.MODULE, MODULE:FUNCTION, FILE.py:FUNCTION, or a variant of `simtbed list`.",
     is_program=deferred("simtbed.reports.targets.target:is_program"),
+    is_built=deferred("simtbed.reports.targets.target:is_built"),
 )
 TargetArgument = Annotated[str, _TARGET]
 TargetProgram = Annotated[
     str | None,
     Program(
         metavar="TARGET",
-        help="A script, PACKAGE.MODULE, MODULE:FUNCTION or FILE.py:FUNCTION.",
+        help="A script, a .cu file, PACKAGE.MODULE, MODULE:FUNCTION or FILE.py:FUNCTION.",
         is_program=deferred("simtbed.reports.targets.target:is_program"),
+        is_built=deferred("simtbed.reports.targets.target:is_built"),
     ),
 ]
 TargetOrAll = Annotated[str | None, _TARGET]

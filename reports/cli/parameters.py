@@ -64,11 +64,13 @@ class Program:
     """The argument that names a program. The arguments after it belong to the program.
 
     is_program: whether a name denotes a program. After any other name, options of the command are still parsed.
+    is_built: whether it denotes a program with words of its own before a --.
     """
 
     metavar: str
     help: str
     is_program: Callable[[str], bool]
+    is_built: Callable[[str], bool]
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,8 @@ class _Command(click.Command):
             ctx.allow_interspersed_args = not (isinstance(target, str) and program.is_program(target))
             if not ctx.allow_interspersed_args:
                 own = values.get(ARGUMENTS_NAME)
-                args = self._without_separator(ctx, args, own if isinstance(own, tuple) else ())
+                if not program.is_built(str(target)):
+                    args = self._without_separator(ctx, args, own if isinstance(own, tuple) else ())
         return super().parse_args(ctx, args)
 
     def _without_separator(self, ctx: click.Context, args: list[str], own: Sequence[str]) -> list[str]:

@@ -27,7 +27,7 @@ from .emulated import emulated_libraries
 from .failed import TargetFailed
 from .forwarding import end_at_signals, forward_signals
 from .stream import MakeObserver, describe, launches
-from .target import CudaFile, Function, Module, Script, Shipped, Target
+from .target import CudaFile, CudaProgram, Function, Module, Script, Shipped, Target
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -160,10 +160,13 @@ def _is_setup(launch: Launch, target: Target) -> bool:
     return any((kernel.name, kernel.span.file) == (k.__name__, k.function.__code__.co_filename) for k in kernels)
 
 
-def command_of(target: Script | Module | Function | CudaFile) -> list[str]:
+def command_of(target: Script | Module | Function | CudaFile | CudaProgram) -> list[str]:
     if isinstance(target, CudaFile):
         call = f"run({str(target.path)!r}, {str(target.description)!r})"
         return [sys.executable, "-c", f"from {__package__}.cuda_file import run; {call}"]
+    if isinstance(target, CudaProgram):
+        call = f"run({target.build!r}, {target.arguments!r})"
+        return [sys.executable, "-c", f"from {__package__}.cuda_program import run; {call}"]
     if isinstance(target, Script) and (names := emulated_libraries(target.path, target.emulate)):
         call = f"run({names!r}, {str(target.path)!r}, {target.arguments!r})"
         return [sys.executable, "-c", f"from {__package__}.emulated import run; {call}"]

@@ -86,6 +86,21 @@ class CudaFile:
 
 
 @dataclass(frozen=True)
+class CudaProgram:
+    """A whole CUDA C++ program. build: its sources and compiler options. arguments: of its `main`."""
+
+    build: tuple[str, ...]
+    arguments: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return printable(" ".join([*self.build, *["--"] * bool(self.arguments), *self.arguments]))
+
+    @property
+    def files(self) -> list[Path]:
+        return [Path(word) for word in self.build if Path(word).is_file()]
+
+
+@dataclass(frozen=True)
 class Shipped:
     """A shipped variant of a family. source: the file with its problem; None for the shipped example."""
 
@@ -111,7 +126,7 @@ class Shipped:
         return "the example" if self.source is None else printable(self.source)
 
 
-Target = Script | Module | Function | CudaFile | Shipped
+Target = Script | Module | Function | CudaFile | CudaProgram | Shipped
 
 
 def target_name(target: Target) -> str:
@@ -129,6 +144,11 @@ def is_program(name: str) -> bool:
         or Path(name).is_file()
         or _is_module(name)
     )
+
+
+def is_built(name: str) -> bool:
+    """Whether a name denotes a program whose arguments follow a --, after its sources and compiler options."""
+    return name.endswith(CUDA_SUFFIXES)
 
 
 def _is_module(name: str) -> bool:
@@ -174,18 +194,22 @@ def find_target(
     )
 
 
-def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile:
-    """Return a CUDA C++ file with the description of its launches: the argument, or the file's name with .toml."""
+def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile | CudaProgram:
+    """Return a CUDA C++ file with the description of its launches, the argument or the file's name with .toml; else a program.
+
+    The arguments of a program's `main` are after `--`, its other sources and compiler options before.
+    """
     path = Path(name)
     if not path.is_file():
         raise SimtbedError(f"{printable(name)}: No such file")
-    if len(arguments) > 1:
-        raise SimtbedError(f"{printable(name)} takes one argument, a TOML file with its launches; got {len(arguments)}")
+    if "--" in arguments:
+        end = list(arguments).index("--")
+        return CudaProgram((name, *arguments[:end]), tuple(arguments[end + 1 :]))
     description = Path(arguments[0]) if arguments else path.with_suffix(".toml")
+    if len(arguments) > 1 or not (description.suffix == ".toml" and (arguments or description.is_file())):
+        return CudaProgram((name, *arguments))
     if not description.is_file():
-        expected = (
-            "expected a TOML file with the launches of its kernels, such as [[launch]] kernel = "
-            '"NAME" grid = [4] block = [256] and a table [launch.args]: docs/cuda-kernels.md, "A .cu file"'
+        raise SimtbedError(
+            f"{printable(description)}: No such file; expected the launches of the kernels of {printable(name)}"
         )
-        raise SimtbedError(f"{printable(description)}: No such file; {expected}")
     return CudaFile(path, description)

@@ -144,7 +144,7 @@ def test_a_wrong_description_ends_a_command(capfd: pytest.CaptureFixture[str], p
 def test_missing_files_are_refused(simtbed: Simtbed, project: Path) -> None:
     assert "other.cu: No such file" in simtbed("check", "other.cu").refused()
     (project / "shift.toml").unlink()
-    assert "shift.toml: No such file" in simtbed("check", "shift.cu").refused()
+    assert "shift.toml: No such file" in simtbed("check", "shift.cu", "shift.toml").refused()
 
 
 @pytest.mark.slow

@@ -129,6 +129,7 @@ SIMTBED_SUM(__vsads2, 16, short) SIMTBED_SUM(__vsads4, 8, signed char)
 SIMTBED_SUM(__vsadu2, 16, unsigned short) SIMTBED_SUM(__vsadu4, 8, unsigned char)
 
 // ------------------------------------------------------------------ of the standard library
+#ifndef SIMTBED_PROGRAM  // it has the library itself
 namespace std {
 using ::size_t; using ::ptrdiff_t; using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
 using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t; typedef decltype(nullptr) nullptr_t;
@@ -189,4 +190,5 @@ SIMTBED_INTEGER_LIMITS(unsigned long, 0, UINT64_MAX)
 SIMTBED_INTEGER_LIMITS(long long, LLONG_MIN, LLONG_MAX)
 SIMTBED_INTEGER_LIMITS(unsigned long long, 0, ULLONG_MAX)
 }
+#endif
 namespace cuda { namespace std { using namespace ::std; } }

@@ -19,17 +19,20 @@
 #define __CUDACC_VER_MINOR__ 8
 #define CUDART_VERSION 12080
 #define CUDA_VERSION 12080
-#define NULL nullptr
 #define SIMTBED_INTRINSIC __attribute__((device, nodebug))
 #define SIMTBED_PURE __attribute__((device, const))
 #define SIMTBED_EFFECT __attribute__((device))
 #define SIMTBED_INLINE static inline __attribute__((device, always_inline, nodebug))
+#define SIMTBED_BOTH static inline __attribute__((device, host, always_inline, nodebug))
 #define SIMTBED_CONSTANT static constexpr __attribute__((device)) __attribute__((host))
 
+#ifndef SIMTBED_PROGRAM
+#define NULL nullptr
 typedef decltype(sizeof(0)) size_t;
 typedef long ptrdiff_t; typedef long ssize_t; typedef long clock_t; typedef long intptr_t; typedef unsigned long uintptr_t;
 typedef signed char int8_t; typedef short int16_t; typedef int int32_t; typedef long int64_t;
 typedef unsigned char uint8_t; typedef unsigned short uint16_t; typedef unsigned int uint32_t; typedef unsigned long uint64_t;
+#endif
 typedef unsigned char uchar; typedef unsigned short ushort; typedef unsigned int uint; typedef unsigned long ulong;
 typedef long long longlong; typedef unsigned long long ulonglong;
 typedef _Float16 __half; typedef _Float16 half; typedef __bf16 __nv_bfloat16; typedef __bf16 nv_bfloat16;
@@ -39,10 +42,10 @@ typedef _Float16 __half; typedef _Float16 half; typedef __bf16 __nv_bfloat16; ty
     struct __align__(2 * SIZE) NAME##2 { T x, y; }; \
     struct NAME##3 { T x, y, z; }; \
     struct __align__(SIZE < 4 ? 4 * SIZE : 16) NAME##4 { T x, y, z, w; }; \
-    SIMTBED_INLINE NAME##1 make_##NAME##1(T x) { return {x}; } \
-    SIMTBED_INLINE NAME##2 make_##NAME##2(T x, T y) { return {x, y}; } \
-    SIMTBED_INLINE NAME##3 make_##NAME##3(T x, T y, T z) { return {x, y, z}; } \
-    SIMTBED_INLINE NAME##4 make_##NAME##4(T x, T y, T z, T w) { return {x, y, z, w}; }
+    SIMTBED_BOTH NAME##1 make_##NAME##1(T x) { return {x}; } \
+    SIMTBED_BOTH NAME##2 make_##NAME##2(T x, T y) { return {x, y}; } \
+    SIMTBED_BOTH NAME##3 make_##NAME##3(T x, T y, T z) { return {x, y, z}; } \
+    SIMTBED_BOTH NAME##4 make_##NAME##4(T x, T y, T z, T w) { return {x, y, z, w}; }
 SIMTBED_VECTORS(signed char, char, 1)
 SIMTBED_VECTORS(unsigned char, uchar, 1)
 SIMTBED_VECTORS(short, short, 2)
@@ -95,12 +98,14 @@ SIMTBED_COMPARISONS(__half) SIMTBED_COMPARISONS(__nv_bfloat16)
 SIMTBED_PAIRS(half2) SIMTBED_PAIRS(bfloat162)
 
 // ------------------------------------------------------------------ types of the runtime, in declarations
+#ifndef SIMTBED_PROGRAM  // it has the runtime's types
 struct cudaArray;
 typedef cudaArray *cudaArray_t; typedef struct CUstream_st *cudaStream_t; typedef struct CUevent_st *cudaEvent_t; typedef int cudaError_t;
+#endif
 
 struct dim3 {
     unsigned int x, y, z;
-    SIMTBED_INTRINSIC dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
+    __attribute__((device, host, nodebug)) dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
 };
 #define SIMTBED_INDEX(NAME, TYPE, REGISTER) \
     struct simtbed_##NAME { \
@@ -270,6 +275,7 @@ SIMTBED_EFFECT void __pipeline_commit() __asm__("simtbed.commit");
 SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait");
 
 // ------------------------------------------------------------------ limits and constants
+#ifndef SIMTBED_PROGRAM  // it has the headers of C
 #define CHAR_BIT 8
 #define INT_MAX 2147483647
 #define INT_MIN (-2147483647 - 1)
@@ -292,12 +298,14 @@ SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait"
 #define NAN __builtin_nanf("")
 #define HUGE_VALF __builtin_inff()
 #define HUGE_VAL __builtin_inf()
+#endif
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_INF __builtin_inf()
 #define CUDART_NAN_F __builtin_nanf("")
 #define CUDART_NAN __builtin_nan("")
 #define CUDART_PI_F 3.141592654f
 #define CUDART_PI 3.1415926535897931
+#ifndef SIMTBED_PROGRAM
 #define M_E 2.7182818284590452354
 #define M_LN2 0.69314718055994530942
 #define M_PI 3.14159265358979323846
@@ -305,3 +313,4 @@ SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait"
 #define M_PI_4 0.78539816339744830962
 #define M_SQRT2 1.41421356237309504880
 #define M_SQRT1_2 0.70710678118654752440
+#endif

@@ -1,0 +1,256 @@
+"""The build of a CUDA C++ program by clang: LLVM IR of its kernels, and a shared library of its host code.
+
+Clang, its C++ library and the linker are those of the package ziglang. A build is kept in the cache on disk, with digests of all files
+that it read. Known limits: Linux on x86-64.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from ... import disk_cache
+from ...cuda_cpp import clang
+from ...cuda_cpp.header import device_header
+from ...cuda_cpp.header_files import INCLUDED, included
+from ...errors import CompileError, Diagnostic, SimtbedError, UnavailableError
+from ...escaping import printable
+from ...span import Span
+from .declarations import FOLDER, runtime_header, shim_text
+
+SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+SECONDS = 300
+"""Limit of one step of a build: the first link compiles the C++ library."""
+_TOOLKIT = (
+    "assert.h", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "driver_types.h", "vector_types.h",
+    "vector_functions.h", "device_functions.h", "math_functions.h", "math_constants.h", "host_defines.h", "builtin_types.h",
+    "cuda_device_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "sm_20_atomic_functions.h", "sm_30_intrinsics.h", "cuda_profiler_api.h",
+)  # fmt: skip
+"""Headers whose declarations precede each text: empty files."""
+_COMMON = (
+    "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-target", "x86_64-linux-gnu", "-std=c++17", "-O1", "-fno-strict-aliasing",
+    "-Wno-everything", "-ferror-limit=20", "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ftemplate-depth=400", "-D_GNU_SOURCE",
+    "-x", "cuda",
+)  # fmt: skip
+_DEVICE = (
+    "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-fgpu-rdc", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
+    "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off",
+)  # fmt: skip
+_HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fPIC", "-c")
+_LIBRARY = {
+    "__GLIBC_MINOR__": "31", "_LIBCPP_ABI_VERSION": "1", "_LIBCPP_ABI_NAMESPACE": "__1", "_LIBCPP_HAS_THREADS": "1",
+    "_LIBCPP_HAS_MONOTONIC_CLOCK": "1", "_LIBCPP_HAS_TERMINAL": "1", "_LIBCPP_HAS_MUSL_LIBC": "0",
+    "_LIBCXXABI_DISABLE_VISIBILITY_ANNOTATIONS": "1", "_LIBCPP_DISABLE_VISIBILITY_ANNOTATIONS": "1",
+    "_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS": "0", "_LIBCPP_HAS_FILESYSTEM": "1", "_LIBCPP_HAS_RANDOM_DEVICE": "1",
+    "_LIBCPP_HAS_LOCALIZATION": "1", "_LIBCPP_HAS_UNICODE": "1", "_LIBCPP_HAS_WIDE_CHARACTERS": "1", "_LIBCPP_HAS_TIME_ZONE_DATABASE": "1",
+    "_LIBCPP_PSTL_BACKEND_SERIAL": "1", "_LIBCPP_HARDENING_MODE": "_LIBCPP_HARDENING_MODE_NONE",
+    "_LIBCPP_ASSERTION_SEMANTIC_DEFAULT": "_LIBCPP_ASSERTION_SEMANTIC_IGNORE",
+}  # fmt: skip
+"""Macros with which `zig c++` compiles its C++ library."""
+_INCLUDES = (
+    "libcxx/include", "libcxxabi/include", "include", "libc/include/x86_64-linux-gnu", "libc/include/x86-linux-gnu",
+    "libc/include/generic-glibc", "libc/include/x86-linux-any", "libc/include/any-linux-any",
+)  # fmt: skip
+_UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
+_UNKNOWN = re.compile(
+    r"(?:undeclared identifier|unknown type name|no member named) '?(cu[A-Za-z]+[A-Z]\w*|thrust|cub)\b"
+)
+
+
+@dataclass(frozen=True)
+class Build:
+    """A program. modules: the LLVM IR of the kernels of each source. library, shim: contents of the shared libraries."""
+
+    sources: tuple[str, ...]
+    modules: tuple[str, ...]
+    library: bytes
+    shim: bytes
+
+
+@dataclass(frozen=True)
+class Program:
+    """The sources and compiler options of a program. options: -I, -D, -U, -std; libraries: -l and -L."""
+
+    sources: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(words: Sequence[str]) -> Program:
+        """Return the program of a command line like nvcc's. Raises SimtbedError for other words."""
+        sources, options, libraries = list[str](), list[str](), list[str]()
+        rest = iter(words)
+        for word in rest:
+            if word in ("-I", "-D", "-U", "-l", "-L", "-std"):
+                word += next(rest, "")
+            if word.endswith(SOURCE_SUFFIXES) and not word.startswith("-"):
+                sources.append(word)
+            elif word.startswith(("-I", "-D", "-U", "-std=", "--std=")):
+                options.append(word)
+            elif word.startswith(("-l", "-L")):
+                libraries.append(word)
+            else:
+                expected = "expected sources, -I, -D, -U, -std, -l or -L; write -- before the program's arguments"
+                raise SimtbedError(f"{printable(word)}: {expected}")
+        if missing := [source for source in sources if not os.path.isfile(source)]:
+            raise SimtbedError(f"{printable(missing[0])}: No such file")
+        return Program(tuple(sources), tuple(options), tuple(libraries))
+
+
+def built(program: Program, report: Callable[[str], None]) -> Build:
+    """Return the build of a program. report: prints a line about a long step.
+
+    Raises CompileError for a text that clang refuses, SimtbedError for a program that does not link, UnavailableError without ziglang.
+    """
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise UnavailableError("whole CUDA programs run on Linux on x86-64 only")
+    inputs = (program, clang.compiler().identity, disk_cache.edition(), os.getcwd(), _headers_digest())
+    key = sha256(repr(inputs).encode()).hexdigest()
+    read = disk_cache.load(f"{key}.json", lambda data: dict[str, str](json.loads(data)))
+    if read is not None and all(_digest(path) == digest for path, digest in read.items()):
+        stored = disk_cache.load(f"{_content_key(key, read)}.build", lambda data: _decoded(program, data))
+        if stored is not None:
+            return stored
+    with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
+        builder = _Builder(program, Path(folder), report)
+        result = builder.build()
+        read = {path: digest for path in builder.files() if (digest := _digest(path))}
+    disk_cache.save(f"{_content_key(key, read)}.build", _encoded(result))
+    disk_cache.save(f"{key}.json", json.dumps(read).encode())
+    return result
+
+
+def _content_key(key: str, read: dict[str, str]) -> str:
+    return sha256(f"{key} {sorted(read.items())}".encode()).hexdigest()
+
+
+def _headers_digest() -> str:
+    return sha256(
+        "\0".join(path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.h"))).encode()
+    ).hexdigest()
+
+
+def _digest(path: str) -> str:
+    """Return a digest of a file, "" for one that cannot be read."""
+    try:
+        return disk_cache.source_digest(path)
+    except OSError:
+        return ""
+
+
+def _encoded(build: Build) -> bytes:
+    parts = [*(module.encode() for module in build.modules), build.library, build.shim]
+    return json.dumps([len(part) for part in parts]).encode() + b"\n" + b"".join(parts)
+
+
+def _decoded(program: Program, data: bytes) -> Build:
+    head, _, content = data.partition(b"\n")
+    parts, at = [], 0
+    for size in json.loads(head):
+        parts.append(content[at : at + size])
+        at += size
+    *modules, library, shim = parts
+    return Build(program.sources, tuple(module.decode() for module in modules), library, shim)
+
+
+class _Builder:
+    """One build, with its files in a folder."""
+
+    def __init__(self, program: Program, folder: Path, report: Callable[[str], None]) -> None:
+        spec = find_spec("ziglang")
+        if spec is None or spec.origin is None:
+            raise UnavailableError("whole CUDA programs need ziglang: python -m pip install 'simtbed[cuda-source]'")
+        self.program, self.folder, self.report = program, folder, report
+        self.zig = Path(spec.origin).with_name("zig")
+        cache = disk_cache.cache_folder().folder
+        self.zig_cache = folder / "zig" if cache is None else cache / "zig"
+        headers = folder / "include"
+        names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name != "complex"}
+        names |= {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
+        names |= {"simtbed_device.h": device_header(), "simtbed_runtime.h": runtime_header()}
+        for name, text in names.items():
+            (headers / name).parent.mkdir(parents=True, exist_ok=True)
+            (headers / name).write_text(text, encoding="utf-8")
+
+    def build(self) -> Build:
+        modules, objects = [], []
+        for number, source in enumerate(self.program.sources):
+            module, object = self.folder / f"{number}.ll", self.folder / f"{number}.o"
+            binary = self.folder / f"{number}.bin"
+            binary.write_bytes(b"%d\0" % number)
+            self._compile(source, module, *_DEVICE, "-MD", "-MF", str(self.folder / f"{number}.d"))
+            self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
+            modules.append(module.read_text(encoding="utf-8", errors="replace"))
+            objects.append(str(object))
+        shim, text = self.folder / "libsimtbed.so", self.folder / "shim.cu"
+        text.write_text(shim_text(), encoding="utf-8")
+        self._compile(str(text), self.folder / "shim.o", *_HOST)
+        self._link(shim, [str(self.folder / "shim.o"), f"-Wl,-soname,{shim.name}"])
+        library = self.folder / "program.so"
+        self._link(library, [*objects, f"-L{self.folder}", "-lsimtbed", *self.program.libraries])
+        return Build(self.program.sources, tuple(modules), library.read_bytes(), shim.read_bytes())
+
+    def files(self) -> list[str]:
+        """Return the user's files that the build read."""
+        words = " ".join(path.read_text(errors="replace") for path in self.folder.glob("*.d"))
+        names = re.findall(r"(?:\\ |[^\s\\])+", words.replace("\\\n", " "))
+        own = {os.path.abspath(name.replace("\\ ", " ")) for name in names if not name.endswith(":")}
+        own |= {os.path.abspath(source) for source in self.program.sources}
+        return [path for path in own if not path.startswith((str(self.folder), str(self.zig.parent)))]
+
+    def _compile(self, source: str, output: Path, *how: str) -> None:
+        """Compile a source. Raises CompileError."""
+        library = self.zig.parent / "lib"
+        includes = (f"-isystem{library / name}" for name in _INCLUDES)
+        macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
+        command = [str(self.zig), "clang", *_COMMON, *how, *macros, f"-isystem{self.folder / 'include'}", *includes]
+        command += [*self.program.options, "-include", "program.h", source, "-o", str(output)]
+        result = self._run(command)
+        if result.returncode:
+            raise self._refused(source, result.stderr)
+
+    def _refused(self, source: str, messages: str) -> Exception:
+        """Return the errors of the compiler; that of a function that is not emulated, by its name."""
+        errors = []
+        for match in filter(None, map(clang.MESSAGE.fullmatch, messages.splitlines())):
+            span = Span(match[1], int(match[2]), int(match[3]), int(match[2]), int(match[3]) + 1)
+            if unknown := _UNKNOWN.search(match[4]):
+                return UnavailableError(f"{printable(match[1])}:{match[2]}: {unknown[1]} is not emulated")
+            errors.append(Diagnostic("compile", match[4], span))
+        if not errors:
+            last = messages.strip().splitlines()[-1:] or ["no message"]
+            return SimtbedError(f"{printable(source)}: the compiler ended: {printable(last[0][:200])}")
+        return CompileError(errors)
+
+    def _link(self, output: Path, inputs: list[str]) -> None:
+        """Link a shared library. Raises UnavailableError for functions of no library."""
+        if not self.zig_cache.exists():
+            self.report("simtbed: compiling the C++ library, once (1 to 2 minutes)")
+        command = [str(self.zig), "c++", "-target", "x86_64-linux-gnu", "-shared", "-fPIC", "-fno-sanitize=all"]
+        result = self._run([*command, "-Wl,-z,defs", *inputs, "-o", str(output)])
+        if result.returncode:
+            if names := list(dict.fromkeys(name.strip() for name in _UNDEFINED.findall(result.stderr))):
+                raise UnavailableError(f"the program does not link: {printable(', '.join(names[:5]))} not found")
+            last = result.stderr.strip().splitlines()[-1:] or ["no message"]
+            raise SimtbedError(f"the program does not link: {printable(last[0][:200])}")
+
+    def _run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        environment = dict(os.environ) | {"LC_ALL": "C.UTF-8", "TMPDIR": str(self.folder)}
+        environment |= dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), str(self.zig_cache))
+        try:
+            return subprocess.run(
+                command, capture_output=True, text=True, errors="replace", env=environment, timeout=SECONDS,
+                stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise SimtbedError(f"the build of the program was ended after {SECONDS} s") from None

@@ -1,0 +1,84 @@
+"""The functions of the CUDA runtime, declared in `headers/functions.h`: their C++ declarations, forwarders through a table of
+pointers, and types for ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).with_name("headers")
+_DECLARATION = re.compile(r"(\w+) (\w+)\((.*)\);")
+_PARAMETER = re.compile(r"(.*?)(\w+)(?: = .*)?")
+_TYPES = {"size_t": ctypes.c_size_t, "unsigned": ctypes.c_uint, "float": ctypes.c_float}
+"""Other types are pointers, handles (ending in _t) or integers of 32 bits."""
+_PLACE = "const char *simtbed_file, int simtbed_line"
+
+
+@dataclass(frozen=True)
+class RuntimeFunction:
+    """A function of the runtime. parameters: type and name. declared: the parameters with their default values."""
+
+    result: str
+    name: str
+    parameters: tuple[tuple[str, str], ...]
+    declared: str
+
+    @property
+    def declaration(self) -> str:
+        """The declaration for programs. The place of a call is its last two arguments."""
+        return f"{self.result} {self.name}({', '.join([self.declared] * bool(self.declared) + ['SIMTBED_PLACE'])});"
+
+    def forwarder(self, number: int) -> str:
+        """Return the definition that calls entry `number` of the table."""
+        own = [f"{type}{name}" for type, name in self.parameters]
+        types = ", ".join([*(type for type, _ in self.parameters), "const char *", "int"])
+        names = ", ".join([*(name for _, name in self.parameters), "simtbed_file", "simtbed_line"])
+        call = f"return (({self.result} (*)({types}))simtbed_table[{number}])({names});"
+        return f"{self.result} {self.name}({', '.join([*own, _PLACE])}) {{ {call} }}"
+
+    @property
+    def prototype(self) -> Any:
+        """The type of its implementation for ctypes."""
+        result = None if self.result == "void" else ctypes.c_int
+        return ctypes.CFUNCTYPE(
+            result, *(_of_ctypes(type) for type, _ in self.parameters), ctypes.c_void_p, ctypes.c_int
+        )
+
+
+def _of_ctypes(type: str) -> Any:
+    if "*" in type or (type.strip().endswith("_t") and type.strip() not in _TYPES):
+        return ctypes.c_void_p
+    return _TYPES.get(type.strip(), ctypes.c_int)
+
+
+@cache
+def runtime_functions() -> tuple[RuntimeFunction, ...]:
+    """Return the functions in the order of the table."""
+    functions = []
+    for result, name, declared in _DECLARATION.findall((FOLDER / "functions.h").read_text(encoding="utf-8")):
+        matches = [_PARAMETER.fullmatch(parameter) for parameter in declared.split(", ") if declared]
+        parameters = tuple((match[1], match[2]) for match in matches if match)
+        functions.append(RuntimeFunction(result, name, parameters, declared))
+    return tuple(functions)
+
+
+def runtime_header() -> str:
+    """Return the declarations for programs."""
+    return "\n".join(function.declaration for function in runtime_functions())
+
+
+def shim_text() -> str:
+    """Return the text of the library between a program and this process."""
+    forwarders = (function.forwarder(number) for number, function in enumerate(runtime_functions()))
+    table = f'extern "C" {{ void *simtbed_table[{len(runtime_functions())}]; }}'
+    return "\n".join([(FOLDER / "shim.h").read_text(encoding="utf-8"), table, *forwarders, ""])
+
+
+def table_of(implementations: Mapping[str, Callable[..., int]]) -> list[Any]:
+    """Return pointers to the implementations, in the order of the table. Keep them as long as the program runs."""
+    return [function.prototype(implementations[function.name]) for function in runtime_functions()]

@@ -1,0 +1,18 @@
+cudaError_t cudaMalloc(void **pointer, size_t size);
+cudaError_t cudaMallocManaged(void **pointer, size_t size, unsigned flags = 1);
+cudaError_t cudaMallocHost(void **pointer, size_t size, unsigned flags = 0);
+cudaError_t cudaFree(void *pointer);
+cudaError_t cudaFreeHost(void *pointer);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t size, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size, cudaMemcpyKind kind, cudaStream_t stream = 0);
+cudaError_t cudaMemset(void *pointer, int value, size_t size);
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceReset();
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+void simtbedRegisterKernel(const void *unit, const void *stub, const char *symbol);
+cudaError_t simtbedLaunch(const void *stub, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, size_t shared, void **arguments);
+void simtbedEnd();

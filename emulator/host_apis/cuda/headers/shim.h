@@ -1,0 +1,37 @@
+// The symbols of a program's host code outside of it: a table of functions in the process, and what clang's code for kernels calls.
+// `declarations.py` appends the functions of the runtime.
+extern "C" void *simtbed_table[];
+
+static thread_local struct {
+    dim3 grid, block; size_t shared; cudaStream_t stream; const char *file; int line;
+} simtbed_calls[16];
+static thread_local unsigned simtbed_depth;
+static thread_local const char *simtbed_file_of_launch = "";
+static thread_local int simtbed_line_of_launch;
+
+extern "C" {
+struct simtbed_binary { int magic, version; const void *content, *unused; };
+void **__cudaRegisterFatBinary(const simtbed_binary *binary) { return (void **)binary->content; }
+void __cudaRegisterFatBinaryEnd(void **) {}
+void __cudaUnregisterFatBinary(void **) {}
+void __cudaRegisterFunction(void **unit, const void *stub, char *, const char *symbol, int, void *, void *, void *, void *, int *) {
+    simtbedRegisterKernel(unit, stub, symbol);
+}
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, const char *file, int line) {
+    simtbed_calls[simtbed_depth++ % 16] = {grid, block, shared, stream, file, line};
+    return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, cudaStream_t *stream) {
+    auto &call = simtbed_calls[--simtbed_depth % 16];
+    *grid = call.grid, *block = call.block, *shared = call.shared, *stream = call.stream;
+    simtbed_file_of_launch = call.file, simtbed_line_of_launch = call.line;
+    return cudaSuccess;
+}
+cudaError_t cudaLaunchKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t) {
+    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, simtbed_file_of_launch, simtbed_line_of_launch);
+}
+void simtbed_run(int (*program)(int, char **), int count, char **words) {
+    on_exit([](int, void *) { simtbedEnd(); }, 0);
+    exit(program(count, words));
+}
+}

@@ -1,0 +1,34 @@
+"""The kernels of one source of a program, by their symbols."""
+
+from __future__ import annotations
+
+from collections import Counter
+from hashlib import sha256
+
+from ... import disk_cache
+from ...cuda_cpp.compiled_text import CompiledModule
+from ...cuda_cpp.declaration import Declaration, HostParameter
+from ...cuda_cpp.kernel import CudaKernel, CudaSource
+from ...cuda_cpp.places import SourceText
+
+
+class ProgramUnit(CudaSource):
+    """The kernels of a source. module: its LLVM IR; instances of templates are those that the host code launches."""
+
+    def __init__(self, path: str, module: str, options: tuple[str, ...]) -> None:
+        super().__init__(SourceText.of_file(path), options)
+        self.module = CompiledModule(self.source, module)
+        self.digest = sha256(f"{disk_cache.edition()} {module}".encode()).hexdigest()
+
+    @property
+    def compiled(self) -> CompiledModule:  # type: ignore[override]
+        return self.module
+
+    def kernel(self, symbol: str) -> CudaKernel | None:
+        """Return the kernel with a symbol. A name of several kernels is replaced by the symbol."""
+        function = self.module.functions.get(symbol)
+        if function is None:
+            return None
+        names = Counter(own.name for own in self.module.functions.values())
+        declaration = Declaration(symbol, tuple(HostParameter(*own) for own in function.parameters))
+        return CudaKernel(self, function.name if names[function.name] == 1 else symbol, declaration)

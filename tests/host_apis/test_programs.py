@@ -1,0 +1,67 @@
+"""Whole CUDA C++ programs under `simtbed check`: output, findings, exit codes."""
+
+from pathlib import Path
+
+import pytest
+from simtbed.host_apis.cuda.build import Program
+from simtbed.host_apis.cuda.declarations import runtime_functions, shim_text
+from simtbed.host_apis.cuda.runtime import Runtime
+
+from tests.table_checks import check_each
+
+from .programs import CHECKED, VECTOR_ADD, run
+
+pytest.importorskip("ziglang")
+
+RACE = (
+    "__global__ void sum(int *x) { x[0] += threadIdx.x; }\nint main() { int *d; cudaMalloc(&d, 4); sum<<<1, 64>>>(d); }"
+)
+PROGRAMS = {
+    "runs": (VECTOR_ADD, ("--", "500"), 0, "before\nkernel 500\nPASS"),
+    "own exit code": (VECTOR_ADD, ("--", "500", "7"), 7, "PASS"),
+    "out of bounds": (VECTOR_ADD.replace("i < n", "i <= n"), (), 1, "program.cu:6:24: global read out of bounds"),
+    "race": (RACE, (), 1, "program.cu:1:31: race"),
+    "host error": ("int main() {\n  int x = unknown;\n}", (), 2, "program.cu:2:11: use of undeclared"),
+    "device error": ("__global__ void k(int *x) {\n  x[0] = wrong;\n}\nint main() {}", (), 2, "program.cu:2:10: use of undeclared"),
+    "no main": ("__global__ void k() {}", (), 2, "program.cu: no function main; for kernels alone, write their launches in program.toml"),
+    "unknown word": (VECTOR_ADD, ("--what",), 2, "--what: expected sources"),
+    "refused kernel": (
+        "struct P { int *x; };\n__global__ void k(P p) { p.x[0] = 1; }\nint main() { k<<<1, 1>>>(P{}); return 0; }",
+        (), 3, "p.x is i32 *: not supported in a struct",
+    ),
+    "no runtime function": (
+        "int main() {\n  return cudaIpcOpenMemHandle(0, 0, 0);\n}", (), 3, "program.cu:2: cudaIpcOpenMemHandle is not emulated",
+    ),
+    "no library function": ('extern "C" int absent();\nint main() { return absent(); }', (), 3, "absent not found"),
+    "error codes": (
+        CHECKED + "__global__ void k(int *x) { *x = 1; }\nint main() { int *d; CHECK(cudaMalloc(&d, 4)); k<<<1, 2048>>>(d);\n"
+        "if (cudaPeekAtLastError() != 9) return 3; if (cudaGetLastError() != 9) return 4; if (cudaGetLastError() != 0) return 5;\n"
+        "k<<<1, 1>>>(d); CHECK(cudaMemset(d, 0, 8)); }",
+        (), 1, "cudaErrorInvalidValue, invalid argument",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_programs(tmp_path: Path) -> None:
+    def check(name: str) -> None:
+        text, arguments, code, expected = PROGRAMS[name]
+        result = run(tmp_path, text, *arguments)
+        assert (result.returncode, expected in result.stdout + result.stderr) == (code, True), result
+
+    check_each(PROGRAMS, check)
+
+
+def test_each_declared_function_has_an_implementation() -> None:
+    names = [function.name for function in runtime_functions()]
+    assert len(names) == len(set(names))
+    assert not [name for name in names if not callable(getattr(Runtime, name, None))]
+    assert all(f"simtbed_table[{number}]" in shim_text() for number in range(len(names)))
+
+
+def test_words_of_a_program(tmp_path: Path) -> None:
+    source = tmp_path / "a.cu"
+    source.touch()
+    program = Program.of([str(source), "-I", "inc", "-DN=3", "-std=c++14", "-lm"])
+    assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
