@@ -60,8 +60,9 @@ class ExternalMemory:
 def external_memory(name: str, value: Any) -> ExternalMemory | None:
     """Return the memory of an array on a GPU of any library; None for other objects. Raises LaunchError for an unsupported array."""
     try:
-        if has(value, "__cuda_array_interface__") and isinstance(value.__cuda_array_interface__, Mapping):
-            return _of_interface(name, value)
+        interface = _interface(value)
+        if isinstance(interface, Mapping):
+            return _of_interface(name, value, interface)
         if has(type(value), "__dlpack_device__") and value.__dlpack_device__()[0] in CUDA_DEVICES:
             return _of_capsule(name, value)
     except LaunchError:
@@ -71,20 +72,27 @@ def external_memory(name: str, value: Any) -> ExternalMemory | None:
     return None
 
 
-def _of_interface(name: str, value: Any) -> ExternalMemory:
-    interface = value.__cuda_array_interface__
+def _interface(value: Any) -> Any:
+    """Return the description of an array, which some libraries make anew at each use; None for an object without one."""
+    try:
+        return value.__cuda_array_interface__
+    except Exception:  # of another library, such as for a tensor without memory
+        return None
+
+
+def _of_interface(name: str, value: Any, interface: Mapping[str, Any]) -> ExternalMemory:
     if interface.get("mask") is not None:
         raise LaunchError(f"{name} is masked, and a kernel has no mask: give its data")
-    dtype, shape = np.dtype(interface["typestr"]), tuple(interface["shape"])
     address, readonly = interface["data"]
     stream = interface.get("stream") or 0
-    form = _form(shape, interface.get("strides"), dtype)
+    form = _form(tuple(interface["shape"]), interface.get("strides"), interface["typestr"])
     return ExternalMemory(address or 0, form, 0 if stream == _LEGACY_STREAM else stream, bool(readonly), value)
 
 
 @lru_cache(256)
-def _form(shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Buffer:
+def _form(shape: tuple[int, ...], strides: tuple[int, ...] | None, type: str | np.dtype[Any]) -> Buffer:
     """Return an array that nothing accesses; its memory is not allocated by the system until then."""
+    dtype = np.dtype(type)
     if strides is None or 0 in shape:
         return np.empty(shape, dtype)
     if min(strides, default=0) < 0:

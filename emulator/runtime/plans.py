@@ -26,7 +26,7 @@ from ..language.types import COMPLEX, Array, Scalar, Vector
 from ..machine.device import Device
 from .argument_binding import record_numbers
 from .array_forms import ArrayForm, as_elements, real_view
-from .array_views import check_aliases
+from .array_views import argument, check_aliases
 from .arrays import Buffer, DeviceArray, NewArray
 from .common_memory import check_overlap
 from .counter_limits import wrapping_loops
@@ -49,7 +49,12 @@ def arranged(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, KernelFacts, Mapp
         parameters = facts.signature.parameters
         if type(args) is tuple and len(args) == len(parameters):
             args = dict(zip(parameters, args, strict=True))
-        if type(args) is dict and _PLAIN.issuperset(map(type, args.values())):
+        if type(args) is dict and args.keys() <= parameters.keys():
+            if not _PLAIN.issuperset(map(type, args.values())):
+                args = {
+                    name: value if type(value) in _PLAIN else argument(name, parameters[name], value)
+                    for name, value in args.items()
+                }
             return kernel, facts, {**kernel.defaults, **args} if facts.has_defaults else args
     kernel, named = named_arguments(kernel, args)
     return kernel, known_facts(kernel), {**kernel.defaults, **named}

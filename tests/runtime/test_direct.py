@@ -228,3 +228,31 @@ def test_a_failed_direct_launch_is_named_with_its_place(notes: Notes) -> None:
     ):
         run(args)
     notes.fails = False
+
+
+class Foreign:
+    """An array of another library in the memory of the GPU."""
+
+    def __init__(self, address: int, count: int = 32, readonly: bool = False, stream: int = 1) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": (count,), "typestr": "<i4", "data": (address, readonly), "strides": None, "version": 3, "stream": stream,
+        }  # fmt: skip
+
+
+def test_arrays_of_another_library_have_a_direct_launch(notes: Notes, bound: list[Any]) -> None:
+    own = arguments()
+    run(own)
+    x, out = (own[name].remote.address for name in ("x", "out"))
+    for address in (x, x, out + 4096):
+        run({"x": Foreign(address), "out": Foreign(out), "n": 1})
+    assert len(bound) == 1
+    assert notes.launches[-1][0] == (out + 4096, out, 1)
+    run({"x": Foreign(x, stream=7), "out": Foreign(out), "n": 1})  # whose operations the launch waits for
+    assert len(bound) == 2
+    for other, message in (
+        (Foreign(out, readonly=True), "read only"),
+        (Foreign(out + 2), "not aligned"),
+        (Foreign(x + 64), "share memory"),
+    ):
+        with pytest.raises(LaunchError, match=message):
+            run({"x": Foreign(x), "out": other, "n": 1})

@@ -6,6 +6,7 @@ import struct
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from operator import itemgetter
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,12 @@ import numpy as np
 from ...language.types import F32, Array
 from ...runtime.arrays import MOVES
 from ...runtime.engine import CodePlace, Outcome, Request
+from ...runtime.gpu_memory import ExternalMemory
 from ...runtime.result import LaunchDetails
 from ...runtime.scalars import checked_scalar
 from ...runtime.streams import Stream
 from . import library
-from .driver import Context, GpuArray, launch_error
+from .driver import Context, GpuArray, launch_error, pycuda_driver
 from .functions import ArgumentBlock
 from .launches import Launcher, Queue
 from .library import DriverError
@@ -55,6 +57,12 @@ class DirectLaunch:
         self.arrays_of, self.numbers_of, self.bounds_of = map(_getter, (self.arrays, self.numbers, plan.bounds or ()))
         self.changed = [at for at, name in enumerate(self.arrays) if name in plan.changed_device_arrays]
         self.floats = [at for at, name in enumerate(self.numbers) if numbers[name] is F32]
+        self.alignments = [
+            plan_array.element.size for name in self.arrays for plan_array in plan.arrays if plan_array.name == name
+        ]
+        lengths = [request.forms[name].length for name in self.arrays]
+        self.sizes = [length * size for length, size in zip(lengths, self.alignments, strict=True)]
+        self.is_only_gpu = pycuda_driver().Device.count() == 1
         codes = ["Q" for _ in self.arrays] + [_CODES[numbers[name].name] for name in self.numbers]
         order = [*self.arrays, *self.numbers, *rest]
         places = [order.index(name) for name in interface.arguments]
@@ -107,13 +115,16 @@ class DirectLaunch:
     def _launch(self, arrays: Any, numbers: Any, handle: int, place: Place | None) -> Started | None:
         queue, context, block, addresses = self.queue, self.context, self.block, []
         events: tuple[int, int] | None = None
+        external = False
         with MOVES:  # no array moves until the launch is in the stream
             for array in arrays:
                 remote = array.remote
                 if type(remote) is not GpuArray or remote.context is not context:
-                    return None
+                    external = True
+                    if not self._takes(remote, len(addresses)):
+                        return None
                 addresses.append(remote.address)
-            if len({*addresses}) < len(addresses):
+            if len({*addresses}) < len(addresses) or (external and self._overlap(addresses)):
                 return None
             try:
                 block.pack(block.memory, block.offset, *addresses, *numbers, *self.fixed)
@@ -135,6 +146,21 @@ class DirectLaunch:
                 DriverError(status), self.plan.request, context, None if place is None else CodePlace(*place)
             )
         return Started(self, (arrays, numbers), handle, place, events)
+
+    def _takes(self, memory: Any, at: int) -> bool:
+        """Return whether memory of another library is valid for an array, and has no pending operations."""
+        return (
+            type(memory) is ExternalMemory
+            and not memory.stream
+            and memory.form.size > 0
+            and not memory.address % self.alignments[at]
+            and not (memory.readonly and at in self.changed)
+            and (self.is_only_gpu or library.device_of_address(memory.address) == self.context.number)
+        )
+
+    def _overlap(self, addresses: Sequence[int]) -> bool:
+        ranges = sorted(zip(addresses, self.sizes, strict=True))
+        return any(first + size > second for (first, size), (second, _) in pairwise(ranges))
 
     def _call(self, handle: int) -> tuple[Any, ...]:
         function, request = self.launcher.function, self.plan.request
