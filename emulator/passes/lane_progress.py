@@ -25,10 +25,8 @@ from ..span import Span
 from .barriers import holds_barrier
 from .waiting import may_stall, sees_others, waits
 
-END = 0
-"""The state of a lane behind the region."""
-SYNCED = 1 << 20
-"""Added to the next state of a lane that waits at a `syncwarp`."""
+END, SYNCED = 0, -1
+"""The states of a lane behind the region, and at a `syncwarp`."""
 
 
 def with_lane_progress(kernel: ir.Function, sites: int) -> ir.Function | None:
@@ -84,18 +82,18 @@ class _Rewriter:
 
 class _StateMachine:
     """The segments of a region, by state, in the order of the source. Registers: the lane's state, the mask for which it waits, the
-    lanes that have not returned, those that have arrived, and whether any is still inside."""
+    lanes that have not returned, those that have arrived, whether any is still inside, and the state behind a `syncwarp`."""
 
     def __init__(self, sites: Iterator[int], number: int, span: Span) -> None:
         self.sites, self.span, self.states = sites, span, count(1)
         self.state, self.mask = ir.Reg(f"state@{number}", I32, span), ir.Reg(f"mask@{number}", U32, span)
         self.alive, self.arrived = ir.Reg(f"alive@{number}", U32, span), ir.Reg(f"arrived@{number}", U32, span)
-        self.inside = ir.Reg(f"inside@{number}", BOOL, span)
+        self.inside, self.following = ir.Reg(f"inside@{number}", BOOL, span), ir.Reg(f"following@{number}", I32, span)
         self.segments: list[tuple[int, list[ir.Stmt]]] = []
 
     # -------------------------------------------------------------- statements of the machine
     def op(self, name: str, a: ir.Expr, b: ir.Expr) -> ir.Op:
-        return ir.Op(name, (a, b), a.type if name in ("and", "sub") else BOOL, self.span)  # type: ignore[arg-type]
+        return ir.Op(name, (a, b), a.type if name == "and" else BOOL, self.span)  # type: ignore[arg-type]
 
     def let(self, target: ir.Reg, value: ir.Expr | ir.Effect) -> ir.Let:
         return ir.Let(target, value, self.span, next(self.sites))
@@ -130,8 +128,8 @@ class _StateMachine:
         self.emit(self.goto(END))
         rounds = [self.choose(self.op("eq", self.state, self.number(state)), code) for state, code in self.segments]
         synced = ir.WarpBarrier(self.mask, self.span, next(self.sites))
-        leave = self.let(self.state, self.op("sub", self.state, self.number(SYNCED)))
-        waiting = self.op("ge", self.state, self.number(SYNCED))
+        leave = self.let(self.state, self.following)
+        waiting = self.op("eq", self.state, self.number(SYNCED))
         rounds.append(self.choose(waiting, self.when_arrived([synced, leave])))
         setup = (
             self.let(self.alive, self.vote("active", ir.Const(True, BOOL, self.span))),
@@ -212,7 +210,8 @@ class _StateMachine:
         """Append a state in which lanes wait for those of the mask: at any `syncwarp`, or at this collective."""
         node, end = performed(stmt), next(self.states)
         if isinstance(stmt, ir.WarpBarrier):
-            self.emit(ir.Let(self.mask, stmt.mask, stmt.span, stmt.site), self.goto(SYNCED + end))
+            self.emit(ir.Let(self.mask, stmt.mask, stmt.span, stmt.site), self.let(self.following, self.number(end)))
+            self.emit(self.goto(SYNCED))
             self.begin(end)
             return
         self.emit(self.let(self.mask, node.mask))

@@ -25,7 +25,7 @@ def may_stall(loop: ir.While | ir.For) -> frozenset[int]:
     """Return the sites that make progress in a loop with iterations that only wait, such as one that tries a lock and works if it holds
     the lock. The loop stalls while none of these sites is executed. Empty for other loops.
 
-    A loop observes other threads if it has a compare-and-swap, an exchange, or an ordered load.
+    A loop observes other threads if it has a compare-and-swap, an exchange, an atomic addition of 0, or an ordered load.
     """
     if isinstance(loop, ir.For) or waits(loop) or holds_barrier(loop):
         return frozenset()
@@ -71,6 +71,8 @@ def _observes_others(loop: ir.While) -> bool:
     for stmt in statements((*loop.setup, *loop.body)):
         match performed(stmt):
             case ir.CompareSwap() | ir.Atomic(op="exchange"):
+                return True
+            case ir.Atomic() as atomic if changes_nothing(atomic):
                 return True
             case ir.Load() as load if is_ordered(load):
                 return True

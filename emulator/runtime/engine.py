@@ -267,7 +267,8 @@ class Outcome:
     int64[site, event] as `profiler.events` defines them; None without counters. samples: of
     `profiler.samples`, if requested. milliseconds: kernel time on real hardware. written:
     under the uninitialised check, for arrays in `unwritten`: bool by element, flat. accessed: under the race check, the
-    elements of device arrays that the launch accessed. trace: the frames of the kernel at a
+    elements of device arrays that the launch accessed. together: blocks that waited for each other at the same time.
+    trace: the frames of the kernel at a
     fault, of an engine that has them.
     """
 
@@ -280,6 +281,7 @@ class Outcome:
     samples: Samples | None = None
     written: dict[str, Buffer] = field(default_factory=dict)
     accessed: Mapping[str, AccessedElements] = field(default_factory=dict)
+    together: int = 1
     trace: TracebackType | None = None
 
 

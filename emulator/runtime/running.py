@@ -232,11 +232,12 @@ def _with_accesses(engine: Engine, request: Request) -> Outcome:
 def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[list[Diagnostic], list[Diagnostic]]:
     """Return faults and remarks. Suppression comments apply only to findings and requested checks."""
     from ..sanitizer import suppressions  # late: it needs the program
+    from ..sanitizer.races.causes import list_consequences
 
     findings = outcome.faults if request.checks else request.specialisation.ending(outcome.faults)
     faults, remarks = suppressions.sort_findings(findings, request.prepared.program.kernel, request.checks)
     if any(fault.kind == "race" for fault in faults):
-        faults = _with_remedies(engine, request, faults)
+        faults = list_consequences(_with_remedies(engine, request, faults), request.prepared.program.kernel)
     if "uninitialised" in request.checks and not faults:  # a fault may end threads before they write
         from .unwritten import tracked_elements, unwritten_elements
 
@@ -301,7 +302,28 @@ def _run_once(engine: Engine, request: Request) -> Outcome:
         request.trace.begin_again()
     shown = request.show_prints and not outcome.printed
     again = engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))
-    return outcome if _waits(again) else again
+    if _waits(again):
+        return outcome
+    again.faults += _deadlocks(request, outcome.faults, again.together)
+    return again
+
+
+def _deadlocks(request: Request, waits: Sequence[Diagnostic], together: int) -> list[Diagnostic]:
+    """Return a fault for blocks that wait for blocks that the device cannot hold at the same time. waits: the faults in lockstep."""
+    from ..machine.occupancy import occupancy
+
+    shared = request.specialisation.summary.shared + request.dynamic_shared
+    most = occupancy(request.device, math.prod(request.block), 0, shared)
+    held, device = most.active_blocks * request.device.sms, request.device.name
+    if together <= held:
+        return []
+    message = f"deadlock: {together:,} blocks wait for each other, and {device} holds {held:,} at once"
+    notes = (
+        *waits[0].notes[:1],
+        f"{most.active_blocks} blocks on each of {request.device.sms} SMs, limited by {most.limiter}; a block starts when an earlier "
+        "one ends: launch fewer blocks that do more each, or end the launch between the two",
+    )
+    return [replace(waits[0], message=message, notes=notes)]
 
 
 def _may_progress(request: Request) -> bool:
@@ -309,9 +331,9 @@ def _may_progress(request: Request) -> bool:
     from ..passes.lane_progress import with_lane_progress
 
     summary, prepared = request.specialisation.summary, request.prepared
-    if summary.cooperative:
+    if summary.cooperative or not summary.waits:
         return False
-    several = summary.waits and summary.ordered and math.prod(request.block) > WARP_SIZE
+    several = summary.ordered and math.prod(request.block) * math.prod(request.grid) > WARP_SIZE
     return several or with_lane_progress(prepared.program.kernel, len(prepared.sites)) is not None
 
 

@@ -44,8 +44,8 @@ class ProgramSummary:
     parameters: by name, without Const ones. changed: global arrays it may write. ordered: whether its warps must run
     in order. shared: bytes of its static shared arrays. dynamic: arrays in dynamic shared memory. needs: words with
     a minimum compute capability. cooperative: whether its blocks wait for each other. waits: whether it has a loop
-    that only waits (`passes.waiting`), or lanes that wait for each other (`passes.lane_progress`). counters: its loops whose counter
-    wraps for some launch.
+    that only waits (`passes.waiting`), or lanes that wait for each other (`passes.lane_progress`).
+    counters: its loops whose counter wraps for some launch.
     """
 
     name: str

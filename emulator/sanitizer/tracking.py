@@ -154,7 +154,7 @@ class Plan:
         own = [self.types[name].space != "global" for name in self.tracked]
         copies = {name: blocks if mine else 1 for name, mine in zip(self.tracked, own, strict=True)}
         layout = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies, common)
-        if is_cooperative(self.kernel):
+        if is_cooperative(self.kernel) or blocks > 1:
             own = [False] * len(own)
         attributes = [(mine, f.atomic) for mine, f in zip(own, self.tracked.values(), strict=True)]
         race = shadow.new(
@@ -199,7 +199,7 @@ class Plan:
         return race.epochs[start + number * size :][:length]
 
     def select_block(self, race: RaceState, block: int, blocks: int) -> None:
-        """Select the planes of shared and local arrays of one block of a cooperative launch."""
+        """Select the planes of shared and local arrays of one block of a launch whose blocks alternate."""
         places, start = np.asarray(race.planes).reshape(-1, 4), shadow.PADDING
         for name, tracked in self.tracked.items():
             if tracked.common:  # behind the others

@@ -84,7 +84,7 @@ SWAPS = (
     Idiom("not verified", "int old = x[0]; atomicCAS(x, old, old + 1); out[t] = old;", ("race",)),
     Idiom("decides a store", "int old = x[0]; if (old == 3) out[0] = 1; atomicCAS(x, old, old + 1);", ("race",)),
     Idiom("decides a value", "int old = x[0], v = 0; if (old == 3) v = 1; atomicCAS(x, old, old + 1); out[t] = v;", ("race",)),
-    Idiom("plain spin", "if (t == 40) atomicCAS(x, 0, 1); if (t == 3) while (x[0] == 0); ", ("race", "step limit"), engines=("jit",)),
+    Idiom("plain spin", "if (t == 40) atomicCAS(x, 0, 1); if (t == 3) while (x[0] == 0); ", ("race",), engines=("jit",)),
     Idiom("store", f"int old = x[0], assumed; if (t == 40) x[0] = 7; else {{ {LOOP} }}", ("race",), ("benign race",)),
 )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,34 @@ LANES = (
 )  # fmt: skip
 
 
+SMALL = replace(devices.H200, sms=1, blocks_per_sm=2)
+ARRIVE = "data[i] = i; __threadfence(); __syncthreads(); if (t == 0) { atomicAdd(flag, 1);"
+LEAVE = "while (*(volatile int *)flag < gridDim.x); __threadfence(); } __syncthreads();"
+GRID = f"{ARRIVE} {LEAVE} out[i] = data[(i + 64) % (64 * gridDim.x)];"
+TURN = (
+    "int b = gridDim.x - 1 - blockIdx.x; if (t == 0) { while (atomicAdd(flag, 0) != b); __threadfence();"
+    "data[0] = 3 * data[0] + b; __threadfence(); atomicExch(flag, b + 1); }"
+)
+UNFENCED = "if (i == 0) { while (atomicAdd(flag, 0) == 0); out[0] = data[0]; } if (i == 64) { data[0] = 7; atomicExch(flag, 1); }"
+BLOCKS = (
+    Wait("later block", f"if (i == 0) {AWAIT} if (i == 64) {SET}", out=(7,), grid=2),
+    Wait("later block without a fence", UNFENCED, faults=("race",), grid=2),
+    Wait("barrier of resident blocks", GRID, out=(64, 65, 66), grid=4),
+    Wait("barrier without a fence", GRID.replace("__threadfence();", ""), faults=("race",), grid=4),
+    Wait("barrier of too many blocks", GRID, faults=("step limit",), grid=4, device=SMALL),
+    Wait("descending turns", TURN, data=(0 * 27 + 1 * 9 + 2 * 3 + 3,), grid=4),
+    Wait("shared memory", f"__shared__ int s[64]; s[t] = i; {ARRIVE} {LEAVE} out[i] = s[t ^ 1];", out=(1, 0, 3), grid=3),
+)  # fmt: skip
+
+
 @pytest.mark.slow
-def test_lanes_and_warps_that_wait() -> None:
-    check_each(LANES, check, lambda row: row.name)
+@pytest.mark.parametrize("rows", [LANES, BLOCKS])
+def test_waits_that_end(rows: tuple[Wait, ...]) -> None:
+    check_each(rows, check, lambda row: row.name)
+
+
+def test_a_deadlock_names_the_blocks_that_fit() -> None:
+    row = next(row for row in BLOCKS if row.device is SMALL)
+    (fault,) = row.launch("jit").faults
+    assert fault.message == "deadlock: 4 blocks wait for each other, and H200 holds 2 at once"
+    assert "limited by blocks" in fault.notes[-1]

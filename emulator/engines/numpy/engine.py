@@ -34,9 +34,10 @@ from ...runtime.prints import Prints
 from ...sanitizer import barriers, checkers, tracking
 from ...sanitizer.faults import Faults
 from ...sanitizer.races import happens_before
+from ...sanitizer.races.resident_blocks import ResidentBlocks
 from ...sanitizer.schedules import Schedule
 from . import memory, warp
-from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, GridPhase, Line, Loop, Phase, Step, scheduled
+from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, GridPhase, Line, Loop, Phase, Step
 from .expressions import scalar, value
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
 from .warp_interleaving import interleave
@@ -58,7 +59,7 @@ class NumpyEngine:
         with np.errstate(all="ignore"):
             run.run_blocks()
         diagnostics, printed = run.faults.diagnostics(), run.prints.finish()
-        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples)
+        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, together=run.together)
         if run.race_state is not None:
             outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.unwritten)
             if "races" in request.checks:
@@ -78,6 +79,7 @@ class _Run:
     ) -> None:
         self.request, self.prepared = request, prepared
         self.faults = Faults()
+        self.together = 1
         self.prints = Prints(request)
         self.kernel = prepared.program.kernel
         self.arrays: dict[str, Array] = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
@@ -91,7 +93,7 @@ class _Run:
         self.plan = tracking.Plan.for_kernel(self.kernel, request.checks, request.unwritten, overlap)
         carved = {name: array.length for name, array in request.dynamic_arrays.items()}
         race_arguments = (request.block, request.arguments, carved, request.device)
-        blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) else 1
+        blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) or request.interleave else 1
         self.race_state = (
             happens_before.BoundRaceState(
                 self.plan.new_race_state(*race_arguments, blocks=blocks, written=request.written, common=common)
@@ -117,12 +119,12 @@ class _Run:
         """Run all blocks."""
         if self.cooperative:
             self.body.run([group for groups in self._batches() for group in groups])
-        for groups in self._batches() if not self.cooperative else ():
-            if self.race_state is not None:
-                self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
-            if self.request.interleave:
-                interleave(groups, scheduled(groups), self.body.run)
-            else:
+        elif self.request.interleave:
+            self._interleave_blocks()
+        else:
+            for groups in self._batches():
+                if self.race_state is not None:
+                    self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
                 self.body.run(groups)
         for line in self.compiler.lines:
             line.flush()
@@ -130,12 +132,23 @@ class _Run:
             launch = self.request
             self.plan.report(self.race_state.arrays, self.faults, launch.grid, launch.block, launch.forms)
 
+    def _interleave_blocks(self) -> None:
+        """Run the blocks; one starts when all warps of the earlier ones wait or have ended."""
+        if self.race_state is None:
+            self.together = interleave(self._batches(), self.body.run, lambda groups: None)
+            return
+        resident = ResidentBlocks(self.race_state, self.plan, int(np.prod(self.request.grid)))
+        self.together = interleave(
+            self._batches(), self.body.run, lambda groups: resident.select(int(groups[0].blocks[0]))
+        )
+
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
         threads = int(np.prod(self.request.block))
         warps = np.arange(-(-threads // WARP_SIZE))
         request = self.request
         ordered = self.prepared.ordered or checkers.need_order(request.checks) or self.schedule is not None
+        ordered |= request.interleave
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (WARP_SIZE * len(warps)))
         for first in range(0, blocks, batch):
             chosen = np.arange(first, min(first + batch, blocks))

@@ -1,4 +1,4 @@
-"""Cooperative scheduling of the warps of a block: each runs until it waits, reaches a barrier or ends.
+"""Cooperative scheduling of the warps of blocks: each runs until it waits, reaches a barrier or ends.
 
 Each warp has a Python thread, so that it can pause within a loop. One thread runs at a time; the order depends on the kernel alone.
 """
@@ -6,17 +6,18 @@ Each warp has a Python thread, so that it can pause within a loop. One thread ru
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
 import numpy as np
 
+from .control import scheduled
 from .warp_group import NO_LANES, Mask, WarpGroup
 
 MAX_IDLE_ROUNDS = 64
-"""Consecutive rounds without progress after which the waiting warps of a block are assumed to wait forever."""
+"""Consecutive rounds without progress after which the waiting warps are assumed to wait forever."""
 
 
 class BarrierStep(Protocol):
@@ -103,29 +104,76 @@ class ScheduledWarp:
             self.thread.join()
 
 
+@dataclass
+class _ScheduledBlock:
+    """The warps of a block: in the order of their numbers, and in that of their slices."""
+
+    groups: Sequence[WarpGroup]
+    warps: list[ScheduledWarp]
+
+    def of_state(self, state: _State) -> list[ScheduledWarp]:
+        return [warp for warp in self.warps if warp.state is state]
+
+
 def interleave(
-    groups: Sequence[WarpGroup], order: Sequence[WarpGroup], body: Callable[[Sequence[WarpGroup]], None]
-) -> None:
-    """Run the warps of a block to completion. order: of their slices."""
+    blocks: Iterator[Sequence[WarpGroup]],
+    body: Callable[[Sequence[WarpGroup]], None],
+    select: Callable[[Sequence[WarpGroup]], None],
+) -> int:
+    """Run blocks to completion. A block starts when all warps of the earlier ones wait or have ended. select: called before a block
+    runs. Return the largest number of blocks that ran at the same time."""
     yielded = threading.Semaphore(0)
-    warps = [ScheduledWarp(group, yielded) for group in order]
-    for warp in warps:
-        warp.group.scheduler = warp
-    idle_rounds = 0
+    running: list[_ScheduledBlock] = []
+    most = idle_rounds = 0
+    last = False
     try:
-        while any(warp.state is not _State.ENDED for warp in warps):
-            ready = [warp for warp in warps if warp.state is _State.READY]
-            waiting = [warp for warp in warps if warp.state is _State.WAITS]
-            for warp in ready or waiting:
-                warp.stop_loop = not ready and idle_rounds == MAX_IDLE_ROUNDS
-                warp.run_slice(body)
-            if not ready and not waiting:
-                _release_first_barrier([warp for warp in warps if warp.state is _State.ARRIVED], groups)
-            idle = waiting and not ready and all(warp.state is _State.WAITS for warp in waiting)
-            idle_rounds = idle_rounds + 1 if idle and idle_rounds < MAX_IDLE_ROUNDS else 0
+        while True:
+            moved = _run_slices(running, body, select, stop=last and idle_rounds == MAX_IDLE_ROUNDS)
+            running = [block for block in running if block.of_state(_State.ENDED) != block.warps]
+            idle_rounds = idle_rounds + 1 if not moved and idle_rounds < MAX_IDLE_ROUNDS else 0
+            if moved:
+                continue
+            groups = next(blocks, None)
+            last = groups is None
+            if groups is not None:
+                warps = [ScheduledWarp(group, yielded) for group in scheduled(groups)]
+                for warp in warps:
+                    warp.group.scheduler = warp
+                running.append(_ScheduledBlock(groups, warps))
+                most = max(most, len(running))
+            elif not running:
+                return most
     finally:
-        for warp in warps:
-            warp.abandon()
+        for block in running:
+            for warp in block.warps:
+                warp.abandon()
+
+
+def _run_slices(
+    running: Sequence[_ScheduledBlock],
+    body: Callable[[Sequence[WarpGroup]], None],
+    select: Callable[[Sequence[WarpGroup]], None],
+    stop: bool,
+) -> bool:
+    """Run a slice of each warp that is ready; of each one that waits if none is. Return whether a warp did more than wait.
+
+    stop: whether loops that only wait end.
+    """
+    state = _State.READY if any(block.of_state(_State.READY) for block in running) else _State.WAITS
+    moved = False
+    for block in running:
+        slices = block.of_state(state)
+        if slices or block.of_state(_State.ARRIVED):
+            select(block.groups)
+        for warp in slices:
+            warp.stop_loop = stop and state is _State.WAITS
+            warp.run_slice(body)
+            moved |= warp.state is not _State.WAITS
+        arrived = block.of_state(_State.ARRIVED)
+        if arrived and not block.of_state(_State.READY) and not block.of_state(_State.WAITS):
+            _release_first_barrier(arrived, block.groups)
+            moved = True
+    return moved
 
 
 def _release_first_barrier(arrived: Sequence[ScheduledWarp], groups: Sequence[WarpGroup]) -> None:

@@ -28,6 +28,7 @@ from .release_acquire import (
 )
 from .shadow import (
     ACCESS_OF,
+    ALTERNATING,
     ASYNCHRONOUS,
     ATOMIC,
     ATOMICS,
@@ -105,6 +106,8 @@ def _relation(race: RaceState, shared: bool, epoch: i64, thread: i64) -> i32:
     """
     if epoch < race.state[GRID]:
         return ORDERED
+    if _is_alternate(race, epoch):
+        return WITHIN_GRID
     if epoch < race.state[FOREIGN]:
         return ORDERED if epoch < TICK or shared else WITHIN_GRID  # of shared memory: a block that has ended
     other = epoch & THREAD
@@ -114,6 +117,14 @@ def _relation(race: RaceState, shared: bool, epoch: i64, thread: i64) -> i32:
         return WITHIN_BLOCK
     in_step = race.state[WARP_SYNCHRONOUS] != 0 or epoch < i64(race.full_warp_syncs[thread >> 5])
     return ORDERED if in_step else WITHIN_WARP
+
+
+@st.device
+def _is_alternate(race: RaceState, epoch: i64) -> bool:
+    """Return whether an epoch is of another block, in a launch whose blocks alternate."""
+    if race.state[ALTERNATING] == 0 or epoch < TICK:
+        return False
+    return i64(race.log[4 * (epoch >> BITS) + BLOCK_OF]) != race.state[BLOCK]
 
 
 @st.device
@@ -144,7 +155,7 @@ def _covered(race: RaceState, shared: bool, read: i64, other: i64, thread: i64) 
 def _synchronised(race: RaceState, epoch: i64, thread: i64) -> bool:
     """Return whether a `syncwarp` of some lanes orders two lanes of a warp."""
     other = epoch & THREAD
-    if epoch < race.state[FOREIGN] or other >> 5 != thread >> 5:
+    if epoch < race.state[FOREIGN] or other >> 5 != thread >> 5 or _is_alternate(race, epoch):
         return False
     return (epoch >> BITS) < i64(race.clocks[WARP_SIZE * thread + (other & (WARP_SIZE - 1))])
 

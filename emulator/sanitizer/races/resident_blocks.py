@@ -1,0 +1,40 @@
+"""Race state of blocks that run alternately: the synchronisation of the block that runs, and that of the blocks that wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tracking import Plan
+from . import happens_before
+from .shadow import ALTERNATING, BARRIERS, BLOCK, FOREIGN, FRESH, LENGTH, NOW, PHASE, PUBLISHED, TICK, WARP
+
+_FIELDS = (FOREIGN, PHASE, BLOCK, BARRIERS, WARP, PUBLISHED)
+_ARRAYS = ("warp_syncs", "full_warp_syncs", "clocks", "fences", "thread_events", "copy_groups")
+
+
+class ResidentBlocks:
+    """Selects the block that runs. count: blocks of the launch."""
+
+    def __init__(self, race: happens_before.BoundRaceState, plan: Plan, count: int) -> None:
+        self.race, self.plan, self.count = race, plan, count
+        self.waiting: dict[int, tuple[Any, list[Any]]] = {}
+        self.running = -1
+        race.arrays.state[ALTERNATING] = 1
+
+    def select(self, block: int) -> None:
+        """Continue with a block: the accesses of the others so far are not ordered before its own."""
+        if block == self.running:
+            return
+        arrays = self.race.arrays
+        own = [getattr(arrays, name) for name in _ARRAYS]
+        if self.running >= 0:
+            self.waiting[self.running] = arrays.state[list(_FIELDS)], [array.copy() for array in own]
+        self.running = block
+        self.plan.select_block(arrays, block, self.count)
+        if block not in self.waiting:
+            self.race(happens_before.begin_block, block)
+            return
+        arrays.state[list(_FIELDS)], saved = self.waiting.pop(block)
+        for array, values in zip(own, saved, strict=True):
+            array[...] = values
+        arrays.state[FRESH], arrays.state[NOW] = arrays.state[LENGTH], arrays.state[LENGTH] * TICK

@@ -1,0 +1,62 @@
+"""One finding a cause: accesses of a pair of lines, operands of a line, and what follows an endless loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.runtime.registry import EngineName
+
+from tests.table_checks import check_each
+
+ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
+HEAD = "__global__ void k(int *x, int *y, int *out) {\nint t = threadIdx.x;\n__shared__ int s[64];\n"
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Lines of a kernel k(int *x, int *y, int *out) with one mistake. kind, lines: of its one finding, from line 4 on. note: in a note."""
+
+    name: str
+    body: str
+    lines: tuple[int, ...]
+    kind: str = "race"
+    note: str = ""
+
+
+MISTAKES = (
+    Mistake("update", "x[0] = x[0] + 1;", (4,)),
+    Mistake("operands", "s[t] = t;\nout[t] = s[t ^ 1] + s[t ^ 2] * s[63 - t];", (4, 5)),
+    Mistake("read and written on both lines", "s[t] = t; out[t] = s[t ^ 1];\ns[t] = s[t ^ 3] + 1;\n__syncthreads();", (4,)),
+    Mistake("symmetric pairs", "x[t] += y[t ^ 1];\ny[t] += x[t ^ 1];", (4, 5)),
+    Mistake("unrolled", "for (int n = 0; n < 4; n++)\ns[t] = s[t ^ 1 << n] + 1;", (5,)),
+    Mistake("polled by plain reads", "if (t == 40) y[0] = 7;\nwhile (atomicAdd(x, 0) == 0);\nout[t] = y[0];", (5,), "step limit"),
+    Mistake(
+        "plain flag",
+        "if (t == 40) { y[0] = 7; atomicExch(x, 1); }\nif (t == 0)\nwhile (x[0] == 0);",
+        (4, 6),
+        note="a consequence: this loop",
+    ),
+)  # fmt: skip
+
+
+def check(row: Mistake) -> None:
+    kernel = st.cuda_source(f"{HEAD}{row.body}\n}}")["k"]
+    for engine in ENGINES:
+        arguments = tuple(np.zeros(64, np.int32) for _ in range(3))
+        result = st.launch(
+            kernel, grid=1, block=64, args=arguments, check="all", faults="return", engine=engine, step_limit=100
+        )
+        assert [fault.kind for fault in result.faults] == [row.kind], result.faults
+        (fault,) = result.faults
+        assert tuple(sorted({span.line for span in (fault.span, fault.related) if span is not None})) == row.lines, (
+            fault
+        )
+        assert any(row.note in note for note in fault.notes)
+
+
+@pytest.mark.slow
+def test_a_mistake_is_one_finding() -> None:
+    check_each(MISTAKES, check, lambda row: row.name)
