@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
 _TOKEN = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|R"([^()\\\s]{0,16})\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
@@ -79,7 +80,16 @@ def _is_outer(words: list[str]) -> bool:
 def _is_function(words: list[str]) -> bool:
     """Whether the brace that closes a body ends its declaration: that of a function, not of a class or an initialiser."""
     types = ("struct", "class", "union", "enum", "typedef")
+    words = _without_templates(words)
     return "(" in words and "=" not in words[: words.index("(")] and words[0] not in types
+
+
+def _without_templates(words: list[str]) -> list[str]:
+    """Return a declaration without its lists of template parameters, which may have default arguments."""
+    while words[:1] == ["template"]:
+        depths = accumulate((word == "<") - (word == ">") for word in words[1:])
+        words = words[next((n + 2 for n, depth in enumerate(depths) if not depth), len(words)) :]
+    return words
 
 
 def without(text: str, removed: list[Segment]) -> str:

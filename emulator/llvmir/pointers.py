@@ -296,7 +296,7 @@ class Memories:
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
         sequence = list(instructions)
-        numbers = any(instruction.op in _TO_NUMBER for instruction in sequence)
+        numbers = any(own.op in _TO_NUMBER or any(map(_is_address, own.operands)) for own in sequence)
         pointing = [
             own
             for own in sequence
@@ -348,6 +348,11 @@ def _may_point(type: Type) -> bool:
     return isinstance(type, PointerType) or (isinstance(type, SequenceType) and _may_point(type.item))
 
 
+def _is_address(operand: Operand) -> bool:
+    """Whether a constant is computed from an address as a number."""
+    return isinstance(operand, Constant) and (operand.op in _TO_NUMBER or any(map(_is_address, operand.operands)))
+
+
 def _sources(instruction: Instruction) -> Iterable[Operand]:
     """The operands whose memories the result may address."""
     match instruction.op:
@@ -359,7 +364,7 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return instruction.operands[:1]
         case "inttoptr" if isinstance(instruction.operands[0], Number):
             return [Constant("inttoptr", instruction.operands, instruction.type)]
-        case "insertvalue" | "insertelement" | "add" | "sub" | "and" | "or":
+        case "insertvalue" | "insertelement" | "add" | "sub" | "and" | "or" | "xor":
             return instruction.operands
         case "addrspacecast" | "bitcast" | "freeze" | "ptrtoint" | "ptrtoaddr" | "inttoptr" | "trunc" | "zext" | "sext":
             return instruction.operands

@@ -69,7 +69,11 @@ def _multiply_add(r: Registers, shape: str, types: str, d: str, a: str, b: str, 
         r.write(name, value)
 
 
-@row(r"ldmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?(?:\.shared)?(?:::cta)?\.b16")
+_MATRICES = r"\.sync\.aligned(?:\.m8n8)?\.x([124])(\.trans)?(?:\.m8n8)?(?:\.shared)?(?:::cta)?\.b16"
+"""The shape is before or after the count."""
+
+
+@row(rf"ldmatrix{_MATRICES}")
 def _load_matrix(r: Registers, count: str, transposed: str | None, d: str, place: str) -> None:
     loaded = load_matrices(r, r.address(place), int(count), bool(transposed))
     for name, value in zip(names(d), loaded, strict=True):
@@ -90,7 +94,7 @@ def _shared(pointer: Pointer) -> Pointer:
     return pointer
 
 
-@row(r"stmatrix\.sync\.aligned\.m8n8\.x([124])(\.trans)?(?:\.shared)?(?:::cta)?\.b16")
+@row(rf"stmatrix{_MATRICES}")
 def _store_matrix(r: Registers, count: str, transposed: str | None, place: str, source: str) -> None:
     four, pointer = VECTORS["uint4"], _shared(r.address(place))
     value = fragment(r, [r.read(name, U32) for name in names(source)], U32)

@@ -18,6 +18,7 @@ from .control import CONTROL, Control
 from .counts import Counts
 from .groups import CONTINUE, FINISHED, PAUSED
 from .machine_code import MachineCode
+from .matrices import MATRICES
 from .memory import MEMORY, Execute
 from .operands import Decoded, UnsupportedInstruction, decode
 from .rows import DESTINATIONS, Row, bind
@@ -42,7 +43,7 @@ def _rows_by_opcode() -> dict[str, list[Row]]:
 
 
 ROWS = _rows_by_opcode()
-"""Rows of the opcode table, by opcode; `memory.MEMORY` and `control.CONTROL` have the others."""
+"""Rows of the opcode table, by opcode; `memory.MEMORY`, `matrices.MATRICES` and `control.CONTROL` have the others."""
 _UNIFORM_NAMES = {"VOTEU": "VOTE", "S2UR": "S2R", "UP2UR": "P2UR"}
 
 
@@ -133,7 +134,10 @@ def _step(number: int, instruction: Instruction) -> Step:
     try:
         if op.opcode in CONTROL:
             return Step(op, None, CONTROL[op.opcode](op), guard)
-        execute, exchanges = (MEMORY[op.opcode](op), False) if op.opcode in MEMORY else _lane_instruction(op)
+        if op.opcode in MATRICES:
+            execute, exchanges = MATRICES[op.opcode](op), True
+        else:
+            execute, exchanges = (MEMORY[op.opcode](op), False) if op.opcode in MEMORY else _lane_instruction(op)
     except UnsupportedInstruction as error:
         refusal = UnsupportedInstruction(f"{op} is not emulated: {error}")
         return Step(op, None, Control(CONTINUE, error=refusal), guard)

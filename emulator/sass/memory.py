@@ -60,7 +60,7 @@ def _size(op: Decoded) -> tuple[int, bool]:
     return _SIZES[name], name.startswith("S")
 
 
-def _address(operand: Operand, space: Space) -> Callable[[State, Rows, Any], Any]:
+def addresses(operand: Operand, space: Space) -> Callable[[State, Rows, Any], Any]:
     """Return the address of an operand. In global memory, a register without a type is a pair outside of a descriptor."""
     is_global = space is GLOBAL
     terms = []
@@ -79,7 +79,7 @@ def _address(operand: Operand, space: Space) -> Callable[[State, Rows, Any], Any
     return address
 
 
-def _index(op: Decoded, space: Space, s: State, r: Rows, lanes: Any, address: Any, size: int) -> Any:
+def checked_index(op: Decoded, space: Space, s: State, r: Rows, lanes: Any, address: Any, size: int) -> Any:
     """Return the bytes that active lanes access, others 0. Raises ExecutionError for a wild or misaligned address."""
     index = s.checked(op, space.place(s, r, address), lanes, address, size, space.contents(s).size)
     if space is GLOBAL:
@@ -87,14 +87,14 @@ def _index(op: Decoded, space: Space, s: State, r: Rows, lanes: Any, address: An
     return index
 
 
-def _registers(operand: Operand, count: int) -> Iterable[int]:
+def registers_of(operand: Operand, count: int) -> Iterable[int]:
     """Return the numbers of consecutive registers."""
     if operand.kind != "register" or operand.uniform:
         raise UnsupportedInstruction(f"the operand {operand.text}")
     return [operand.number + n if operand.number >= 0 else -1 for n in range(count)]
 
 
-def _read(memory: Any, index: Any, size: int, is_signed: bool) -> list[Any]:
+def read_words(memory: Any, index: Any, size: int, is_signed: bool) -> list[Any]:
     """Return the words of a load, uint32 each."""
     if size >= 4:
         words = memory.view(u32)
@@ -105,7 +105,7 @@ def _read(memory: Any, index: Any, size: int, is_signed: bool) -> list[Any]:
     return [value.astype(u32)]
 
 
-def _write(memory: Any, index: Any, lanes: Any, size: int, values: Iterable[Any]) -> None:
+def write_words(memory: Any, index: Any, lanes: Any, size: int, values: Iterable[Any]) -> None:
     """Write words, uint32 each; of lanes with one address the last one wins."""
     elements = memory.view({1: np.uint8, 2: np.uint16}.get(size, u32))
     at = index >> {1: 0, 2: 1}.get(size, 2)
@@ -124,13 +124,13 @@ def load(op: Decoded, space: Space) -> Execute:
     if len(op.operands) != 2 or operand.kind != "memory":
         raise UnsupportedInstruction(str(op))
     size, is_signed = _size(op)
-    writes = [write_register(n, False) for n in _registers(to, max(1, size // 4))]
-    address_of = _address(operand, space)
+    writes = [write_register(n, False) for n in registers_of(to, max(1, size // 4))]
+    address_of = addresses(operand, space)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
-        index = _index(op, space, s, r, lanes, address, size)
-        values = _read(memory, index, size, is_signed)
+        index = checked_index(op, space, s, r, lanes, address, size)
+        values = read_words(memory, index, size, is_signed)
         counts.add_access(op, space.name, "load", address, lanes, size, s.memory)
         for write, value in zip(writes, values, strict=True):
             write(s, r, lanes, value)
@@ -145,20 +145,20 @@ def store(op: Decoded, space: Space) -> Execute:
         raise UnsupportedInstruction(str(op))
     size, _ = _size(op)
     reads = [write_source(value, n) for n in range(max(1, size // 4))]
-    address_of = _address(operand, space)
+    address_of = addresses(operand, space)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
-        index = _index(op, space, s, r, lanes, address, size)
+        index = checked_index(op, space, s, r, lanes, address, size)
         counts.add_access(op, space.name, "store", address, lanes, size, s.memory)
-        _write(memory, index, lanes, size, [read(s, r) for read in reads])
+        write_words(memory, index, lanes, size, [read(s, r) for read in reads])
 
     return execute
 
 
 def write_source(operand: Operand, n: int) -> Any:
     """Return the read of the n-th register of a stored value."""
-    (*_, last) = _registers(operand, n + 1)
+    (*_, last) = registers_of(operand, n + 1)
     return reader("i", Operand("register", operand.text, last), 0)
 
 
@@ -166,17 +166,17 @@ def copy_to_shared(op: Decoded) -> Execute:
     """LDGSTS: a copy from global to shared memory."""
     _modifiers(op, "32 64 128 BYPASS")
     size, _ = _size(op)
-    to, source = _address(op.operands[0], SHARED), _address(op.operands[1], GLOBAL)
+    to, source = addresses(op.operands[0], SHARED), addresses(op.operands[1], GLOBAL)
     if len(op.operands) != 2:
         raise UnsupportedInstruction(str(op))
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, target = source(s, r, lanes), to(s, r, lanes)
         memory = GLOBAL.contents(s)
-        index = _index(op, GLOBAL, s, r, lanes, address, size)
-        shared_index = _index(op, SHARED, s, r, lanes, target, size)
+        index = checked_index(op, GLOBAL, s, r, lanes, address, size)
+        shared_index = checked_index(op, SHARED, s, r, lanes, target, size)
         counts.add_access(op, "global", "load", address, lanes, size, s.memory)
-        _write(s.shared, shared_index, lanes, size, _read(memory, index, size, False))
+        write_words(s.shared, shared_index, lanes, size, read_words(memory, index, size, False))
 
     return execute
 
@@ -200,7 +200,7 @@ def load_constant(op: Decoded) -> Execute:
         used = lanes.any(1)[:, None] if index.shape[1] == 1 else lanes
         index = np.broadcast_to(index, used.shape)
         index = s.checked(op, index, used, index, size, bank.size)
-        for write, value in zip(writes, _read(bank, index, size, is_signed), strict=True):
+        for write, value in zip(writes, read_words(bank, index, size, is_signed), strict=True):
             write(s, r, lanes, value)
 
     return execute
@@ -265,7 +265,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     result = (write_pair if wide and name != "CAST" else write_register)(to, False)
     if operands[0].kind != "memory":
         raise UnsupportedInstruction(str(op))
-    address_of = _address(operands.pop(0), space)
+    address_of = addresses(operands.pop(0), space)
     reads = [reader("l" if wide else "i", one, op.immediate) for one in operands]
     kinds = {"POPC": "count", "CAST": "count", "CAS": "swap"} if space is SHARED else {}
     operation = "reduction" if space is GLOBAL and not returns else kinds.get(name, "atomic")
@@ -273,7 +273,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
-        index = _index(op, space, s, r, lanes, address, dtype.itemsize)
+        index = checked_index(op, space, s, r, lanes, address, dtype.itemsize)
         counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize, s.memory)
         values = [contiguous(read(s, r)).view(dtype) for read in reads] or [np.ones((1, 1), dtype)]
         at, elements = index >> (3 if wide else 2), memory.view(dtype)

@@ -148,13 +148,18 @@ def test_options_define_macros() -> None:
 
 
 def test_errors_of_the_host_do_not_matter() -> None:
-    source = st.cuda_source("""
+    source = st.cuda_source(
+        """
     #include <vector>
     #include <cuda_runtime.h>
     __global__ void one(int *x) { x[threadIdx.x] = 1; }
-    int main() { std::vector<int> v(3); int *d; cudaMalloc(&d, 12); one<<<1, 3>>>(d); return v.size(); }
-    """)
-    assert st.launch(source.one, grid=1, block=3, args={"x": st.empty(3, "i32")}).x.tolist() == [1] * 3
+    template <int N = 2, class T = int> __global__ void number(T *x) { x[threadIdx.x] = N; }
+    int main() { std::vector<int> v(3); int *d; cudaMalloc(&d, 12); one<<<1, 3>>>(d); number<><<<1, 3>>>(d); return v.size(); }
+    """,
+        instances=("number<>",),
+    )
+    for name, expected in (("one", 1), ("number<>", 2)):
+        assert st.launch(source[name], grid=1, block=3, args={"x": st.empty(3, "i32")}).x.tolist() == [expected] * 3
 
 
 def test_unknown_kernels_are_named() -> None:

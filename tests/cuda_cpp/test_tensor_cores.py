@@ -101,7 +101,7 @@ __global__ void k(const unsigned *x, unsigned *loaded, unsigned *stored, unsigne
     unsigned from = __cvta_generic_to_shared(&tile[lane / 8 % COUNT][lane % 8][0]), to = __cvta_generic_to_shared(back[lane % (8 * COUNT)]);
     asm volatile("ldmatrix.sync.aligned.m8n8.xCOUNT TRANS .shared.b16 {NAMES}, [%4];"
         : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]) : "r"(from));
-    asm volatile("stmatrix.sync.aligned.m8n8.xCOUNT TRANS .shared.b16 [%4], {NAMES};"
+    asm volatile("stmatrix.sync.aligned.xCOUNT TRANS .m8n8.shared.b16 [%4], {NAMES};"
         :: "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(to));
     __syncwarp();
     asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned[lane]) : "r"(r[0]));
@@ -223,6 +223,25 @@ def test_copies_of_a_part() -> None:
         assert out.tolist() == [*x[:part], *[0] * (size - part)]
 
     check_each([(4, 4), (4, 0), (4, 3), (8, 4), (16, 16), (16, 0), (16, 9)], check)
+
+
+def test_addresses_from_the_start_of_shared_memory() -> None:
+    """The address of the array is a constant of the compiler; a swizzle exchanges its bits."""
+    text = """
+    __global__ void k(const unsigned *x, unsigned *out) {
+        extern __shared__ __align__(16) unsigned tile[];
+        unsigned first = __cvta_generic_to_shared(tile), d;
+        unsigned to = (first + 16 * threadIdx.x) ^ 16;
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16; cp.async.commit_group; cp.async.wait_group 0;"
+            :: "r"(to), "l"(x + 4 * threadIdx.x));
+        __syncthreads();
+        asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(d) : "r"(first + 16 * threadIdx.x));
+        out[threadIdx.x] = d;
+    }"""
+    x = np.arange(128, dtype=np.uint32)
+    args = (x, st.zeros(32, st.u32))
+    out = st.launch(st.cuda_source(text)["k"], grid=1, block=32, args=args, shared=512, check="all").out
+    assert out.tolist() == x[:32].reshape(4, 2, 4)[:, ::-1].ravel().tolist()
 
 
 REFUSED = [

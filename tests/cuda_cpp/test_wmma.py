@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.engines.cuda import nvcc
 from simtbed.ir import tensor_cores
 from simtbed.ir.matrices import INSTRUCTIONS
 from simtbed.language.types import BF16
 from simtbed.runtime.registry import EngineName
 
+from tests.compilers import needs_sass
 from tests.recorded_fragments import Values
 from tests.table_checks import check_each
 
@@ -153,6 +155,30 @@ def test_every_type_shape_and_layout() -> None:
 
 def test_halves() -> None:
     check_products(CASES[0])
+
+
+@needs_sass
+@pytest.mark.slow
+def test_machine_code_of_nvcc() -> None:
+    """The SASS of the same text by nvcc and its own header gives the same bits: the splits over k and the elements agree."""
+    includes = "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
+
+    def check(case: tuple[str, str, tuple[int, int, int], str, str]) -> None:
+        type, total, shape, name, arch = case
+        text = includes + source(type, total, shape).source.text.replace("__global__", 'extern "C" __global__')
+        a, b, c = matrices(type, total, shape, 9)
+        kernel = st.cubin(nvcc.build(text, name, arch).cubin)[name]
+        args = [
+            own.view(np.uint16) if type == "bf16" and own.itemsize == 2 else own
+            for own in operands(a, b, c, type, total)
+        ]
+        result = kernel.launch(*args, np.zeros(2 * c.size, args[4].dtype), grid=1, block=32)
+        first, second = np.asarray(result.arguments[6]).reshape(2, -1).view(c.dtype)
+        d = expected(type, total, a, b, c)
+        assert np.array_equal(first.reshape(c.shape), d) and np.array_equal(second.reshape(c.T.shape).T, d)
+
+    rows = [(*CASES[0], "in_shared"), (*CASES[7], "in_global"), (*CASES[13], "in_shared"), (*CASES[-2], "in_global")]
+    check_each([(*row, arch) for row in rows for arch in ("sm_80", "sm_90")], check)
 
 
 TILED = """
