@@ -25,6 +25,8 @@ COMPONENTS = {"vectors_in_shared", "unsigned_vectors"}
 """Kernels that read a component of a vector in memory: C++ loads the component alone."""
 DEAD_RESULTS = {"vector_addition_with_its_result"}
 """Kernels that assign the result of an atomic operation and do not read it: clang removes the result."""
+ROOTS = {"accelerate", "gravity_leapfrog", "cutoff_potentials"}
+"""Kernels with reciprocal square roots in f32: CUDA's function is an approximate instruction."""
 LOCAL = ("local_loads", "local_stores", "branches", "divergent_branches")
 """Counters that depend on which local arrays are in registers."""
 
@@ -39,7 +41,7 @@ def test_printed_kernels_have_their_bits_and_memory_counters() -> None:
         size, block = kernel.counted
         shape = {"grid": kernel.grid(size, block), "block": block, "shared": kernel.shared(size, block)}
         trips.launch(kernel.kernel, args=kernel.make(size, block), faults="return", **shape)
-    assert (trips.refused, trips.bits) == ({}, {})
+    assert trips.refused == {} and trips.bits.keys() <= ROOTS
     different = {name for name, wrong in trips.counters.items() if not set(wrong) <= set(LOCAL)}
     assert different <= COMPONENTS | DEAD_RESULTS
 
