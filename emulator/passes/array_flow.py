@@ -7,30 +7,33 @@ ignored. It assumes a program without races: a plain load has no concurrent stor
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any, Generic, TypeVar
 
 from ..ir import nodes as ir
 from ..ir.effects import performed, written_array
-from ..ir.walk import bodies, children, statements
+from ..ir.walk import children
+from .data_flow import DataFlow, Exit, Loop
 
 State = TypeVar("State")
 
 
-class ArrayFlow(ABC, Generic[State]):
-    """registers, arrays, loops: the states of the dependent ones, by name; loops by identity, of the choice of their iterations."""
+class ArrayFlow(DataFlow[State | None], ABC, Generic[State]):
+    """The control of a statement is the state of the choice whether it runs; None without a dependent one.
+
+    registers, arrays, loops: the states of the dependent ones, by name; loops by identity, of the exits from their iterations.
+    """
 
     def __init__(self, kernel: ir.Function) -> None:
-        self.kernel = kernel
+        super().__init__(kernel)
         self.registers: dict[str, State] = {}
         self.arrays: dict[str, State] = {}
         self.loops: dict[int, State] = {}
-        self.changed = True
 
     def dependent_arrays(self) -> dict[str, State]:
         """Return the states of the dependent arrays: the least fixed point."""
-        while self.changed:
-            self.changed = False
-            self._body(self.kernel.body, None)
+        self.run(None)
         return self.arrays
 
     # -------------------------------------------------------------- the analysis
@@ -81,50 +84,32 @@ class ArrayFlow(ABC, Generic[State]):
         return self.computed(node, self.operands(node))
 
     # -------------------------------------------------------------- statements
-    def _add(self, table: dict[Any, State], key: Any, state: State | None) -> None:
-        new = self.join(table.get(key), state)
-        if new is not None and table.get(key) != new:
-            table[key], self.changed = new, True
-
-    def _body(self, body: ir.Body, choice: State | None) -> State | None:
-        """Pass over statements. choice: state of the choice whether they run. Return that of the statements after them."""
-        for stmt in body:
-            choice = self.join(choice, self._statement(stmt, choice))
-        return choice
-
-    def _statement(self, stmt: ir.Stmt, choice: State | None) -> State | None:
-        """Return the state of a choice that ends a block of statements early."""
+    def visit(self, stmt: ir.Stmt, control: State | None) -> None:
         match stmt:
-            case ir.If():
-                inner, end = self.join(choice, self.chosen_by(stmt.cond)), None
-                for branch in bodies(stmt):
-                    end = self.join(end, self._body(branch, inner))
-                return end if _leaves(stmt, ir.Break | ir.Continue | ir.Return) else None
-            case ir.While() | ir.For():
-                self._loop(stmt, choice)
-                return self.loops.get(id(stmt)) if _leaves(stmt, ir.Return) else None
-            case ir.Frame():
-                self._body(stmt.body, choice)
             case ir.Let(target=ir.Reg() as target):
-                self._add(self.registers, target.name, self.join(choice, self.value(stmt.value)))
+                self._record(self.registers, target.name, control, self.value(stmt.value))
             case ir.Let(target=ir.Item() as target):
-                state = self.join(choice, self.value(stmt.value))
-                self._add(self.arrays, target.array, self.join(state, self.chosen_by(target.index)))
+                self._record(self.arrays, target.array, control, self.value(stmt.value), self.chosen_by(target.index))
+            case ir.For():
+                self._record(self.registers, stmt.var.name, self.iteration(stmt, control))
         if (array := written_array(stmt)) is not None:
-            self._add(self.arrays, array, self.join(choice, self.stored(performed(stmt))))
-        return None
+            self._record(self.arrays, array, control, self.stored(performed(stmt)))
 
-    def _loop(self, stmt: ir.While | ir.For, choice: State | None) -> None:
-        """Pass over a loop. A body with a dependent early end runs a dependent number of times."""
-        limits = self.operands(stmt)
-        chosen = self.join(choice, self.join(self.loops.get(id(stmt)), None if limits is None else self.chosen(limits)))
-        end = chosen
-        for nested in bodies(stmt):
-            end = self._body(nested, end)
-        self._add(self.loops, id(stmt), end)
-        if isinstance(stmt, ir.For):
-            self._add(self.registers, stmt.var.name, chosen)
+    def _record(self, table: dict[str, State], name: str, *states: State | None) -> None:
+        self.put(table, name, reduce(self.join, states, table.get(name)))
 
+    def arms(self, stmt: ir.If | Loop, control: State | None) -> Sequence[State | None]:
+        inner = self.join(control, self.chosen_by(stmt.cond)) if isinstance(stmt, ir.If) else control
+        return inner, inner
 
-def _leaves(stmt: ir.Stmt, jumps: Any) -> bool:
-    return any(isinstance(inner, jumps) for inner in statements((stmt,)))
+    def iteration(self, loop: Loop, control: State | None) -> State | None:
+        limits = self.operands(loop)
+        choice = self.join(control, self.loops.get(id(loop)))
+        return self.join(choice, None if limits is None else self.chosen(limits))
+
+    def after(self, stmt: ir.Stmt, exits: Sequence[Exit[State | None]], control: State | None) -> State | None:
+        return reduce(self.join, (leaving.control for leaving in exits), control)
+
+    def repeated(self, loop: Loop, exits: Sequence[Exit[State | None]]) -> None:
+        """A body with a dependent early end runs a dependent number of times."""
+        self.put(self.loops, id(loop), self.after(loop, exits, self.loops.get(id(loop))))

@@ -10,8 +10,8 @@ read the register. It needs no merge, and a uniform value remains uniform.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -20,11 +20,11 @@ import numpy.typing as npt
 from ..ir import counting
 from ..ir import nodes as ir
 from ..ir.effects import row_of
-from ..ir.exits import ScopeKind, exited
 from ..ir.names import elements
 from ..ir.walk import registers, statements
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array, Scalar
+from .data_flow import DataFlow, Exit, Loop, conditions_of, ends_loop
 
 Stride = int | Literal["dynamic", "varying"]
 Region = tuple[tuple[str, int], ...]
@@ -212,18 +212,6 @@ def join(first: Stride | None, second: Stride | None) -> Stride | None:
     return "varying" if "varying" in (first, second) else "dynamic"
 
 
-@dataclass(eq=False)
-class _Scope:
-    """A loop, frame or kernel, and the region of its body."""
-
-    kind: ScopeKind
-    inside: Region
-
-
-Leaving = tuple[_Scope, type[ir.Stmt]]
-"""A scope left by some of the lanes, and the kind of the leaving statement."""
-
-
 @dataclass
 class _Assignment:
     name: str
@@ -234,35 +222,31 @@ class _Assignment:
 
 def analyse_divergence(kernel: ir.Function, private: frozenset[str], block: Dim3) -> Divergence:
     """Analyse an inlined, unrolled, numbered kernel for blocks of this shape."""
-    return _Analysis(kernel, private, block).run()
+    analysis = _Analysis(kernel, private, block)
+    analysis.run(())
+    complete, uniform, divergent = map(frozenset, (analysis.complete, analysis.uniform_exits, analysis.divergent_loops))
+    return Divergence(analysis.registers, analysis.multiples, complete, uniform, divergent, block)
 
 
-@dataclass
-class _Analysis:
-    kernel: ir.Function
-    private: frozenset[str]
-    block: Dim3
-    registers: dict[str, Stride] = field(default_factory=dict)
-    divergent_loops: set[int] = field(default_factory=set)
-    arrays: dict[str, Array] = field(default_factory=dict)
-    reads: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    multiples: dict[str, int] = field(default_factory=dict)
+class _Analysis(DataFlow[Region]):
+    """Strides only become less uniform and loops only more divergent, so the analysis ends."""
 
-    def run(self) -> Divergence:
-        self.arrays = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
-        self.arrays |= {s.array: s.type for s in statements(self.kernel.body) if isinstance(s, ir.Alloc)}
-        self.registers = {p.name: 0 for p in self.kernel.params if not isinstance(p.type, Array)}
+    def __init__(self, kernel: ir.Function, private: frozenset[str], block: Dim3) -> None:
+        super().__init__(kernel)
+        self.private, self.block = private, block
+        self.divergent_loops: set[int] = set()
+        self.reads: dict[int, tuple[str, ...]] = {}
+        self.arrays = {p.name: p.type for p in kernel.params if isinstance(p.type, Array)}
+        self.arrays |= {s.array: s.type for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
+        self.registers: dict[str, Stride] = {p.name: 0 for p in kernel.params if not isinstance(p.type, Array)}
         self.multiples = dict.fromkeys(self.registers, 1)
-        while True:  # strides only become less uniform and loops only more divergent, so this ends
-            before = dict(self.registers), dict(self.multiples), len(self.divergent_loops)
-            self.regions: dict[str, Region] = {}
-            self.assignments: list[_Assignment] = []
-            self.uniform_exits: set[int] = set()
-            self.body(self.kernel.body, (), [_Scope("kernel", ())])
-            complete = self.finish_strides()
-            if before == (self.registers, self.multiples, len(self.divergent_loops)):
-                sites = (frozenset(complete), frozenset(self.uniform_exits), frozenset(self.divergent_loops))
-                return Divergence(self.registers, self.multiples, *sites, self.block)
+
+    def traverse(self, control: Region) -> None:
+        self.regions: dict[str, Region] = {}
+        self.assignments: list[_Assignment] = []
+        self.uniform_exits: set[int] = set()
+        super().traverse(control)
+        self.complete = self.finish_strides()
 
     def finish_strides(self) -> set[int]:
         """Strides from the assignments of one traversal; the sites of those that are complete."""
@@ -276,13 +260,11 @@ class _Analysis:
 
     def join_stride(self, name: str, value: Stride | None) -> None:
         """Join the stride of a register with that of a value assigned to it."""
-        joined = join(self.registers.get(name), value)
-        if joined is not None:
-            self.registers[name] = joined
+        self.put(self.registers, name, join(self.registers.get(name), value))
 
     def join_multiple(self, name: str, power: int) -> None:
         """Join the known divisor of a register with that of a value assigned to it."""
-        self.multiples[name] = min(power, self.multiples.get(name, MOST))
+        self.put(self.multiples, name, min(power, self.multiples.get(name, MOST)))
 
     def multiple(self, expr: ir.Expr) -> int:
         return multiple(expr, self.multiples, self.block)
@@ -305,74 +287,51 @@ class _Analysis:
             self.regions[name] = common[: next((i for i, s in enumerate(same) if not s), min(len(common), len(region)))]
 
     # -------------------------------------------------------------- statements
-    def body(self, stmts: ir.Body, region: Region, scopes: list[_Scope]) -> list[Leaving]:
-        """Visit statements of a region; return the scopes that some of their lanes leave without the others."""
-        escaped: list[Leaving] = []
-        for stmt in stmts:
-            left = self.statement(stmt, region, scopes)
-            escaped += left
-            if any(scope.kind != "kernel" for scope, _ in left):
-                region = (*region, ("after", stmt.site))
-        return escaped
-
-    def statement(self, stmt: ir.Stmt, region: Region, scopes: list[_Scope]) -> list[Leaving]:
-        if not isinstance(stmt, ir.While):
-            self.mention(self.read(stmt), region)
+    def visit(self, stmt: ir.Stmt, control: Region) -> None:
+        self.mention(self.read(stmt), control)
         match stmt:
             case ir.Let(target=ir.Reg() as target):
-                self.mention([target.name], region)
+                self.mention([target.name], control)
                 value = self.right_side(stmt)
                 self.join_stride(target.name, value)
                 self.join_multiple(target.name, 1 if isinstance(stmt.value, ir.Effect) else self.multiple(stmt.value))
-                self.assignments.append(_Assignment(target.name, value, region, stmt.site))
+                self.assignments.append(_Assignment(target.name, value, control, stmt.site))
             case ir.Alloc(type=Array(space="register")):
                 # Its registers start as zeros and may be read unassigned: their region is the whole kernel.
                 names = elements(stmt.array, stmt.type.length)
                 self.mention(names, ())
                 self.registers = dict.fromkeys(names, 0) | self.registers
-            case ir.If():
-                return self.branch(stmt, region, scopes)
-            case ir.While() | ir.For():
-                return self.loop(stmt, region, scopes)
-            case ir.Frame():
-                frame = _Scope("frame", region)
-                left = self.body(stmt.body, region, [*scopes, frame])
-                return [(scope, by) for scope, by in left if scope is not frame]
-            case ir.Break() | ir.Continue() | ir.Return():
-                scope = exited(stmt, scopes)
-                if scope.inside != region:
-                    return [(scope, type(stmt))]
-                self.uniform_exits.add(stmt.site)
-        return []
+            case ir.For():
+                self.join_stride(stmt.var.name, self.stride_of(stmt.start))
+                self.join_multiple(stmt.var.name, min(self.multiple(stmt.start), self.multiple(counting.step_of(stmt))))
+                if not isinstance(stmt.step, int) or stmt.limit is not None:
+                    self.join_stride(stmt.var.name, self.stride_of(counting.moved(stmt)))
 
-    def branch(self, stmt: ir.If, region: Region, scopes: list[_Scope]) -> list[Leaving]:
-        divergent = self.stride_of(stmt.cond) not in (0, None)
-        escaped: list[Leaving] = []
-        for arm, body in enumerate((stmt.then, stmt.orelse)):
-            inside = (*region, (f"arm {arm}", stmt.site)) if divergent else region
-            escaped += self.body(body, inside, scopes)
-        return escaped
+    def differs(self, *conditions: ir.Expr) -> bool:
+        """Return whether lanes may have different values of one of the conditions."""
+        return any(self.stride_of(condition) not in (0, None) for condition in conditions)
 
-    def loop(self, stmt: ir.While | ir.For, region: Region, scopes: list[_Scope]) -> list[Leaving]:
-        inside = (*region, ("loop", stmt.site)) if stmt.site in self.divergent_loops else region
-        scope = _Scope("loop", inside)
-        if isinstance(stmt, ir.While):
-            self.body(stmt.setup, inside, scopes)
-            self.mention(self.read(stmt), inside)
-            uneven = self.stride_of(stmt.cond) not in (0, None)
-        else:
-            start = self.stride_of(stmt.start)
-            self.join_stride(stmt.var.name, start)
-            self.join_multiple(stmt.var.name, min(self.multiple(stmt.start), self.multiple(counting.step_of(stmt))))
-            if not isinstance(stmt.step, int) or stmt.limit is not None:
-                self.join_stride(stmt.var.name, self.stride_of(counting.moved(stmt)))
-            uneven = any(
-                self.stride_of(bound) not in (0, None) for bound in (stmt.start, stmt.stop, counting.step_of(stmt))
-            )
-        left = self.body(stmt.body, inside, [*scopes, scope])
-        if uneven or any(s.kind != "kernel" and by is not ir.Continue for s, by in left):
-            self.divergent_loops.add(stmt.site)
-        return [(s, by) for s, by in left if s is not scope]
+    def arms(self, stmt: ir.If | Loop, control: Region) -> tuple[Region, Region]:
+        if not isinstance(stmt, ir.If) or not self.differs(stmt.cond):
+            return control, control
+        return (*control, ("arm 0", stmt.site)), (*control, ("arm 1", stmt.site))
+
+    def iteration(self, loop: Loop, control: Region) -> Region:
+        return (*control, ("loop", loop.site)) if loop.site in self.divergent_loops else control
+
+    def leaves(self, leaving: Exit[Region]) -> bool:
+        """Return whether only some of the lanes of the scope leave it here."""
+        if leaving.scope.control == leaving.control:
+            self.uniform_exits.add(leaving.stmt.site)
+            return False
+        return True
+
+    def after(self, stmt: ir.Stmt, exits: Sequence[Exit[Region]], control: Region) -> Region:
+        return (*control, ("after", stmt.site)) if any(one.scope.kind != "kernel" for one in exits) else control
+
+    def repeated(self, loop: Loop, exits: Sequence[Exit[Region]]) -> None:
+        if self.differs(*conditions_of(loop)) or any(ends_loop(one) for one in exits):
+            self.add(self.divergent_loops, loop.site)
 
     def right_side(self, let: ir.Let) -> Stride | None:
         """The stride of the value of a Let."""

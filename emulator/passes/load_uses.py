@@ -13,8 +13,10 @@ from enum import Enum
 
 from ..ir import nodes as ir
 from ..ir.effects import performed
+from ..ir.exits import exits
 from ..ir.walk import children, effect, once_a_node, statements
 from ..language.types import Scalar
+from .data_flow import DataFlow, Loop
 from .waiting import waits
 
 
@@ -67,7 +69,9 @@ def load_uses(kernel: ir.Function) -> LoadUses:
     volatile = {site for site, load in followed.items() if load.order == "volatile"}
     if not swapped and not volatile:
         return LoadUses(frozenset(), frozenset())
-    uses = _Uses(kernel, followed).of_loads()
+    analysis = _Uses(kernel, followed)
+    analysis.run(NONE)
+    uses = analysis.uses
     waited = {
         stmt.site
         for loop in statements(kernel.body)
@@ -79,31 +83,33 @@ def load_uses(kernel: ir.Function) -> LoadUses:
     return LoadUses(frozenset(verified - volatile), frozenset(polls))
 
 
-class _Uses:
-    """The data flow. exits: for each enclosing loop the states at its exits. frames: bodies of enclosing calls and loops."""
+class _Uses(DataFlow[Labels]):
+    """The control of a statement is the labels of the choice whether it runs."""
+
+    state: State
 
     def __init__(self, kernel: ir.Function, loads: dict[int, ir.Load]) -> None:
-        self.kernel, self.loads = kernel, loads
+        super().__init__(kernel)
+        self.loads, self.state = loads, {}
         self.uses: defaultdict[int, set[Use]] = defaultdict(set)
-        self.enclosing: list[ir.While | ir.For | ir.Frame] = []
-        self.exits: list[list[State]] = []
 
-    def of_loads(self) -> defaultdict[int, set[Use]]:
-        """Return the uses of each load, by site."""
-        self.body(self.kernel.body, {}, NONE)
-        return self.uses
+    def copied(self, state: State) -> State:
+        return dict(state)
+
+    def joined_states(self, state: State, other: State) -> State:
+        return {name: state.get(name, NONE) | other.get(name, NONE) for name in state | other}
 
     # -------------------------------------------------------------- expressions
-    def labels(self, node: ir.Expr, state: State) -> Labels:
+    def labels(self, node: ir.Expr) -> Labels:
         """Return the labels of a value. A comparison with the result of a compare-and-swap verifies what it expected."""
         if isinstance(node, ir.Reg):
-            return state.get(node.name, NONE)
-        parts = [self.labels(child, state) for child in children(node)]
+            return self.state.get(node.name, NONE)
+        parts = [self.labels(child) for child in children(node)]
         joined = NONE.union(*parts)
         if isinstance(node, ir.Op) and node.name in ("eq", "ne"):
             verified = {s for s, form in joined if form is Form.RESULT} & _loaded(joined)
-            for name, labels in state.items():
-                state[name] = frozenset(one for one in labels if one[0] not in verified)
+            for name, labels in self.state.items():
+                self.state[name] = frozenset(one for one in labels if one[0] not in verified)
             joined = frozenset(one for one in joined if one[0] not in verified)
         return joined if _keeps_bits(node) else _derived(joined)
 
@@ -111,72 +117,33 @@ class _Uses:
         for site in _loaded(labels):
             self.uses[site].add(use)
 
-    def data(self, nodes: Iterator[ir.Expr], state: State) -> None:
+    def data(self, nodes: Iterator[ir.Expr]) -> None:
         """Record uses of values as data."""
         for node in nodes:
-            self.use(self.labels(node, state), Use.DATA)
+            self.use(self.labels(node), Use.DATA)
 
     # -------------------------------------------------------------- statements
-    def body(self, stmts: ir.Body, state: State, choice: Labels) -> None:
-        """Pass over statements and update the state. choice: labels of the choice whether they run."""
-        for stmt in stmts:
-            self.statement(stmt, state, choice)
-
-    def statement(self, stmt: ir.Stmt, state: State, choice: Labels) -> None:
+    def visit(self, stmt: ir.Stmt, control: Labels) -> None:
         match stmt:
-            case ir.If():
-                inner = choice | _chosen(self.choose(stmt.cond, (stmt,), state))
-                other = dict(state)
-                self.body(stmt.then, state, inner)
-                self.body(stmt.orelse, other, inner)
-                _join(state, other)
-            case ir.While() | ir.For():
-                self.loop(stmt, state, choice)
-            case ir.Frame():
-                self.enclosing.append(stmt)
-                self.body(stmt.body, state, choice)
-                self.enclosing.pop()
-            case ir.Break() | ir.Continue() | ir.Return():
-                self.data(children(stmt), state)
-                for exits in self.exits:
-                    exits.append(dict(state))
             case ir.Let(target=ir.Reg(name=name)):
-                state[name] = self.assigned(stmt, state) | choice
+                self.state[name] = self.assigned(stmt) | control
             case ir.Let() if isinstance(effect(stmt), ir.CompareSwap):
-                self.assigned(stmt, state)
-            case ir.Check():
-                pass  # an observer
+                self.assigned(stmt)
+            case ir.Check() | ir.If() | ir.While() | ir.For():
+                pass  # an observer, or a choice
             case _:
-                self.data(children(stmt), state)
+                self.data(children(stmt))
 
-    def loop(self, stmt: ir.While | ir.For, state: State, choice: Labels) -> None:
-        """Pass over a loop until the state at its start does not change; the state becomes that at its exits."""
-        self.enclosing.append(stmt)
-        while True:
-            start = dict(state)
-            self.exits.append([])
-            if isinstance(stmt, ir.While):
-                self.body(stmt.setup, state, choice)
-                labels = self.choose(stmt.cond, (stmt,), state)
-            else:
-                labels = NONE.union(*(self.choose(child, (stmt,), state) for child in children(stmt)))
-                state[stmt.var.name] = _derived(labels)
-            end = dict(state)
-            self.body(stmt.body, state, choice | _chosen(labels))
-            jumps = self.exits.pop()
-            for other in (start, *jumps):  # a `continue` is one
-                _join(state, other)
-            if state == start:
-                break
-        self.enclosing.pop()
-        state.clear()
-        endless = isinstance(stmt, ir.While) and isinstance(stmt.cond, ir.Const) and bool(stmt.cond.value)
-        for other in jumps if endless else (end, *jumps):
-            _join(state, other)
+    def arms(self, stmt: ir.If | Loop, control: Labels) -> tuple[Labels, Labels]:
+        labels = NONE.union(*(self.choose(child, (stmt,)) for child in children(stmt)))
+        if isinstance(stmt, ir.For):
+            self.state[stmt.var.name] = _derived(labels)
+        inner = control | _chosen(labels)
+        return inner, inner
 
-    def choose(self, cond: ir.Expr, region: ir.Body, state: State) -> Labels:
+    def choose(self, cond: ir.Expr, region: ir.Body) -> Labels:
         """Record the uses of a condition of statements; return its labels."""
-        labels = self.labels(cond, state)
+        labels = self.labels(cond)
         for site in _loaded(labels):
             only_swaps = self.only_swaps(region, self.loads[site].array)
             self.uses[site].add(Use.ATTEMPT if only_swaps else Use.CONDITION)
@@ -184,35 +151,35 @@ class _Uses:
 
     def only_swaps(self, region: ir.Body, array: str) -> bool:
         """Return whether the statements, and those that their early exits skip, have compare-and-swaps on an array as their only writes."""
-        stmts = list(statements(region))
-        if any(isinstance(stmt, ir.Break | ir.Continue) for stmt in stmts):
-            loops = (one for one in reversed(self.enclosing) if isinstance(one, ir.While | ir.For))
+        stmts, leaving = list(statements(region)), [exit for stmt in region for exit in exits(stmt)]
+        if any(isinstance(stmt, ir.Break | ir.Continue) for stmt in leaving):
+            loops = (one.node for one in reversed(self.scopes) if isinstance(one.node, Loop))
             stmts += statements((loop,) if (loop := next(loops, None)) else ())
-        if any(isinstance(stmt, ir.Return) for stmt in stmts):
-            frames = (one for one in reversed(self.enclosing) if isinstance(one, ir.Frame))
-            stmts += statements(_from(region[0], next(frames, self.kernel).body))
+        if any(isinstance(stmt, ir.Return) for stmt in leaving):
+            called = next(one.node for one in reversed(self.scopes) if one.kind != "loop")
+            stmts += statements(_from(region[0], called.body))
         swaps = [performed(stmt) for stmt in stmts if isinstance(performed(stmt), ir.CompareSwap)]
         return any(swap.array == array for swap in swaps) and all(_changes_only(stmt, array) for stmt in stmts)
 
-    def assigned(self, stmt: ir.Let, state: State) -> Labels:
+    def assigned(self, stmt: ir.Let) -> Labels:
         """Return the labels of the right side of an assignment."""
         match stmt.value:
             case ir.Load():
-                self.data(children(stmt.value), state)
+                self.data(children(stmt.value))
                 return frozenset({(stmt.site, Form.EXACT)}) if stmt.site in self.loads else NONE
             case ir.CompareSwap() as swap:
-                return self.swapped(swap, state)
+                return self.swapped(swap)
             case ir.Vote() as vote:
-                return _derived(NONE.union(*(self.labels(child, state) for child in children(vote))))
+                return _derived(NONE.union(*(self.labels(child) for child in children(vote))))
             case value if isinstance(value, ir.Effect):
-                self.data(children(value), state)
+                self.data(children(value))
                 return NONE
-        return self.labels(stmt.value, state)
+        return self.labels(stmt.value)
 
-    def swapped(self, swap: ir.CompareSwap, state: State) -> Labels:
+    def swapped(self, swap: ir.CompareSwap) -> Labels:
         """Return the labels of a compare-and-swap's result."""
-        self.data(iter((swap.index,)), state)
-        expected, value = self.labels(swap.expected, state), self.labels(swap.value, state)
+        self.data(iter((swap.index,)))
+        expected, value = self.labels(swap.expected), self.labels(swap.value)
         proposed = {s for s, form in expected if form is Form.EXACT and _same_element(self.loads[s], swap)}
         for site in proposed:
             self.uses[site].add(Use.PROPOSAL)
@@ -248,11 +215,6 @@ def _derived(labels: Labels) -> Labels:
 
 def _chosen(labels: Labels) -> Labels:
     return frozenset((site, Form.CHOSEN) for site in _loaded(labels))
-
-
-def _join(state: State, other: State) -> None:
-    for name, labels in other.items():
-        state[name] = state.get(name, NONE) | labels
 
 
 def _changes_only(stmt: ir.Stmt, array: str) -> bool:

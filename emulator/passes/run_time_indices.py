@@ -7,8 +7,9 @@ time only if a value assigned to it is, or if a condition known at run time only
 from __future__ import annotations
 
 from ..ir import nodes as ir
-from ..ir.walk import bodies, expressions, once_a_node, registers, statements
+from ..ir.walk import expressions, once_a_node, registers, statements
 from ..language.types import Array
+from .data_flow import DataFlow, Loop
 
 Path = tuple[tuple[int, int], ...]
 """The conditional statements around an assignment, whose conditions are known at run time only: identity, and number of the arm."""
@@ -21,12 +22,8 @@ def arrays_indexed_at_run_time(kernel: ir.Function) -> frozenset[str]:
     if not local:
         return frozenset()
     unknown = {param.name for param in kernel.params if not isinstance(param.type, Array)}
-    before = -1
-    while len(unknown) != before:
-        before = len(unknown)
-        assignments: dict[str, list[Path]] = {}
-        _follow(kernel.body, unknown, assignments, ())
-        unknown |= {name for name, paths in assignments.items() if len({*paths}) > 1}
+    values = _Values(kernel, unknown)
+    values.run(())
     accesses = (stmt.value if isinstance(stmt, ir.Let) else stmt for stmt in statements(kernel.body))
     return frozenset(
         access.array
@@ -35,19 +32,34 @@ def arrays_indexed_at_run_time(kernel: ir.Function) -> frozenset[str]:
     )
 
 
-def _follow(body: ir.Body, unknown: set[str], assignments: dict[str, list[Path]], path: Path) -> None:
-    """Add registers with unknown values to `unknown`, and the path of each assignment to `assignments`."""
-    for stmt in body:
+class _Values(DataFlow[Path]):
+    """The registers with values known at run time only. assignments: the path of each assignment of a register."""
+
+    def __init__(self, kernel: ir.Function, unknown: set[str]) -> None:
+        super().__init__(kernel)
+        self.unknown = unknown
+        self.assignments: dict[str, set[Path]] = {}
+
+    def traverse(self, control: Path) -> None:
+        self.assignments = {}
+        super().traverse(control)
+        for name, paths in self.assignments.items():
+            if len(paths) > 1:
+                self.add(self.unknown, name)
+
+    def visit(self, stmt: ir.Stmt, control: Path) -> None:
         match stmt:
             case ir.Let(target=ir.Reg(name=name), value=value):
-                assignments.setdefault(name, []).append(path)
-                if isinstance(value, ir.Effect) or _is_unknown(value, unknown):
-                    unknown.add(name)
-            case ir.For(var=ir.Reg(name=name)) if any(_is_unknown(bound, unknown) for bound in _bounds(stmt)):
-                unknown.add(name)
-        deciding = _decides(stmt, unknown)
-        for arm, inner in enumerate(bodies(stmt)):
-            _follow(inner, unknown, assignments, (*path, (id(stmt), arm)) if deciding else path)
+                self.assignments.setdefault(name, set()).add(control)
+                if isinstance(value, ir.Effect) or _is_unknown(value, self.unknown):
+                    self.add(self.unknown, name)
+            case ir.For(var=ir.Reg(name=name)) if any(_is_unknown(bound, self.unknown) for bound in _bounds(stmt)):
+                self.add(self.unknown, name)
+
+    def arms(self, stmt: ir.If | Loop, control: Path) -> tuple[Path, Path]:
+        if not _decides(stmt, self.unknown):
+            return control, control
+        return (*control, (id(stmt), 0)), (*control, (id(stmt), 1))
 
 
 def _decides(stmt: ir.Stmt, unknown: set[str]) -> bool:

@@ -7,12 +7,14 @@ barrier counts the threads that have not returned.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..ir import nodes as ir
 from ..ir.walk import children, statements
 from ..language.intrinsics import WARP_SIZE
+from .data_flow import DataFlow, Exit, Loop, conditions_of, ends_loop
 from .divergence import Divergence, analyse_divergence
 from .private_registers import private_registers
 
@@ -35,10 +37,7 @@ class VaryingControl:
 def varying_control(kernel: ir.Function, group: Group, grid: Dim3, block: Dim3) -> VaryingControl:
     """Analyse a prepared kernel for a launch."""
     analysis = _OfWarp(kernel, grid, block) if group == "warp" else _OfBlocks(kernel, grid, block, group)
-    size = -1
-    while size < analysis.size():  # registers and conditions only become varying, so this ends
-        size = analysis.size()
-        analysis.visit(kernel.body, False, False, False)
+    analysis.run(Reach(varying=False, called=False))
     branches = {_position(s) for s in statements(kernel.body) if isinstance(s, ir.If)}
     return VaryingControl(frozenset(analysis.conditions), frozenset(analysis.calls), frozenset(branches))
 
@@ -47,17 +46,22 @@ def _position(stmt: ir.Stmt) -> Position:
     return stmt.span.file, stmt.span.line
 
 
-class _Analysis:
-    """A traversal. conditions, calls: as in `VaryingControl`. loops: sites of loops with varying iterations."""
+class Reach(NamedTuple):
+    """varying: whether only some of the threads of the group reach a statement. called: whether only some of them call its function."""
+
+    varying: bool
+    called: bool
+
+
+class _Analysis(DataFlow[Reach]):
+    """conditions, calls: as in `VaryingControl`. loops: sites of loops with varying iterations."""
 
     def __init__(self, kernel: ir.Function, grid: Dim3, block: Dim3) -> None:
-        self.kernel, self.grid, self.block = kernel, grid, block
+        super().__init__(kernel)
+        self.grid, self.block = grid, block
         self.conditions: set[Position] = set()
         self.calls: set[Position] = set()
         self.loops: set[int] = set()
-
-    def size(self) -> int:
-        return len(self.conditions) + len(self.calls) + len(self.loops)
 
     def varies(self, expr: ir.Expr) -> bool:
         raise NotImplementedError
@@ -65,52 +69,37 @@ class _Analysis:
     def assign(self, let: ir.Let, varying: bool) -> None:
         """Record the value of a register. varying: whether only some threads assign it."""
 
-    def visit(self, body: ir.Body, varying: bool, called: bool, framed: bool) -> set[type[ir.Stmt]]:
-        """Visit statements; return the kinds of exits by which only some of the threads leave.
+    def visit(self, stmt: ir.Stmt, control: Reach) -> None:
+        if control.called:
+            self.calls.add(_position(stmt))
+        match stmt:
+            case ir.Let():
+                self.assign(stmt, control.varying)
+            case ir.For():
+                self.assign(ir.Let(stmt.var, stmt.start, stmt.span), self.iteration(stmt, control).varying)
 
-        varying: whether only some of the threads reach the body; called: already its call. framed: whether it is a device
-        function's.
-        """
-        exits: set[type[ir.Stmt]] = set()
-        for stmt in body:
-            inside = varying or bool(exits)
-            if called:
-                self.calls.add(_position(stmt))
-            match stmt:
-                case ir.Let():
-                    self.assign(stmt, inside)
-                case ir.If():
-                    exits |= self.branch(stmt, inside, called, framed)
-                case ir.While() | ir.For():
-                    exits |= self.loop(stmt, inside, called, framed)
-                case ir.Frame():
-                    exits |= self.visit(stmt.body, inside, inside, True) - {ir.Return}
-                case ir.Return() if not framed:
-                    pass
-                case ir.Break() | ir.Continue() | ir.Return() if inside:
-                    exits.add(type(stmt))
-        return exits
-
-    def branch(self, stmt: ir.If, varying: bool, called: bool, framed: bool) -> set[type[ir.Stmt]]:
-        if self.varies(stmt.cond):
+    def arms(self, stmt: ir.If | Loop, control: Reach) -> tuple[Reach, Reach]:
+        if isinstance(stmt, ir.If) and self.varies(stmt.cond):
             self.conditions.add(_position(stmt))
-            varying = True
-        return self.visit(stmt.then, varying, called, framed) | self.visit(stmt.orelse, varying, called, framed)
+            control = control._replace(varying=True)
+        return control, control
 
-    def loop(self, stmt: ir.While | ir.For, varying: bool, called: bool, framed: bool) -> set[type[ir.Stmt]]:
-        inside = varying or stmt.site in self.loops
-        if isinstance(stmt, ir.While):
-            self.visit(stmt.setup, inside, called, framed)
-            uneven = self.varies(stmt.cond)
-        else:
-            step = () if isinstance(stmt.step, int) else (stmt.step,)
-            uneven = any(self.varies(bound) for bound in (stmt.start, stmt.stop, *step))
-            self.assign(ir.Let(stmt.var, stmt.start, stmt.span), inside or uneven)
-        exits = self.visit(stmt.body, inside or uneven, called, framed)
-        if uneven or exits & {ir.Break, ir.Return}:
-            self.conditions.add(_position(stmt))
-            self.loops.add(stmt.site)
-        return exits & {ir.Return}
+    def iteration(self, loop: Loop, control: Reach) -> Reach:
+        return control._replace(varying=control.varying or loop.site in self.loops)
+
+    def frame(self, frame: ir.Frame, control: Reach) -> Reach:
+        return control._replace(called=control.varying)
+
+    def leaves(self, leaving: Exit[Reach]) -> bool:
+        return leaving.control.varying and leaving.scope.kind != "kernel"
+
+    def after(self, stmt: ir.Stmt, exits: Sequence[Exit[Reach]], control: Reach) -> Reach:
+        return control._replace(varying=True)
+
+    def repeated(self, loop: Loop, exits: Sequence[Exit[Reach]]) -> None:
+        if any(map(self.varies, conditions_of(loop))) or any(map(ends_loop, exits)):
+            self.conditions.add(_position(loop))
+            self.add(self.loops, loop.site)
 
 
 class _OfWarp(_Analysis):
@@ -143,9 +132,6 @@ class _OfBlocks(_Analysis):
         self.local = {s.array for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "local"}
         self.own = {s.array for s in statements(kernel.body) if isinstance(s, ir.Alloc)} if self.of_grid else self.local
 
-    def size(self) -> int:
-        return super().size() + len(self.registers)
-
     def varies(self, expr: ir.Expr) -> bool:
         match expr:
             case ir.Reg():
@@ -161,7 +147,7 @@ class _OfBlocks(_Analysis):
 
     def assign(self, let: ir.Let, varying: bool) -> None:
         if isinstance(let.target, ir.Reg) and (varying or self._differs(let.value)):
-            self.registers.add(let.target.name)
+            self.add(self.registers, let.target.name)
 
     def _differs(self, value: ir.Expr | ir.Effect) -> bool:
         match value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..ir import nodes as ir
 from ..ir.walk import bodies, once_a_node, registers, statements
+from .data_flow import DataFlow, Loop
 
 
 @once_a_node
@@ -12,34 +13,37 @@ def uses_dynamic_work(kernel: ir.Function) -> bool:
     reach a lane through
     another lane or through shared memory. Calls are inlined."""
     shared = {one.array for one in statements(kernel.body) if isinstance(one, ir.Alloc) and one.type.space == "shared"}
-    claimed, before = set[str](), -1
-    while len(claimed) != before:
-        before = len(claimed)
-        _follow(kernel.body, shared, claimed, inside=False)
+    claims = _Claims(kernel, shared)
+    claims.run(False)
     loops = (one for one in statements(kernel.body) if isinstance(one, ir.While | ir.For))
-    return any(_left_by(loop, claimed) for loop in loops)
+    return any(_left_by(loop, claims.claimed) for loop in loops)
 
 
-def _follow(body: ir.Body, shared: set[str], claimed: set[str], inside: bool) -> None:
-    """Add the registers and arrays with claimed values. inside: an arm whose condition depends on a claimed value."""
-    for stmt in body:
+class _Claims(DataFlow[bool]):
+    """The registers and arrays with claimed values. Control: whether an arm's condition depends on a claimed value."""
+
+    def __init__(self, kernel: ir.Function, shared: set[str]) -> None:
+        super().__init__(kernel)
+        self.shared, self.claimed = shared, set[str]()
+
+    def visit(self, stmt: ir.Stmt, control: bool) -> None:
         match stmt:
-            case ir.Let(target=ir.Reg(name=name), value=value) if inside or _is_claimed(value, shared, claimed):
-                claimed.add(name)
-            case ir.Store(array=array, value=value) if array in shared and _reads(value, claimed):
-                claimed.add(array)
-        deciding = isinstance(stmt, ir.If) and _reads(stmt.cond, claimed)
-        for inner in bodies(stmt):
-            _follow(inner, shared, claimed, inside or deciding)
+            case ir.Let(target=ir.Reg(name=name), value=value) if control or self.is_claimed(value):
+                self.add(self.claimed, name)
+            case ir.Store(array=array, value=value) if array in self.shared and _reads(value, self.claimed):
+                self.add(self.claimed, array)
 
+    def arms(self, stmt: ir.If | Loop, control: bool) -> tuple[bool, bool]:
+        deciding = control or (isinstance(stmt, ir.If) and _reads(stmt.cond, self.claimed))
+        return deciding, deciding
 
-def _is_claimed(value: ir.Expr | ir.Effect, shared: set[str], claimed: set[str]) -> bool:
-    match value:
-        case ir.Atomic(op="add" | "sub" | "inc" | "dec", array=array):
-            return array not in shared
-        case ir.Load(array=array):
-            return array in claimed
-    return _reads(value, claimed)
+    def is_claimed(self, value: ir.Expr | ir.Effect) -> bool:
+        match value:
+            case ir.Atomic(op="add" | "sub" | "inc" | "dec", array=array):
+                return array not in self.shared
+            case ir.Load(array=array):
+                return array in self.claimed
+        return _reads(value, self.claimed)
 
 
 def _reads(node: ir.Expr | ir.Effect, claimed: set[str]) -> bool:
