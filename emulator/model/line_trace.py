@@ -43,6 +43,7 @@ from .access_lines import (
     Tracer,
     compact,
 )
+from .records import zeroed
 
 LINE, SECTOR = 128, 32
 """Bytes of a line and of a sector on all supported devices."""
@@ -105,12 +106,13 @@ class LineTrace:
         self._hot_rows[slice_sites] = 3 * REGIONS * np.arange(len(slice_sites))
         self._hot_regions = np.zeros((max(1, len(slice_sites)), 3, REGIONS), np.int64)
         self.totals, self.work = np.zeros((len(sites), TOTALS), np.int64), np.zeros(blocks * self._warps, np.int64)
-        counts: Any = (
-            self.totals.reshape(-1), self._hot_regions.reshape(-1), self.work,
-            *_zeros(len(self.work), 3 * blocks, len(self.work), 3 * RECENT_SLOTS, 2),
+        self._counts = zeroed(
+            TraceCounts, totals=self.totals.reshape(-1), hot_regions=self._hot_regions.reshape(-1), work=self.work,
+            access_numbers=len(self.work), phase_numbers=3 * blocks, stored_lines=len(self.work),
+            recent_sectors=3 * RECENT_SLOTS, counters=2,
         )  # fmt: skip
-        self._counts = TraceCounts(*counts)
-        self._buffers = LineBuffers(*_zeros(2 * HASH_SLOTS, LINE_WORDS * self._max_lines_per_access, 32 * 32, 6))
+        words = LINE_WORDS * self._max_lines_per_access
+        self._buffers = zeroed(LineBuffers, slots=2 * HASH_SLOTS, words=words, word_lanes=32 * 32, bit_slices=6)
 
     def _set_sites(self, body: ir.Body) -> dict[str, Array]:
         """Set address, size and kind of each site, and return the types of the arrays by name."""
@@ -131,7 +133,7 @@ class LineTrace:
         pages = [-(-size // _ALLOCATION_ALIGNMENT) for size in sizes.values()]
         starts = _ALLOCATION_ALIGNMENT * np.cumsum([1, *pages])
         addresses = dict(zip(sizes, starts.tolist(), strict=False))
-        self._base, self._size, self._local_bytes, self.kinds = _zeros(*(len(sites),) * 4)
+        self._base, self._size, self._local_bytes, self.kinds = np.zeros((4, len(sites)), np.int64)
         for number, site in enumerate(sites):
             if site.array in addresses:
                 self._base[number], self._size[number] = addresses[site.array], site.size
@@ -234,10 +236,6 @@ class LineTrace:
         first = np.zeros(self.traced_blocks * warps + 1, np.int64)
         np.cumsum(np.bincount(owner, minlength=self.traced_blocks * warps), out=first[1:])
         return np.ascontiguousarray(records).reshape(-1), first, lines
-
-
-def _zeros(*sizes: int) -> Any:
-    return tuple(np.zeros(size, np.int64) for size in sizes)
 
 
 def hash_lines(lines: Words) -> Words:

@@ -21,6 +21,7 @@ from ..native import native
 from .branches import next_instruction
 from .instruction_stream import BARRIER, BARRIER_RESULT, LATENCY, LSU_PIPE, InstructionStream, Words
 from .lsu import GOLDEN_STEP, OPERAND_READ_CYCLES, count_pending, raise_scoreboard, ready_at, serve
+from .records import zeroed
 from .sm_state import (
     AT_BARRIER,
     BARRIER_FREE,
@@ -444,13 +445,6 @@ def _branches(stream: InstructionStream) -> Branches:
     return Branches(*tables)
 
 
-def _zeros(kinds: str, *sizes: int) -> Any:
-    """Return zeroed arrays. kinds: "i" for int64, "f" for float64, one letter an array."""
-    return tuple(
-        np.zeros(size, np.int64 if kind == "i" else np.float64) for kind, size in zip(kinds, sizes, strict=True)
-    )
-
-
 def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
     """Return the results of a simulation, float64[10]."""
     stream, timing = workload.stream, workload.device.timing
@@ -463,13 +457,22 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
     )  # fmt: skip
     phases: Any = np.tile(np.arange(size) * GOLDEN_STEP % 1.0, len(stream.memory))
     boards, groups, entries = SCOREBOARDS * slots, MAX_WAITING_GROUPS * slots, MAX_QUEUE_DEPTH * schedulers
-    profiles: Any = stream.memory.reshape(-1)
-    lsu = _zeros("ffffiffff", *(slots,) * 2, *(slots * size,) * 2, *(MAX_OPEN_STORES,) * 4, 3)
-    sm = Sm(
-        Launch(*launch), _code(stream, scale.get("latency", 1.0)), _branches(stream), _rates(workload, scale),
-        Warps(*_zeros("iiiiifffiffiii", *(slots,) * 7, boards, boards, *(count * slots,) * 2, slots, groups, groups)),
-        Slots(*_zeros("iiif", *(resident,) * 4)), Queues(*_zeros("iiiif", *(schedulers,) * 2, *(entries,) * 3)),
-        LsuState(profiles, phases, phases.copy(), *lsu), *_zeros("ffif", PIPES * schedulers, 4, 6, 10),
+    warp_state = zeroed(
+        Warps, pc=slots, block=slots, base=slots, status=slots, order=slots, ready=slots, ready_without_scoreboards=slots,
+        scoreboards=boards, pending_writes=boards, minority=count * slots, divergence=count * slots, waiting_counts=slots,
+        waiting_blocks=groups, waiting_convergence=groups,
+    )  # fmt: skip
+    lsu = zeroed(
+        LsuState, profiles=stream.memory.reshape(-1), accesses=phases, samples=phases.copy(), store_lines=slots, rehits=slots,
+        burst_owners=slots * size, burst_phases=slots * size, open_warps=MAX_OPEN_STORES, open_places=MAX_OPEN_STORES,
+        open_counts=MAX_OPEN_STORES, open_times=MAX_OPEN_STORES, busy_until=3,
+    )  # fmt: skip
+    block_state = zeroed(Slots, barrier_arrivals=resident, live_warps=resident, queued=resident, settled=resident)
+    queues = zeroed(Queues, removed=schedulers, added=schedulers, warp=entries, instruction=entries, issued=entries)
+    sm = zeroed(
+        Sm, launch=Launch(*launch), code=_code(stream, scale.get("latency", 1.0)), branches=_branches(stream),
+        rates=_rates(workload, scale), warps=warp_state, slots=block_state, queues=queues, lsu=lsu,
+        pipes=PIPES * schedulers, clock=4, counters=6, results=10,
     )  # fmt: skip
     _simulate(sm)
     return sm.results
