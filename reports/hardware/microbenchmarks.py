@@ -7,7 +7,7 @@ as a whole. Each kernel has known outputs, for tests on an emulator.
 from __future__ import annotations
 
 import simtbed as st
-from simtbed import Const, Global, f32, f64, i32, i64, u32
+from simtbed import Const, Global, Kernel, f32, i32, i64, u32
 
 
 @st.kernel
@@ -40,74 +40,28 @@ def flush(x: Global[st.float4], out: Global[f32], n: i32) -> None:
 
 
 # ------------------------------------------------------------------ chains: latencies
-@st.kernel
-def float_chain(out: Global[i64], x: f32, TURNS: Const, STEPS: Const) -> None:
-    """STEPS sums an iteration. x is 0."""
-    y = x
+def _chain(name: str, type: str, operation: str) -> Kernel:
+    """Return a kernel of STEPS dependent operations on y an iteration. x is 0."""
+    return st.kernel(
+        source=f"""def {name}(out: st.Global[st.i64], x: st.{type}, TURNS: st.Const, STEPS: st.Const) -> None:
+    y = x + st.{type}(st.thread.x)
     start = st.clock64()
     for _ in range(TURNS):
         for _step in st.unroll(range(STEPS)):
-            y = y + x
+            y = {operation}
     end = st.clock64()
     if st.thread.x == 0:
         out[0] = end - start
-        out[1] = i64(y)
+        out[1] = st.i64(y)
+"""
+    )
 
 
-@st.kernel
-def double_chain(out: Global[i64], x: f64, TURNS: Const, STEPS: Const) -> None:
-    """STEPS sums an iteration. x is 0."""
-    y = x
-    start = st.clock64()
-    for _ in range(TURNS):
-        for _step in st.unroll(range(STEPS)):
-            y = y + x
-    end = st.clock64()
-    if st.thread.x == 0:
-        out[0] = end - start
-        out[1] = i64(y)
-
-
-@st.kernel
-def product_chain(out: Global[i64], x: i32, TURNS: Const, STEPS: Const) -> None:
-    """STEPS products with a sum an iteration. x is 0."""
-    y = x + st.thread.x
-    start = st.clock64()
-    for _ in range(TURNS):
-        for _step in st.unroll(range(STEPS)):
-            y = y * y + y
-    end = st.clock64()
-    if st.thread.x == 0:
-        out[0] = end - start
-        out[1] = i64(y)
-
-
-@st.kernel
-def convert_chain(out: Global[i64], x: i32, TURNS: Const, STEPS: Const) -> None:
-    """STEPS conversions to a float and back an iteration. x is 0."""
-    y = x + st.thread.x
-    start = st.clock64()
-    for _ in range(TURNS):
-        for _step in st.unroll(range(STEPS)):
-            y = i32(f32(y))
-    end = st.clock64()
-    if st.thread.x == 0:
-        out[0] = end - start
-        out[1] = i64(y)
-
-
-@st.kernel
-def shuffle_chain(out: Global[i64], TURNS: Const, STEPS: Const) -> None:
-    """STEPS shuffles an iteration."""
-    y = st.thread.x
-    start = st.clock64()
-    for _ in range(TURNS):
-        for _step in st.unroll(range(STEPS)):
-            y = st.shuffle_xor(y, 1)
-    end = st.clock64()
-    if st.thread.x == 0:
-        out[0] = end - start
-        out[1] = i64(y)
+float_chain = _chain("float_chain", "f32", "y + x")
+double_chain = _chain("double_chain", "f64", "y + x")
+product_chain = _chain("product_chain", "i32", "y * y + y")
+convert_chain = _chain("convert_chain", "i32", "st.i32(st.f32(y))")
+shuffle_chain = _chain("shuffle_chain", "i32", "st.shuffle_xor(y, 1)")
 
 
 @st.kernel
@@ -166,68 +120,28 @@ def atomic_lines(x: Global[i32], out: Global[i64], lines: i32, hops: i32) -> Non
 
 
 # ------------------------------------------------------------------ rates of instructions
-@st.kernel
-def float_rate(out: Global[f32], x: f32, TURNS: Const) -> None:
-    """32 sums a thread and iteration, in four chains."""
-    a, b, c, d = x, x + f32(1), x + f32(2), x + f32(3)
-    for _ in range(TURNS):
-        for _step in st.unroll(range(8)):
-            a, b, c, d = a + x, b + x, c + x, d + x
-    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
-
-
-@st.kernel
-def double_rate(out: Global[f64], x: f64, TURNS: Const) -> None:
-    """32 sums a thread and iteration, in four chains."""
-    a, b, c, d = x, x + f64(1), x + f64(2), x + f64(3)
-    for _ in range(TURNS):
-        for _step in st.unroll(range(8)):
-            a, b, c, d = a + x, b + x, c + x, d + x
-    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
-
-
-@st.kernel
-def product_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """32 products with a sum a thread and iteration, in four chains."""
-    x += st.thread.x
+def _rate(name: str, type: str, operation: str, start: str = "x") -> Kernel:
+    """Return a kernel of 32 operations a thread and iteration, in four chains. {v}, {w}: the variables of a chain and of the next one."""
+    steps = ", ".join(operation.format(v=v, w=w) for v, w in ("ab", "bc", "cd", "da"))
+    return st.kernel(
+        source=f"""def {name}(out: st.Global[st.{type}], x: st.{type}, TURNS: st.Const) -> None:
+    x = {start}
     a, b, c, d = x, x + 1, x + 2, x + 3
     for _ in range(TURNS):
         for _step in st.unroll(range(8)):
-            a, b, c, d = a * x + x, b * x + x, c * x + x, d * x + x
+            a, b, c, d = {steps}
     out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
+"""
+    )
 
 
-@st.kernel
-def logic_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """32 logical operations and maxima a thread and iteration, in four chains."""
-    x += st.thread.x
-    a, b, c, d = x, x + 1, x + 2, x + 3
-    for _ in range(TURNS):
-        for _step in st.unroll(range(8)):
-            a, b, c, d = max(a ^ x, b), max(b ^ x, c), max(c ^ x, d), max(d ^ x, a)
-    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
-
-
-@st.kernel
-def convert_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """32 conversions to a float and back a thread and iteration, in four chains."""
-    x += st.thread.x
-    a, b, c, d = x, x + 1, x + 2, x + 3
-    for _ in range(TURNS):
-        for _step in st.unroll(range(8)):
-            a, b, c, d = i32(f32(a)), i32(f32(b)), i32(f32(c)), i32(f32(d))
-    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
-
-
-@st.kernel
-def shuffle_rate(out: Global[i32], x: i32, TURNS: Const) -> None:
-    """32 shuffles a thread and iteration, in four chains."""
-    x += st.thread.x
-    a, b, c, d = x, x + 1, x + 2, x + 3
-    for _ in range(TURNS):
-        for _step in st.unroll(range(8)):
-            a, b, c, d = st.shuffle_xor(a, 1), st.shuffle_xor(b, 1), st.shuffle_xor(c, 1), st.shuffle_xor(d, 1)
-    out[st.block.x * st.block_dim.x + st.thread.x] = a + b + c + d
+_OF_THREAD = "x + st.thread.x"
+float_rate = _rate("float_rate", "f32", "{v} + x")
+double_rate = _rate("double_rate", "f64", "{v} + x")
+product_rate = _rate("product_rate", "i32", "{v} * x + x", _OF_THREAD)
+logic_rate = _rate("logic_rate", "i32", "max({v} ^ x, {w})", _OF_THREAD)
+convert_rate = _rate("convert_rate", "i32", "st.i32(st.f32({v}))", _OF_THREAD)
+shuffle_rate = _rate("shuffle_rate", "i32", "st.shuffle_xor({v}, 1)", _OF_THREAD)
 
 
 # ------------------------------------------------------------------ memories
