@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import replace
-from pathlib import Path
 
 from simtbed import Diagnostic, Result
 from simtbed.errors import Insertion
 from simtbed.sanitizer.races.causes import merge_races
 from simtbed.span import Span
 
-from tests.checkers.insertion import corrected_module, with_insertions
+from tests.checkers.insertion import with_insertions
 from tests.checkers.racy_kernels import RACY, Racy
 from tests.table_checks import check_each
 
@@ -34,20 +33,20 @@ def check_remedies(racy: Racy, result: Result) -> None:
         assert all(str(insertion) in fault.notes[2] for insertion in fault.remedy)
 
 
-def check_corrected(racy: Racy, folder: Path) -> None:
+def check_corrected(racy: Racy) -> None:
     """The kernel with its remedies has no race but those that no barrier orders."""
     result = racy.launch()
     check_remedies(racy, result)
     if racy.remedies:
-        corrected = corrected_module(racy.kernel, remedies(result), folder)["RACY"][racy.name].launch()
+        corrected = racy.corrected(remedies(result)).launch()
         unordered = [fault for fault in result.faults if not fault.remedy]
         assert len(corrected.faults) == len(unordered), "\n".join(map(str, corrected.faults))
     else:
         assert all("no barrier" in f.notes[2] or "() is legal between the two" in f.notes[2] for f in result.faults)
 
 
-def test_remedies_make_racy_kernels_clean(tmp_path: Path) -> None:
-    check_each(("tree", "scan_in_two_statements", "in_a_branch"), lambda name: check_corrected(RACY[name], tmp_path))
+def test_remedies_make_racy_kernels_clean() -> None:
+    check_each(("tree", "scan_in_two_statements", "in_a_branch"), lambda name: check_corrected(RACY[name]))
 
 
 def test_remedies_are_at_places_that_all_threads_reach() -> None:

@@ -23,8 +23,8 @@ WITHOUT_BARRIER = {
 SYNCHRONISATION = {"race", "barrier", "convergence"}
 
 
-def test_corrected_kernels(tmp_path: Path) -> None:
-    check_each(RACY.values(), lambda racy: check_corrected(racy, tmp_path), lambda racy: racy.name)
+def test_corrected_kernels() -> None:
+    check_each(RACY.values(), check_corrected, lambda racy: racy.name)
 
 
 def test_corrected_kernels_of_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
