@@ -28,6 +28,7 @@ DEVICES = {
     "K40": devices.K40,
     "C2070": devices.C2070,
     "16 banks": replace(devices.H200, banks=16),
+    "64 banks": replace(devices.H200, banks=64),
     "8-byte banks": replace(devices.H200, bank_width=8),
     "wide sectors": replace(devices.H200, sector=64, load_sector=128, line=256),
 }
