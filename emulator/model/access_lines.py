@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 from .. import language as st
 from ..language.hints import Global, i64
 from ..native import native
 
-LOAD, STORE, ATOMIC, LOCAL_LOAD, LOCAL_STORE, CONSTANT = range(6)
+Kind = IntEnum("Kind", "LOAD STORE ATOMIC LOCAL_LOAD LOCAL_STORE CONSTANT", start=0)
 """Kinds of accesses. For constant memory, lines are distinct addresses."""
-ACCESSES, LINES, SECTORS, CYCLES, NON_ADJACENT, SAME_SECTORS, PARTIAL_SECTORS, TOTALS = range(8)
+Total = IntEnum("Total", "ACCESSES LINES SECTORS CYCLES NON_ADJACENT SAME_SECTORS PARTIAL_SECTORS", start=0)
+TOTALS = len(Total)
 """Columns of a site: warp accesses; lines; sectors; L1 cycles; accesses with non-adjacent lines; accesses to the
 sectors of the warp's previous one; partially written sectors. L1 cycles of an access: maximum of words per bank (32
 banks) and lines per tag bank (four banks)."""
-BLOCK_WARP, PHASE_SITE, FIRST_LINE, NUMBER_LINES = range(4)
-RECORD = 4
+RecordWord = IntEnum("RecordWord", "BLOCK_WARP PHASE_SITE FIRST_LINE NUMBER_LINES", start=0)
+RECORD = len(RecordWord)
 """Words of an access record: block << 16 | warp; phase << 32 | store lines of the warp so far (16 bits) << 16 | site;
 first line; access number << 8 | line count. Access numbers are synchronized at barriers."""
 WORDS, TOUCHED = 6, 4
@@ -217,9 +219,9 @@ def _collect_lines(t: Tracer, raw: Global[i64], access: _Access) -> i64:
     """Collect the lines of an access; return their number. The words of a lane's local value are in several lines."""
     site, line_count, index = access.site, i64(0), i64(-1)
     mask, number = raw[access.at + 2] >> 32, t.counts.counters[_NUMBER]
-    is_local = access.kind == LOCAL_LOAD or access.kind == LOCAL_STORE
+    is_local = access.kind == Kind.LOCAL_LOAD or access.kind == Kind.LOCAL_STORE
     local_base = t.sites.base[site] + (access.owner * 32 % t.options.threads) * t.sites.local_bytes[site]
-    shift = i64(2) if access.kind == CONSTANT else i64(7)
+    shift = i64(2) if access.kind == Kind.CONSTANT else i64(7)
     words_per_lane = access.phases if is_local else i64(1)
     for lane in range(i64(32)):
         for piece in range(words_per_lane if (mask >> lane) & 1 != 0 else i64(0)):
@@ -236,7 +238,7 @@ def _collect_lines(t: Tracer, raw: Global[i64], access: _Access) -> i64:
             words = bits << ((address >> 2) & 31)
             t.access.words[LINE_WORDS * index + 1] |= words
             t.access.words[LINE_WORDS * index + 2 + phase] |= words
-            if access.kind == ATOMIC:
+            if access.kind == Kind.ATOMIC:
                 t.access.word_lanes[32 * index + ((address >> 2) & 31)] += 1
     return line_count
 
@@ -248,7 +250,7 @@ def _count_slice_requests(t: Tracer, access: _Access, line_count: i64) -> None:
     for index in range(line_count):
         line = t.access.words[LINE_WORDS * index]
         place = row + l2_slice_region(line)
-        if access.kind == STORE:
+        if access.kind == Kind.STORE:
             t.counts.hot_regions[place] += 1
         else:
             t.counts.hot_regions[place + REGIONS] += _count_addresses(
@@ -261,14 +263,14 @@ def _count_slice_requests(t: Tracer, access: _Access, line_count: i64) -> None:
 def _touched_sectors(t: Tracer, access: _Access, index: i64) -> i64:
     """Return the mask of the sectors of a line of an access; count partial ones."""
     touched = i64(15)
-    if t.options.loads_full_lines == 0 or access.kind != LOAD:
+    if t.options.loads_full_lines == 0 or access.kind != Kind.LOAD:
         touched = i64(0)
         for sector in range(i64(4)):
             words = (t.access.words[LINE_WORDS * index + 1] >> (8 * sector)) & 255
             if words != 0:
                 touched |= i64(1) << sector
-                if access.kind != CONSTANT:
-                    t.counts.totals[TOTALS * access.site + PARTIAL_SECTORS] += i64(words != 255)
+                if access.kind != Kind.CONSTANT:
+                    t.counts.totals[TOTALS * access.site + Total.PARTIAL_SECTORS] += i64(words != 255)
     return touched
 
 
@@ -298,15 +300,15 @@ def _append_lines(t: Tracer, access: _Access, line_count: i64, stored: i64) -> i
             words = i64(st.popcount(t.access.words[LINE_WORDS * index + 1]))
             t.lines[past] = (line << (WORDS + TOUCHED)) | (words << TOUCHED) | touched
             past += 1
-    t.counts.totals[total + SAME_SECTORS] += i64(_repeats_sectors(t.counts.recent_sectors, access, signature))
-    t.counts.totals[total + ACCESSES] += 1
-    t.counts.totals[total + NON_ADJACENT] += i64(high - low > 2 * line_count)
-    t.counts.totals[total + LINES] += line_count
+    t.counts.totals[total + Total.SAME_SECTORS] += i64(_repeats_sectors(t.counts.recent_sectors, access, signature))
+    t.counts.totals[total + Total.ACCESSES] += 1
+    t.counts.totals[total + Total.NON_ADJACENT] += i64(high - low > 2 * line_count)
+    t.counts.totals[total + Total.LINES] += line_count
     t.counts.work[access.owner] += 1
-    if access.kind == CONSTANT:
+    if access.kind == Kind.CONSTANT:
         past = stored
     else:
-        t.counts.totals[total + SECTORS] += sectors
+        t.counts.totals[total + Total.SECTORS] += sectors
     return past
 
 
@@ -322,20 +324,20 @@ def compact(t: Tracer, raw: Global[i64], count: i64) -> i64:
         access = _Access(at, block, block * t.options.warps + warp, site, t.sites.kind[site], phases)
         _number_access(t, access, phase)
         line_count = _collect_lines(t, raw, access)
-        if access.kind == STORE:
+        if access.kind == Kind.STORE:
             t.counts.stored_lines[access.owner] += line_count
-        if access.kind == STORE or access.kind == ATOMIC:
+        if access.kind == Kind.STORE or access.kind == Kind.ATOMIC:
             _count_slice_requests(t, access, line_count)
-        cycles = i64(1) if access.kind == CONSTANT else _l1_cycles(t.access, line_count, phases)
-        t.counts.totals[TOTALS * site + CYCLES] += cycles
+        cycles = i64(1) if access.kind == Kind.CONSTANT else _l1_cycles(t.access, line_count, phases)
+        t.counts.totals[TOTALS * site + Total.CYCLES] += cycles
         past = _append_lines(t, access, line_count, stored)
         if past > stored:
             record = RECORD * record_count
-            t.records[record + BLOCK_WARP] = (block << 16) | warp
+            t.records[record + RecordWord.BLOCK_WARP] = (block << 16) | warp
             stored_lines = t.counts.stored_lines[access.owner] & 0xFFFF
-            t.records[record + PHASE_SITE] = (phase << 32) | (stored_lines << 16) | site
-            t.records[record + FIRST_LINE] = stored
-            t.records[record + NUMBER_LINES] = (t.counts.access_numbers[access.owner] << 8) | (past - stored)
+            t.records[record + RecordWord.PHASE_SITE] = (phase << 32) | (stored_lines << 16) | site
+            t.records[record + RecordWord.FIRST_LINE] = stored
+            t.records[record + RecordWord.NUMBER_LINES] = (t.counts.access_numbers[access.owner] << 8) | (past - stored)
             record_count += 1
         stored = past
     t.counts.counters[_RECORDS] = record_count

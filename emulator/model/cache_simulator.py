@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 from .. import language as st
 from ..language.hints import Global, i64
 from ..native import native
-from .access_lines import (
-    ATOMIC,
-    FIRST_LINE,
-    LOAD,
-    LOCAL_LOAD,
-    LOCAL_STORE,
-    NUMBER_LINES,
-    PHASE_SITE,
-    RECORD,
-    STORE,
-    hash_line,
-)
-from .traffic import (
-    ACCESSES,
-    COLUMNS,
-    FAR_HITS,
-    L1_HITS,
-    L2_REQUESTS,
-    L2_WAITS,
-    LINES,
-    MERGEABLE_SECTORS,
-    MISSES,
-    NEAR_HITS,
-    REPEATED_WAITS,
-    SECTORS,
-    STORE_REHITS,
-    STORE_REUSE_DISTANCE,
-    UNPAIRED_SECTORS,
-)
+from .access_lines import RECORD, Kind, RecordWord, hash_line
+from .traffic import COLUMNS, Column
 
-FILLED, WRITTEN, CLOCK, NEXT, LEFT, TIME, WASTED = range(7)
+Progress = IntEnum("Progress", "FILLED WRITTEN CLOCK NEXT LEFT TIME WASTED", start=0)
 """State of the simulation: sectors read for partial writes; sectors written to device memory; access clock; next block;
 remaining blocks; time in accesses of an unblocked warp; unused half-sector transfer slots (a shorter line takes as long
 as 5.5 sectors)."""
@@ -185,10 +159,10 @@ def _write_back(m: Memories, entry: i64) -> None:
     """Write a dirty line of L2 to device memory; partially written sectors are read first."""
     sectors = i64(st.popcount(m.l2.dirty[entry]))
     filled = max(i64(0), sectors - m.l2.words[entry] // 8)
-    m.state[FILLED] += filled
-    m.state[WRITTEN] += sectors
+    m.state[Progress.FILLED] += filled
+    m.state[Progress.WRITTEN] += sectors
     if filled > 0:
-        m.state[WASTED] += max(i64(0), 11 - 2 * (sectors + filled))
+        m.state[Progress.WASTED] += max(i64(0), 11 - 2 * (sectors + filled))
     m.l2.dirty[entry] = 0
     m.l2.words[entry] = 32
 
@@ -205,7 +179,7 @@ def _place_line(m: Memories, half: i64, line: i64) -> i64:
         m.l2.tags[entry] = line
         m.l2.valid[entry] = 0
         m.l2.words[entry] = 0
-    m.l2.stamps[entry] = m.state[CLOCK]
+    m.l2.stamps[entry] = m.state[Progress.CLOCK]
     return entry
 
 
@@ -233,7 +207,7 @@ def _paired_sectors(missing: i64, present: i64) -> i64:
 # ------------------------------------------------------------------ accesses to a line
 @st.device
 def _is_load(access: _Access) -> bool:
-    return access.kind == LOAD or access.kind == LOCAL_LOAD
+    return access.kind == Kind.LOAD or access.kind == Kind.LOCAL_LOAD
 
 
 @st.device
@@ -241,15 +215,15 @@ def _access_l1(m: Memories, access: _Access, line: i64, words: i64, sectors: i64
     """Return the entry of a line in L1 and its valid sectors. Loads, local stores and full stores allocate a line."""
     first = (access.sm * m.l1.sets + ((hash_line(line) >> m.l1.shift) & (m.l1.sets - 1))) * m.l1.associativity
     entry, hit = _find_line(m.l1.tags, first, m.l1.associativity, line), i64(0)
-    full = access.kind == STORE and (entry >= 0 or words == 8 * i64(st.popcount(sectors)))
-    if _is_load(access) or access.kind == LOCAL_STORE or full:
+    full = access.kind == Kind.STORE and (entry >= 0 or words == 8 * i64(st.popcount(sectors)))
+    if _is_load(access) or access.kind == Kind.LOCAL_STORE or full:
         if entry < 0:
             entry = _least_recent(m.l1.stamps, first, m.l1.associativity)
             m.l1.tags[entry] = line
             m.l1.valid[entry] = 0
         hit = m.l1.valid[entry] & sectors
         m.l1.valid[entry] |= sectors
-        m.l1.stamps[entry] = m.state[CLOCK]
+        m.l1.stamps[entry] = m.state[Progress.CLOCK]
     return entry, hit
 
 
@@ -269,12 +243,12 @@ def _merge_store(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
     if reuse_distance > m.run.max_reuse_distance:
         merged = i64(0)
     m.stored.sectors[entry] |= sectors
-    m.stored.stamps[entry] = m.state[CLOCK]
+    m.stored.stamps[entry] = m.state[Progress.CLOCK]
     m.stored.positions[entry] = access.position
     if merged != 0:
-        m.counts[access.row + MERGEABLE_SECTORS] += i64(st.popcount(merged))
-        m.counts[access.row + STORE_REHITS] += 1
-        m.counts[access.row + STORE_REUSE_DISTANCE] += reuse_distance
+        m.counts[access.row + Column.MERGEABLE_SECTORS] += i64(st.popcount(merged))
+        m.counts[access.row + Column.STORE_REHITS] += 1
+        m.counts[access.row + Column.STORE_REUSE_DISTANCE] += reuse_distance
     return merged
 
 
@@ -284,7 +258,7 @@ def _load_from_l2(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
     home, wanted, farthest = _l2_half(m, line), sectors, i64(_IN_L2)
     if access.half != home:
         own = _place_line(m, access.half, line)
-        m.counts[access.row + NEAR_HITS] += i64(st.popcount(m.l2.valid[own] & sectors))
+        m.counts[access.row + Column.NEAR_HITS] += i64(st.popcount(m.l2.valid[own] & sectors))
         wanted = sectors & ~m.l2.valid[own]
         m.l2.valid[own] |= sectors
     if wanted != 0:
@@ -295,14 +269,14 @@ def _load_from_l2(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
         alone = _paired_sectors(missing, m.l2.valid[entry])
         m.l2.valid[entry] |= wanted | alone
         if access.half != home:
-            m.counts[access.row + FAR_HITS] += hits
+            m.counts[access.row + Column.FAR_HITS] += hits
             farthest = i64(_IN_FAR_L2)
         else:
-            m.counts[access.row + NEAR_HITS] += hits
+            m.counts[access.row + Column.NEAR_HITS] += hits
         if missed > 0:
             farthest = i64(_IN_DRAM)
-        m.counts[access.row + MISSES] += missed
-        m.counts[access.row + UNPAIRED_SECTORS] += i64(st.popcount(alone))
+        m.counts[access.row + Column.MISSES] += missed
+        m.counts[access.row + Column.UNPAIRED_SECTORS] += i64(st.popcount(alone))
         m.l2.words[entry] += 8 * missed
     return farthest
 
@@ -311,21 +285,21 @@ def _load_from_l2(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
 def _write_to_l2(m: Memories, access: _Access, line: i64, words: i64, sectors: i64) -> i64:
     """Store to a line of L2, or update it; return its farthest source."""
     home, farthest = _l2_half(m, line), i64(_IN_L2)
-    if m.run.halves == 2 and (access.half == home or access.kind == ATOMIC):
+    if m.run.halves == 2 and (access.half == home or access.kind == Kind.ATOMIC):
         other = _find_line(m.l2.tags, _l2_set(m, 1 - home, line), m.l2.associativity, line)
         if other >= 0:
             m.l2.valid[other] &= ~sectors
     entry = _place_line(m, home, line)
     hits = i64(st.popcount(m.l2.valid[entry] & sectors))
     missed = i64(st.popcount(sectors & ~m.l2.valid[entry]))
-    m.counts[access.row + NEAR_HITS] += hits
-    if access.kind == ATOMIC:  # reads the line
-        m.counts[access.row + MISSES] += missed
+    m.counts[access.row + Column.NEAR_HITS] += hits
+    if access.kind == Kind.ATOMIC:  # reads the line
+        m.counts[access.row + Column.MISSES] += missed
         if missed > 0:
             farthest = i64(_IN_DRAM)
         m.l2.words[entry] += 8 * missed
     else:
-        m.counts[access.row + NEAR_HITS] += missed
+        m.counts[access.row + Column.NEAR_HITS] += missed
         m.l2.words[entry] += words
     m.l2.valid[entry] |= sectors
     was_clean = m.l2.dirty[entry] == 0
@@ -340,23 +314,23 @@ def _access_line(m: Memories, access: _Access, entry: i64) -> i64:
     """Access a line; return the farthest memory it waits for. entry: number << 10 | words << 4 | sectors."""
     line, words, sectors = entry >> 10, (entry >> 4) & 63, entry & 15
     in_l1, farthest, from_there = i64(0), i64(_IN_L1), i64(_IN_L1)
-    m.counts[access.row + LINES] += 1
-    m.counts[access.row + SECTORS] += i64(st.popcount(sectors))
-    if m.l1.sets > 0 and access.kind != ATOMIC:
+    m.counts[access.row + Column.LINES] += 1
+    m.counts[access.row + Column.SECTORS] += i64(st.popcount(sectors))
+    if m.l1.sets > 0 and access.kind != Kind.ATOMIC:
         in_l1, hit = _access_l1(m, access, line, words, sectors)
         if _is_load(access):
-            m.counts[access.row + L1_HITS] += i64(st.popcount(hit))
+            m.counts[access.row + Column.L1_HITS] += i64(st.popcount(hit))
             if hit != 0 and m.l1.filled[in_l1] >> 2 >= access.time:
                 farthest = m.l1.filled[in_l1] & 3
             sectors &= ~hit
-    if access.kind == STORE:
+    if access.kind == Kind.STORE:
         sectors &= ~_merge_store(m, access, line, sectors)
         if sectors == 0:
             in_l2 = _find_line(m.l2.tags, _l2_set(m, _l2_half(m, line), line), m.l2.associativity, line)
             if in_l2 >= 0:
                 m.l2.words[in_l2] += words
     if sectors != 0:
-        m.counts[access.row + L2_REQUESTS] += 1
+        m.counts[access.row + Column.L2_REQUESTS] += 1
         if _is_load(access):
             from_there = _load_from_l2(m, access, line, sectors)
             if m.l1.sets > 0:
@@ -370,22 +344,26 @@ def _access_line(m: Memories, access: _Access, entry: i64) -> i64:
 @st.device
 def _access(m: Memories, slot: i64, warp: i64, at: i64, time: i64) -> None:
     """Execute an access of a warp."""
-    word, owner, block = m.trace.records[RECORD * at + PHASE_SITE], slot * m.run.warps + warp, m.slots.block[slot]
+    word, owner, block = (
+        m.trace.records[RECORD * at + RecordWord.PHASE_SITE],
+        slot * m.run.warps + warp,
+        m.slots.block[slot],
+    )
     site, sm = word & 0xFFFF, slot % m.run.sms
     row = (m.trace.classes[block * m.run.warps + warp] * m.run.sites + site) * COLUMNS
     access = _Access(
         sm, (sm & 1) * (m.run.halves - 1), owner, block, row, m.trace.kinds[site], (word >> 16) & 0xFFFF, time
     )
-    m.state[CLOCK] += 1
-    m.counts[row + ACCESSES] += 1
-    first, farthest = m.trace.records[RECORD * at + FIRST_LINE], i64(_IN_L1)
-    for n in range(first, first + (m.trace.records[RECORD * at + NUMBER_LINES] & 0xFF)):
+    m.state[Progress.CLOCK] += 1
+    m.counts[row + Column.ACCESSES] += 1
+    first, farthest = m.trace.records[RECORD * at + RecordWord.FIRST_LINE], i64(_IN_L1)
+    for n in range(first, first + (m.trace.records[RECORD * at + RecordWord.NUMBER_LINES] & 0xFF)):
         farthest = max(farthest, _access_line(m, access, m.trace.lines[n]))
     for level in range(farthest):
-        m.counts[row + L2_WAITS + level] += 1
+        m.counts[row + Column.L2_WAITS + level] += 1
     last = owner * m.run.sites + site
     if farthest > 0 and m.slots.last_waits[last] == 2 * block + 3:
-        m.counts[row + REPEATED_WAITS] += 1
+        m.counts[row + Column.REPEATED_WAITS] += 1
     m.slots.last_waits[last] = 2 * block + 2 + min(farthest, i64(1))
 
 
@@ -393,13 +371,13 @@ def _access(m: Memories, slot: i64, warp: i64, at: i64, time: i64) -> None:
 def _run_warp(m: Memories, slot: i64, warp: i64) -> None:
     """Execute the accesses of a warp in this phase, up to the current time."""
     at, past = m.slots.cursor[slot * m.run.warps + warp], m.trace.first[m.slots.block[slot] * m.run.warps + warp + 1]
-    time = m.slots.start[slot] + (m.trace.records[RECORD * at + NUMBER_LINES] >> 8)
-    while time <= m.state[TIME]:
+    time = m.slots.start[slot] + (m.trace.records[RECORD * at + RecordWord.NUMBER_LINES] >> 8)
+    while time <= m.state[Progress.TIME]:
         _access(m, slot, warp, at, time)
         at += 1
         time = i64(_NEVER)
-        if at < past and m.trace.records[RECORD * at + PHASE_SITE] >> 32 == m.slots.phase[slot]:
-            time = m.slots.start[slot] + (m.trace.records[RECORD * at + NUMBER_LINES] >> 8)
+        if at < past and m.trace.records[RECORD * at + RecordWord.PHASE_SITE] >> 32 == m.slots.phase[slot]:
+            time = m.slots.start[slot] + (m.trace.records[RECORD * at + RecordWord.NUMBER_LINES] >> 8)
     m.slots.cursor[slot * m.run.warps + warp] = at
 
 
@@ -411,7 +389,7 @@ def _run_block(m: Memories, slot: i64) -> None:
         at = m.slots.cursor[slot * m.run.warps + warp]
         if at < m.trace.first[m.slots.block[slot] * m.run.warps + warp + 1]:
             waiting += 1
-            phase = m.trace.records[RECORD * at + PHASE_SITE] >> 32
+            phase = m.trace.records[RECORD * at + RecordWord.PHASE_SITE] >> 32
             if phase == m.slots.phase[slot]:
                 active += 1
                 _run_warp(m, slot, warp)
@@ -419,7 +397,7 @@ def _run_block(m: Memories, slot: i64) -> None:
                 earliest = min(earliest, phase)
     if waiting == 0:
         m.slots.block[slot] = i64(-1)
-        m.state[LEFT] -= 1
+        m.state[Progress.LEFT] -= 1
     elif active == 0:
         m.slots.phase[slot] = earliest
 
@@ -427,12 +405,12 @@ def _run_block(m: Memories, slot: i64) -> None:
 @st.device
 def _start_block(m: Memories, slot: i64) -> None:
     """Assign the next block to a free slot."""
-    if m.slots.block[slot] < 0 and m.state[NEXT] < m.run.blocks:
-        block = m.state[NEXT]
-        m.state[NEXT] += 1
+    if m.slots.block[slot] < 0 and m.state[Progress.NEXT] < m.run.blocks:
+        block = m.state[Progress.NEXT]
+        m.state[Progress.NEXT] += 1
         m.slots.block[slot] = block
         m.slots.phase[slot] = 0
-        m.slots.start[slot] = m.state[TIME] - m.run.step
+        m.slots.start[slot] = m.state[Progress.TIME] - m.run.step
         for warp in range(m.run.warps):
             m.slots.cursor[slot * m.run.warps + warp] = m.trace.first[block * m.run.warps + warp]
 
@@ -441,13 +419,13 @@ def _start_block(m: Memories, slot: i64) -> None:
 def simulate_accesses(m: Memories, until: i64, rounds: i64) -> None:
     """Interleave the resident blocks of all SMs, `step` accesses per warp, until `until` blocks remain or `rounds` are used."""
     round_number = i64(0)
-    while m.state[LEFT] > until and round_number < rounds:
+    while m.state[Progress.LEFT] > until and round_number < rounds:
         round_number += 1
-        m.state[TIME] += m.run.step
+        m.state[Progress.TIME] += m.run.step
         for place in range(m.run.sms * m.run.resident):
             slot = place
-            if m.state[TIME] > m.run.step and place | 1 < m.run.sms * m.run.resident:
-                swapped = hash_line((place >> 1) + 8191 * m.state[TIME]) >> 39
+            if m.state[Progress.TIME] > m.run.step and place | 1 < m.run.sms * m.run.resident:
+                swapped = hash_line((place >> 1) + 8191 * m.state[Progress.TIME]) >> 39
                 slot = place ^ (swapped & m.run.random_assignment)
             _start_block(m, slot)
             if m.slots.block[slot] >= 0:

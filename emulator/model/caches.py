@@ -11,25 +11,11 @@ import numpy.typing as npt
 
 from ..machine.device import Device
 from ..native import record
-from .access_lines import HASH_BITS, NUMBER_LINES, PHASE_SITE, RECORD, TOUCHED, WORDS
-from .cache_simulator import (
-    CLOCK,
-    FILLED,
-    L1,
-    L2,
-    LEFT,
-    WASTED,
-    WRITTEN,
-    Memories,
-    Run,
-    Slots,
-    StoredLines,
-    Trace,
-    simulate_accesses,
-)
+from .access_lines import HASH_BITS, RECORD, TOUCHED, WORDS, RecordWord
+from .cache_simulator import L1, L2, Memories, Progress, Run, Slots, StoredLines, Trace, simulate_accesses
 from .line_trace import LINE, SECTOR, LineTrace
 from .line_trace import Words as Numbers
-from .traffic import COLUMNS, MISSES, UNPAIRED_SECTORS, Traffic, scale_to_launch
+from .traffic import COLUMNS, Column, Traffic, scale_to_launch
 
 _L1_ASSOCIATIVITY, _L2_ASSOCIATIVITY = 16, 16
 """Lines per set, at least; sets are a power of two, the rest widens them."""
@@ -111,13 +97,13 @@ def simulate(
     shape = int(class_of.max(initial=0)) + 1, len(lines.kinds), COLUMNS
     counts, state = simulation.run(shape, warm_up=fits and not cold)
     if blocks > traced:  # extrapolate the steady state between the quarters
-        remaining = (blocks - traced) / max(1, int(state[1][LEFT] - state[2][LEFT]))
+        remaining = (blocks - traced) / max(1, int(state[1][Progress.LEFT] - state[2][Progress.LEFT]))
         for numbers in counts, state:
             numbers[0] += np.rint((numbers[2] - numbers[1]) * remaining).astype(np.int64)
     totals = np.rint(lines.totals * ((blocks / traced) * ~is_eliminated[:, None])).astype(np.int64)
     result = scale_to_launch(counts[0].sum(axis=0), totals, lines.kinds, simulation.has_l1)
-    missed = int(result[:, [MISSES, UNPAIRED_SECTORS]].sum())
-    filled, written, wasted = (int(state[0][n]) * stride for n in (FILLED, WRITTEN, WASTED))
+    missed = int(result[:, [Column.MISSES, Column.UNPAIRED_SECTORS]].sum())
+    filled, written, wasted = (int(state[0][n]) * stride for n in (Progress.FILLED, Progress.WRITTEN, Progress.WASTED))
     different = _count_distinct_lines(records.reshape(-1, RECORD), line_words, class_of, len(lines.kinds))
     return Traffic(
         result, counts[0], different, lines.kinds, SECTOR * (missed + filled), SECTOR * written, SECTOR * filled,
@@ -131,7 +117,7 @@ def _without(lines: LineTrace, eliminated: Collection[int]) -> tuple[Numbers, Nu
     is_eliminated = np.isin(np.arange(len(lines.kinds)), list(eliminated))
     if is_eliminated.any():
         rows = records.reshape(-1, RECORD).copy()
-        rows[is_eliminated[rows[:, PHASE_SITE] & 0xFFFF], NUMBER_LINES] &= ~0xFF
+        rows[is_eliminated[rows[:, RecordWord.PHASE_SITE] & 0xFFFF], RecordWord.NUMBER_LINES] &= ~0xFF
         records = rows.reshape(-1)
     return records, first, line_words, is_eliminated
 
@@ -166,13 +152,13 @@ class _Simulation:
             self._l1.clear()
             self._stored.clear()
             counts, state = np.zeros(shape, np.int64), np.zeros(8, np.int64)
-            state[LEFT], state[CLOCK] = self.blocks, clock
+            state[Progress.LEFT], state[Progress.CLOCK] = self.blocks, clock
             memories, snapshots = self._memories(launch, counts, state), []
             for until in (self.blocks - self.blocks // 4, self.blocks // 4, 0):
-                while state[LEFT] > until:
+                while state[Progress.LEFT] > until:
                     simulate_accesses(memories, until, _MAX_ROUNDS)
                 snapshots.append((counts.copy(), state.copy()))
-            clock = int(state[CLOCK])
+            clock = int(state[Progress.CLOCK])
         first, last, end = snapshots
         return [end[0], first[0], last[0]], [end[1], first[1], last[1]]
 

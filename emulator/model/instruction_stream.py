@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from math import prod
 
 import numpy as np
@@ -19,57 +20,31 @@ from ..machine.device import Device
 from ..passes.work_queues import uses_dynamic_work
 from ..profiler import events
 from ..profiler.events import Counts
-from .access_lines import ATOMIC, LOCAL_STORE, STORE
+from .access_lines import Kind
 from .access_sites import AccessSites, access_kind
 from .line_trace import LINE
-from .traffic import (
-    ACCESSES,
-    CYCLES,
-    FAR_HITS,
-    L2_REQUESTS,
-    LINES,
-    MERGEABLE_SECTORS,
-    MISSES,
-    NEAR_HITS,
-    NON_ADJACENT,
-    PARTIAL_SECTORS,
-    SECTORS,
-    STORE_REHITS,
-    STORE_REUSE_DISTANCE,
-    UNPAIRED_SECTORS,
-    Traffic,
-)
+from .traffic import Column, Traffic
 from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction, wait_fractions
 from .warp_classes import WarpClasses, classify_warps
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-STALL, WAITS, WRITES, READS, PIPE, COST, KIND, LATENCY, IMUL_CYCLES = range(9)
-WORDS = 9
+Field = IntEnum("Field", "STALL WAITS WRITES READS PIPE COST KIND LATENCY IMUL_CYCLES", start=0)
+WORDS = len(Field)
 """Words of an instruction: issue stall in cycles; mask of awaited scoreboards; scoreboards released by the result and
 by operand reads (-1: none); pipe (-1: none) and its cycles; kind; latency; cycles of the integer half of the fma pipe,
 during which float products use the other half."""
-PLAIN, GLOBAL, SHARED, BARRIER, BARRIER_RESULT = range(5)
+InstructionKind = IntEnum("InstructionKind", "PLAIN GLOBAL SHARED BARRIER BARRIER_RESULT", start=0)
 """Kinds of instructions. BARRIER_RESULT reads the count of a barrier, and also arrives at it."""
-(
-    ACCESS_FRACTION,
-    LSU_CYCLES,
-    L2_SECTORS,
-    DRAM_READ_SECTORS,
-    DRAM_WRITE_SECTORS,
-    FAR_PROBABILITY,
-    DRAM_PROBABILITY,
-    L2_PROBABILITY,
-    STORE_LINES,
-    MERGED_LINES,
-    MERGED_SECTORS,
-    REUSE_DISTANCE,
-    REUSE_FRACTION,
-    LOAD_MISS_LINES,
-) = range(14)
-PEER, BURST_SHARE = range(14, 16)
-PROFILE_WORDS = 16
+Profile = IntEnum(
+    "Profile",
+    "ACCESS_FRACTION LSU_CYCLES L2_SECTORS DRAM_READ_SECTORS DRAM_WRITE_SECTORS FAR_PROBABILITY "
+    "DRAM_PROBABILITY L2_PROBABILITY STORE_LINES MERGED_LINES MERGED_SECTORS REUSE_DISTANCE "
+    "REUSE_FRACTION LOAD_MISS_LINES PEER BURST_SHARE",
+    start=0,
+)
+PROFILE_WORDS = len(Profile)
 """Words of an access profile, per execution: fraction of executions with an access; LSU cycles; L2 sectors (scaled by
 request cost); device-memory sectors read and written; probabilities to wait for far L2, device memory, and L2 at all;
 store lines; lines and L2 sectors of a store merged with an earlier one; its distance in store lines; fraction of such
@@ -90,18 +65,8 @@ _CONSTANT_ADDRESS_CYCLES = 2.05
 _INDEXED_LOAD_CYCLES = 8
 """Scheduler cycles of a constant load at a register address; measured on an H100."""
 _SCOREBOARD_LATENCY = {
-    "LDC": 35,
-    "S2R": 25,
-    "S2UR": 25,
-    "CS2R": 15,
-    "R2UR": 10,
-    "B2R": 35,
-    "SHFL": 0,
-    "VOTE": 12,
-    "POPC": 0,
-    "FLO": 0,
-    "BREV": 0,
-}
+    "LDC": 35, "S2R": 25, "S2UR": 25, "CS2R": 15, "R2UR": 10, "B2R": 35, "SHFL": 0, "VOTE": 12, "POPC": 0, "FLO": 0, "BREV": 0,
+}  # fmt: skip
 """Latency in cycles of instructions with a scoreboard and no memory access."""
 
 
@@ -149,31 +114,31 @@ def stream(
     for n, executed_instruction in enumerate(compiled.instructions):
         instruction, control = executed_instruction.instruction, executed_instruction.instruction.control
         row = code[n]
-        row[STALL] = max(1, control.stall) if control else device.timing.alu
-        row[WRITES] = row[READS] = row[PIPE] = -1
+        row[Field.STALL] = max(1, control.stall) if control else device.timing.alu
+        row[Field.WRITES] = row[Field.READS] = row[Field.PIPE] = -1
         if control:
-            row[WAITS] = sum(1 << board for board in control.waits)
-            row[WRITES] = -1 if control.writes is None else control.writes
-            row[READS] = -1 if control.reads is None else control.reads
+            row[Field.WAITS] = sum(1 << board for board in control.waits)
+            row[Field.WRITES] = -1 if control.writes is None else control.writes
+            row[Field.READS] = -1 if control.reads is None else control.reads
         pipe = next((pipe for pipe in executed_instruction.pipes), "")
         if pipe in OWN_PIPES:
-            row[PIPE] = OWN_PIPES.index(pipe)
-            row[COST] = _INDEXED_LOAD_CYCLES if is_indexed_constant_load(instruction) else costs[pipe]
+            row[Field.PIPE] = OWN_PIPES.index(pipe)
+            row[Field.COST] = _INDEXED_LOAD_CYCLES if is_indexed_constant_load(instruction) else costs[pipe]
             if instruction.opcode == "IMAD":
-                row[IMUL_CYCLES] = costs["imul"] * _passes(instruction.operation)
-                row[COST] = row[IMUL_CYCLES] if _passes(instruction.operation) > 1 else costs[pipe]
+                row[Field.IMUL_CYCLES] = costs["imul"] * _passes(instruction.operation)
+                row[Field.COST] = row[Field.IMUL_CYCLES] if _passes(instruction.operation) > 1 else costs[pipe]
         elif pipe == "lsu":
-            row[PIPE], row[COST] = LSU_PIPE, 1
-        row[LATENCY] = _latency(instruction.opcode, pipe, device)
+            row[Field.PIPE], row[Field.COST] = LSU_PIPE, 1
+        row[Field.LATENCY] = _latency(instruction.opcode, pipe, device)
         if instruction.opcode == "BAR":
-            row[KIND], row[PIPE] = BARRIER, -1
+            row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER, -1
         if instruction.opcode == "B2R":
-            row[KIND], row[PIPE] = BARRIER_RESULT, -1
+            row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
-            memory[:, n, ACCESS_FRACTION], memory[:, n, LSU_CYCLES], row[KIND] = (
+            memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES], row[Field.KIND] = (
                 1.0,
                 WARP_SIZE / max(1, device.rates.shuffle),
-                SHARED,
+                InstructionKind.SHARED,
             )
     block_sizes = np.array([past - first for first, past in whole.blocks])
     by_class = np.repeat(warp_classes.executions * warp_classes.warps[:, None], block_sizes, axis=1)
@@ -197,14 +162,14 @@ def _defer_barriers(whole: Graph, code: Words) -> None:
         for block, (first, _) in enumerate(whole.blocks)
         if whole.predecessors[block] != (block - 1,) or whole.successors[block - 1] != (block,)
     }
-    for at in np.flatnonzero(code[:, KIND] == BARRIER).tolist():
-        last, issued = at, int(code[at, STALL])
+    for at in np.flatnonzero(code[:, Field.KIND] == InstructionKind.BARRIER).tolist():
+        last, issued = at, int(code[at, Field.STALL])
         while issued < _BARRIER_DEFERRAL and last + 1 < len(code) and last + 1 not in alone:
-            if code[last + 1, KIND] != PLAIN or code[last + 1, PIPE] == LSU_PIPE:
+            if code[last + 1, Field.KIND] != InstructionKind.PLAIN or code[last + 1, Field.PIPE] == LSU_PIPE:
                 break
             last += 1
-            issued += int(code[last, STALL])
-        code[at, KIND], code[last, KIND] = PLAIN, BARRIER
+            issued += int(code[last, Field.STALL])
+        code[at, Field.KIND], code[last, Field.KIND] = InstructionKind.PLAIN, InstructionKind.BARRIER
 
 
 def _reorder_stores(compiled: CompiledKernel, sites: AccessSites, whole: Graph, memory: Floats) -> None:
@@ -273,35 +238,42 @@ def _fill_accesses(
         if kind == "constant_load":
             addresses = _addresses_per_access(traffic, sites_of)
             for n in at if addresses > 1 else ():
-                memory[:, n, ACCESS_FRACTION], memory[:, n, LSU_CYCLES] = 1.0, _CONSTANT_ADDRESS_CYCLES * addresses
-                code[n, KIND], code[n, PIPE] = SHARED, LSU_PIPE
+                memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES] = (
+                    1.0,
+                    _CONSTANT_ADDRESS_CYCLES * addresses,
+                )
+                code[n, Field.KIND], code[n, Field.PIPE] = InstructionKind.SHARED, LSU_PIPE
         elif not sites_of:  # spilled registers
             for n in at:
                 cycles = max(device.timing.request_interval, _register_fill_cycles(compiled.instructions[n], device))
-                memory[:, n, ACCESS_FRACTION], memory[:, n, LSU_CYCLES] = 1.0, cycles
-                code[n, KIND], code[n, LATENCY], code[n, PIPE] = SHARED, device.timing.l1, LSU_PIPE
+                memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES] = 1.0, cycles
+                code[n, Field.KIND], code[n, Field.LATENCY], code[n, Field.PIPE] = (
+                    InstructionKind.SHARED,
+                    device.timing.l1,
+                    LSU_PIPE,
+                )
         else:
             profiles = _profiles_by_class(
                 traffic, launched.counts, sites_of, by_class[:, at].sum(axis=1), device, kind, sites.warp_aggregated,
                 not sites.unlocated & set(at),
             )  # fmt: skip
-            profiles[:, PEER] = at[0]
+            profiles[:, Profile.PEER] = at[0]
             latency = device.timing.atomic if kind == "global_atomic" else 0
             for n in at:
-                memory[:, n], code[n, KIND], code[n, PIPE] = profiles, GLOBAL, LSU_PIPE
+                memory[:, n], code[n, Field.KIND], code[n, Field.PIPE] = profiles, InstructionKind.GLOBAL, LSU_PIPE
                 fill_cycles = _register_fill_cycles(compiled.instructions[n], device)
-                memory[:, n, LSU_CYCLES] = np.maximum(profiles[:, LSU_CYCLES], fill_cycles)
-                code[n, LATENCY] = device.timing.l1 if kind.endswith("load") else latency
+                memory[:, n, Profile.LSU_CYCLES] = np.maximum(profiles[:, Profile.LSU_CYCLES], fill_cycles)
+                code[n, Field.LATENCY] = device.timing.l1 if kind.endswith("load") else latency
 
 
 def _fill_shared_access(counted: InstructionCount, kind: str, device: Device, row: Words, memory: Floats) -> None:
     """Fill in the access profile of shared memory. memory: float64[class, PROFILE_WORDS]."""
-    row[KIND], row[LATENCY], row[PIPE] = SHARED, device.timing.shared, LSU_PIPE
+    row[Field.KIND], row[Field.LATENCY], row[Field.PIPE] = InstructionKind.SHARED, device.timing.shared, LSU_PIPE
     cycles = WARP_SIZE / max(1, device.rates.shared)
     phases = phases_of(kind, access_width(counted.instruction), WARP_SIZE)
     wavefronts = counted.transactions / counted.requests if counted.requests else 1.0
-    memory[:, ACCESS_FRACTION] = min(1.0, counted.requests / counted.warps)
-    memory[:, LSU_CYCLES] = max(1.0, wavefronts * cycles, phases * cycles)
+    memory[:, Profile.ACCESS_FRACTION] = min(1.0, counted.requests / counted.warps)
+    memory[:, Profile.LSU_CYCLES] = max(1.0, wavefronts * cycles, phases * cycles)
 
 
 def _merge_common_sites(
@@ -328,7 +300,7 @@ def _register_fill_cycles(counted: InstructionCount, device: Device) -> float:
 
 def _addresses_per_access(traffic: Traffic, sites: Sequence[int]) -> float:
     """Return distinct constant addresses per access."""
-    accesses, lines = (int(traffic.sites[list(sites), column].sum()) for column in (ACCESSES, LINES))
+    accesses, lines = (int(traffic.sites[list(sites), column].sum()) for column in (Column.ACCESSES, Column.LINES))
     return lines / accesses if accesses else 0.0
 
 
@@ -365,8 +337,8 @@ def _profiles_by_class(
     """
     sites = list(sites)
     total, rows = traffic.sites[sites].sum(0).astype(np.float64), traffic.classes[:, sites].sum(1)
-    if not exact and total[ACCESSES]:
-        fraction = min(1.0, executed.sum() / total[ACCESSES])
+    if not exact and total[Column.ACCESSES]:
+        fraction = min(1.0, executed.sum() / total[Column.ACCESSES])
         total, rows = fraction * total, fraction * rows
     sampled = traffic.sampled[:, sites].sum(1)
     adds = sum(int(counts[s, events.REQUESTS if s in warp_aggregated else events.SECTORS]) for s in sites)
@@ -374,8 +346,10 @@ def _profiles_by_class(
         traffic,
         device,
         kind,
-        adds / total[ACCESSES] if total[ACCESSES] else 0.0,
-        line_correlation(sampled.sum(0), total[LINES] / max(1.0, total[ACCESSES]), traffic.sampling_stride),
+        adds / total[Column.ACCESSES] if total[Column.ACCESSES] else 0.0,
+        line_correlation(
+            sampled.sum(0), total[Column.LINES] / max(1.0, total[Column.ACCESSES]), traffic.sampling_stride
+        ),
         max_wait_fraction(total) if kind.endswith("load") else 1.0,
     )
     average = _global_profile(accesses, total, sampled.sum(0), float(executed.sum()))
@@ -383,7 +357,7 @@ def _profiles_by_class(
     is_sampled = traffic.distinct_lines[:, sites].sum(1) >= (_MIN_DISTINCT_LINES if traffic.sampling_stride > 1 else 1)
     for number, row in enumerate(rows if len(rows) > 1 else ()):
         if is_sampled[number] and executed[number]:
-            row[ACCESSES] = row[ACCESSES] or total[ACCESSES] * executed[number] / executed.sum()
+            row[Column.ACCESSES] = row[Column.ACCESSES] or total[Column.ACCESSES] * executed[number] / executed.sum()
             profiles[number] = _global_profile(accesses, row, sampled[number], float(executed[number]))
     return profiles
 
@@ -391,31 +365,37 @@ def _profiles_by_class(
 def _global_profile(group: _Accesses, total: Floats, sampled: Words, executed: float) -> Floats:
     """Return an access profile. total, sampled: columns of the sites."""
     profile, timing, traffic = np.zeros(PROFILE_WORDS), group.device.timing, group.traffic
-    if not total[ACCESSES] or not executed:
+    if not total[Column.ACCESSES] or not executed:
         return profile
-    share = profile[ACCESS_FRACTION] = min(1.0, total[ACCESSES] / executed)
+    share = profile[Profile.ACCESS_FRACTION] = min(1.0, total[Column.ACCESSES] / executed)
     accesses = share * executed  # source accesses not merged by nvcc
-    lines = total[LINES] / total[ACCESSES]
-    profile[LSU_CYCLES] = max(
-        timing.request_interval, total[CYCLES] / total[ACCESSES] * LINE / timing.l1_width, lines / timing.lookup_rate
+    lines = total[Column.LINES] / total[Column.ACCESSES]
+    profile[Profile.LSU_CYCLES] = max(
+        timing.request_interval,
+        total[Column.CYCLES] / total[Column.ACCESSES] * LINE / timing.l1_width,
+        lines / timing.lookup_rate,
     )
-    misses = total[MISSES]
-    out = misses + total[FAR_HITS] + total[NEAR_HITS]
-    profile[L2_SECTORS] = as_sectors(total[L2_REQUESTS], out, group.device, stored=False) / accesses
-    profile[LOAD_MISS_LINES] = total[L2_REQUESTS] / accesses if group.kind.endswith("load") else 0.0
-    scattered = total[NON_ADJACENT] / total[ACCESSES]
-    profile[DRAM_READ_SECTORS] = (
-        misses + (_UNPAIRED_COST + scattered * (timing.dram_row - _UNPAIRED_COST)) * total[UNPAIRED_SECTORS]
+    misses = total[Column.MISSES]
+    out = misses + total[Column.FAR_HITS] + total[Column.NEAR_HITS]
+    profile[Profile.L2_SECTORS] = as_sectors(total[Column.L2_REQUESTS], out, group.device, stored=False) / accesses
+    profile[Profile.LOAD_MISS_LINES] = total[Column.L2_REQUESTS] / accesses if group.kind.endswith("load") else 0.0
+    scattered = total[Column.NON_ADJACENT] / total[Column.ACCESSES]
+    profile[Profile.DRAM_READ_SECTORS] = (
+        misses + (_UNPAIRED_COST + scattered * (timing.dram_row - _UNPAIRED_COST)) * total[Column.UNPAIRED_SECTORS]
     ) / accesses
-    if not sampled[ACCESSES]:  # no sampled line: few lines
-        probabilities = np.minimum(1.0, np.array([misses, misses + total[FAR_HITS], out]) / max(1.0, total[SECTORS]))
+    if not sampled[Column.ACCESSES]:  # no sampled line: few lines
+        probabilities = np.minimum(
+            1.0, np.array([misses, misses + total[Column.FAR_HITS], out]) / max(1.0, total[Column.SECTORS])
+        )
     else:
         of_lines, of_accesses = wait_fractions(sampled, lines, traffic.sampling_stride)
         probabilities = (
             of_accesses if traffic.sampling_stride == 1 else any_line_waits(of_lines, lines, group.correlation)
         )
-    profile[[DRAM_PROBABILITY, FAR_PROBABILITY, L2_PROBABILITY]] = np.minimum(probabilities, group.max_wait)
-    profile[BURST_SHARE] = burst_rate(sampled) * profile[L2_PROBABILITY]
+    profile[[Profile.DRAM_PROBABILITY, Profile.FAR_PROBABILITY, Profile.L2_PROBABILITY]] = np.minimum(
+        probabilities, group.max_wait
+    )
+    profile[Profile.BURST_SHARE] = burst_rate(sampled) * profile[Profile.L2_PROBABILITY]
     if not group.kind.endswith("load"):
         _add_writes(group, total, profile)
     return profile
@@ -423,26 +403,34 @@ def _global_profile(group: _Accesses, total: Floats, sampled: Words, executed: f
 
 def _add_writes(group: _Accesses, total: Floats, profile: Floats) -> None:
     """Set the sectors written by stores and atomics."""
-    traffic, timing, sectors = group.traffic, group.device.timing, total[SECTORS] / total[ACCESSES]
-    stored = max(1, traffic.total(SECTORS, STORE, ATOMIC, LOCAL_STORE))
-    profile[DRAM_WRITE_SECTORS] = (
+    traffic, timing, sectors = group.traffic, group.device.timing, total[Column.SECTORS] / total[Column.ACCESSES]
+    stored = max(1, traffic.total(Column.SECTORS, Kind.STORE, Kind.ATOMIC, Kind.LOCAL_STORE))
+    profile[Profile.DRAM_WRITE_SECTORS] = (
         sectors * (traffic.dram_written + traffic.dram_filled + traffic.dram_wasted) / 32 / stored
     )
     if not group.kind.endswith("store"):
         rate = timing.l2_bandwidth * 1000 / 32 / group.device.clock  # sectors a cycle
         rate /= timing.fetch_rate if group.kind == "global_atomic" else timing.atomic_rate
-        profile[L2_SECTORS] = max(sectors, group.adds * rate)
+        profile[Profile.L2_SECTORS] = max(sectors, group.adds * rate)
         return
-    requests = max(total[LINES], total[PARTIAL_SECTORS]) if group.kind.startswith("local") else total[LINES]
-    profile[L2_SECTORS] = as_sectors(requests, total[SECTORS], group.device, stored=True) / total[ACCESSES]
-    profile[DRAM_READ_SECTORS] = 0.0
-    profile[STORE_LINES] = total[LINES] / total[ACCESSES]
-    if total[STORE_REHITS]:
-        rehit_fraction = total[STORE_REHITS] / total[LINES]
-        merged_requests = total[L2_REQUESTS] - total[LINES] + total[STORE_REHITS]
-        merged_sectors = rehit_fraction * total[SECTORS] - total[MERGEABLE_SECTORS]
-        rehits = rehit_fraction * total[ACCESSES]
-        profile[MERGED_SECTORS] = as_sectors(merged_requests, merged_sectors, group.device, stored=True) / rehits
-        profile[MERGED_LINES] = merged_requests / rehits
-        profile[REUSE_DISTANCE] = total[STORE_REUSE_DISTANCE] / total[STORE_REHITS]
-        profile[REUSE_FRACTION] = rehit_fraction
+    requests = (
+        max(total[Column.LINES], total[Column.PARTIAL_SECTORS])
+        if group.kind.startswith("local")
+        else total[Column.LINES]
+    )
+    profile[Profile.L2_SECTORS] = (
+        as_sectors(requests, total[Column.SECTORS], group.device, stored=True) / total[Column.ACCESSES]
+    )
+    profile[Profile.DRAM_READ_SECTORS] = 0.0
+    profile[Profile.STORE_LINES] = total[Column.LINES] / total[Column.ACCESSES]
+    if total[Column.STORE_REHITS]:
+        rehit_fraction = total[Column.STORE_REHITS] / total[Column.LINES]
+        merged_requests = total[Column.L2_REQUESTS] - total[Column.LINES] + total[Column.STORE_REHITS]
+        merged_sectors = rehit_fraction * total[Column.SECTORS] - total[Column.MERGEABLE_SECTORS]
+        rehits = rehit_fraction * total[Column.ACCESSES]
+        profile[Profile.MERGED_SECTORS] = (
+            as_sectors(merged_requests, merged_sectors, group.device, stored=True) / rehits
+        )
+        profile[Profile.MERGED_LINES] = merged_requests / rehits
+        profile[Profile.REUSE_DISTANCE] = total[Column.STORE_REUSE_DISTANCE] / total[Column.STORE_REHITS]
+        profile[Profile.REUSE_FRACTION] = rehit_fraction

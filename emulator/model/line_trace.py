@@ -18,26 +18,19 @@ from ..language.types import Array, Scalar
 from ..profiler.trace import CACHED, Entries
 from ..runtime.engine import Request
 from .access_lines import (
-    ATOMIC,
-    BLOCK_WARP,
-    CONSTANT,
-    FIRST_LINE,
     HASH_BITS,
     HASH_SLOTS,
     LINE_WORDS,
-    LOAD,
-    LOCAL_LOAD,
-    LOCAL_STORE,
-    NUMBER_LINES,
     RECENT_SLOTS,
     RECORD,
     REGIONS,
-    STORE,
     TOTALS,
     TOUCHED,
     WORDS,
+    Kind,
     LineBuffers,
     Options,
+    RecordWord,
     Sites,
     TraceCounts,
     Tracer,
@@ -91,8 +84,8 @@ class LineTrace:
         }
         self._threads, self._warps = device.sms * device.threads_per_sm, -(-int(np.prod(self.request.block)) // 32)
         types = self._set_sites(body)
-        slice_sites = np.flatnonzero(np.isin(self.kinds, (STORE, ATOMIC))).tolist()
-        atomic_sites = [n for n in slice_sites if self.kinds[n] == ATOMIC]
+        slice_sites = np.flatnonzero(np.isin(self.kinds, (Kind.STORE, Kind.ATOMIC))).tolist()
+        atomic_sites = [n for n in slice_sites if self.kinds[n] == Kind.ATOMIC]
         self.fetching = frozenset(n for n in atomic_sites if sites[n].access.operation is Operation.ATOMIC)
         self._float_rows = [
             number
@@ -139,7 +132,7 @@ class LineTrace:
                 self._base[number], self._size[number] = addresses[site.array], site.size
                 self._local_bytes[number] = local_sizes.get(site.array, 0)
                 self.kinds[number] = _KINDS[types[site.array].space][site.access.operation]
-        access_words = self._size[np.isin(self.kinds, (LOCAL_LOAD, LOCAL_STORE))] // 4
+        access_words = self._size[np.isin(self.kinds, (Kind.LOCAL_LOAD, Kind.LOCAL_STORE))] // 4
         self._max_lines_per_access = 32 * int(access_words.max(initial=1))
         return types
 
@@ -158,7 +151,7 @@ class LineTrace:
             stored = compact(tracer, np.ascontiguousarray(selected).view(np.int64), count)
             accesses, record_count = np.asarray(self._counts.counters).tolist()
             records = records[: RECORD * record_count].copy()
-            records[FIRST_LINE::RECORD] += self._count
+            records[RecordWord.FIRST_LINE :: RECORD] += self._count
             self._records.append(records)
             self._lines.append(lines[:stored].copy())
             self._count += stored
@@ -174,7 +167,7 @@ class LineTrace:
         lines, records = np.concatenate(self._lines), np.concatenate(self._records).reshape(-1, RECORD)
         is_sampled = hash_lines(lines >> (WORDS + TOUCHED)) * self.sampling_stride < 1 << HASH_BITS
         new_index = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_sampled)])
-        first, numbers = records[:, FIRST_LINE], records[:, NUMBER_LINES]
+        first, numbers = records[:, RecordWord.FIRST_LINE], records[:, RecordWord.NUMBER_LINES]
         new_end = new_index[first + (numbers & 0xFF)]
         first[:] = new_index[first]
         numbers[:] = numbers >> 8 << 8 | new_end - first
@@ -199,8 +192,8 @@ class LineTrace:
         """Return cycles of the busiest L2 slice in the launch. store_cycles, atomic_cycles: per line of a store, per
         atomic pass. warp_aggregated: sites with one active lane per address."""
         cycles = np.zeros(REGIONS)
-        for number, site in enumerate(np.flatnonzero(np.isin(self.kinds, (STORE, ATOMIC)))):
-            cycles_per_request = store_cycles if self.kinds[site] == STORE else atomic_cycles
+        for number, site in enumerate(np.flatnonzero(np.isin(self.kinds, (Kind.STORE, Kind.ATOMIC)))):
+            cycles_per_request = store_cycles if self.kinds[site] == Kind.STORE else atomic_cycles
             cycles += cycles_per_request * self._hot_regions[number, int(site in warp_aggregated)]
         generator = np.random.default_rng(_PLACEMENT_SAMPLES)
         groups, first = (
@@ -230,9 +223,9 @@ class LineTrace:
         records = np.concatenate([np.zeros(0, np.int64), *self._records]).reshape(-1, RECORD)
         lines = np.concatenate([np.zeros(0, np.int64), *self._lines])
         warps = -(-int(np.prod(self.request.block)) // 32)
-        if len(records) and (np.diff(records[:, BLOCK_WARP]) < 0).any():
-            records = records[np.argsort(records[:, BLOCK_WARP], kind="stable")]
-        owner = (records[:, BLOCK_WARP] >> 16) * warps + (records[:, BLOCK_WARP] & 0xFFFF)
+        if len(records) and (np.diff(records[:, RecordWord.BLOCK_WARP]) < 0).any():
+            records = records[np.argsort(records[:, RecordWord.BLOCK_WARP], kind="stable")]
+        owner = (records[:, RecordWord.BLOCK_WARP] >> 16) * warps + (records[:, RecordWord.BLOCK_WARP] & 0xFFFF)
         first = np.zeros(self.traced_blocks * warps + 1, np.int64)
         np.cumsum(np.bincount(owner, minlength=self.traced_blocks * warps), out=first[1:])
         return np.ascontiguousarray(records).reshape(-1), first, lines
@@ -246,9 +239,9 @@ def hash_lines(lines: Words) -> Words:
 
 _KINDS: dict[str, dict[Any, int]] = {
     "global": {
-        Operation.LOAD: LOAD, Operation.STORE: STORE, Operation.ATOMIC: ATOMIC, Operation.REDUCTION: ATOMIC,
+        Operation.LOAD: Kind.LOAD, Operation.STORE: Kind.STORE, Operation.ATOMIC: Kind.ATOMIC, Operation.REDUCTION: Kind.ATOMIC,
     },
-    "local": {Operation.LOAD: LOCAL_LOAD, Operation.STORE: LOCAL_STORE},
-    "constant": {Operation.LOAD: CONSTANT},
-    "texture": {Operation.LOAD: CONSTANT},
+    "local": {Operation.LOAD: Kind.LOCAL_LOAD, Operation.STORE: Kind.LOCAL_STORE},
+    "constant": {Operation.LOAD: Kind.CONSTANT},
+    "texture": {Operation.LOAD: Kind.CONSTANT},
 }  # fmt: skip

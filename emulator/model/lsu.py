@@ -4,40 +4,8 @@ from __future__ import annotations
 
 from .. import language as st
 from ..language.hints import f64, i64
-from .instruction_stream import (
-    BURST_SHARE,
-    DRAM_PROBABILITY,
-    DRAM_READ_SECTORS,
-    DRAM_WRITE_SECTORS,
-    FAR_PROBABILITY,
-    GLOBAL,
-    L2_PROBABILITY,
-    L2_SECTORS,
-    LOAD_MISS_LINES,
-    LSU_CYCLES,
-    MERGED_LINES,
-    MERGED_SECTORS,
-    PEER,
-    PROFILE_WORDS,
-    REUSE_DISTANCE,
-    REUSE_FRACTION,
-    STORE_LINES,
-)
-from .sm_state import (
-    ALMOST_ONE,
-    DRAM_BUSY,
-    DRAM_FREE,
-    FAR_FUTURE,
-    L2_BUSY,
-    L2_FREE,
-    LSU_BUSY,
-    LSU_FREE,
-    MAX_OPEN_STORES,
-    MERGED_STORE_SECTORS,
-    REHIT_SECTORS,
-    SCOREBOARDS,
-    Sm,
-)
+from .instruction_stream import PROFILE_WORDS, InstructionKind, Profile
+from .sm_state import ALMOST_ONE, FAR_FUTURE, MAX_OPEN_STORES, SCOREBOARDS, Memory, Result, Sm
 
 OPERAND_READ_CYCLES = 12.0
 """Cycles until an instruction has read its operands; measured on an H100."""
@@ -114,17 +82,17 @@ def _merges_with_open_store(sm: Sm, warp: i64, reuse_distance: f64, lines: f64, 
 @st.device
 def _store(sm: Sm, warp: i64, profile: i64, now: f64) -> bool:
     """Count the lines of a store; return whether they merge with an earlier store."""
-    sm.lsu.store_lines[warp] += sm.lsu.profiles[profile + STORE_LINES]
-    sm.lsu.rehits[warp] += sm.lsu.profiles[profile + REUSE_FRACTION]
+    sm.lsu.store_lines[warp] += sm.lsu.profiles[profile + Profile.STORE_LINES]
+    sm.lsu.rehits[warp] += sm.lsu.profiles[profile + Profile.REUSE_FRACTION]
     reuse_distance = f64(0)
-    mergeable = sm.lsu.profiles[profile + L2_SECTORS] - sm.lsu.profiles[profile + MERGED_SECTORS]
+    mergeable = sm.lsu.profiles[profile + Profile.L2_SECTORS] - sm.lsu.profiles[profile + Profile.MERGED_SECTORS]
     if sm.lsu.rehits[warp] >= f64(ALMOST_ONE):
         sm.lsu.rehits[warp] -= f64(1)
-        reuse_distance = sm.lsu.profiles[profile + REUSE_DISTANCE]
-        sm.results[REHIT_SECTORS] += mergeable
-    merges = _merges_with_open_store(sm, warp, reuse_distance, sm.lsu.profiles[profile + STORE_LINES], now)
+        reuse_distance = sm.lsu.profiles[profile + Profile.REUSE_DISTANCE]
+        sm.results[Result.REHIT_SECTORS] += mergeable
+    merges = _merges_with_open_store(sm, warp, reuse_distance, sm.lsu.profiles[profile + Profile.STORE_LINES], now)
     if merges:
-        sm.results[MERGED_STORE_SECTORS] += mergeable
+        sm.results[Result.MERGED_STORE_SECTORS] += mergeable
     return merges
 
 
@@ -133,13 +101,13 @@ def _sample(sm: Sm, warp: i64, row: i64) -> f64:
     """Return a low-discrepancy sample in [0, 1) for the memory level of an access; in a burst, that of its peer."""
     profile = row * PROFILE_WORDS
     sample = sm.lsu.samples[row] + f64(GOLDEN_STEP)
-    if sm.lsu.profiles[profile + BURST_SHARE] > f64(0):
-        burst = warp * sm.code.size + i64(sm.lsu.profiles[profile + PEER])
+    if sm.lsu.profiles[profile + Profile.BURST_SHARE] > f64(0):
+        burst = warp * sm.code.size + i64(sm.lsu.profiles[profile + Profile.PEER])
         order = sm.warps.order[warp]
         if sm.lsu.burst_owners[burst] != f64(order + 1):
             sm.lsu.burst_owners[burst] = f64(order + 1)
             sm.lsu.burst_phases[burst] = f64(order // sm.launch.warps) * f64(GOLDEN_STEP)
-        sample = sm.lsu.burst_phases[burst] + sm.lsu.profiles[profile + BURST_SHARE]
+        sample = sm.lsu.burst_phases[burst] + sm.lsu.profiles[profile + Profile.BURST_SHARE]
         sm.lsu.burst_phases[burst] = sample - f64(i64(sample))
     sample -= f64(i64(sample))
     sm.lsu.samples[row] = sample
@@ -152,21 +120,22 @@ def _request(sm: Sm, warp: i64, row: i64, sent: f64, l2_sectors: f64) -> f64:
     profile, completion = row * PROFILE_WORDS, f64(0)
     sample = _sample(sm, warp, row)
     transfer = max(
-        l2_sectors * f64(32) / sm.rates.l2, sm.lsu.profiles[profile + LOAD_MISS_LINES] * sm.rates.request_interval
+        l2_sectors * f64(32) / sm.rates.l2,
+        sm.lsu.profiles[profile + Profile.LOAD_MISS_LINES] * sm.rates.request_interval,
     )
-    sm.lsu.busy_until[L2_FREE] = max(sent, sm.lsu.busy_until[L2_FREE]) + transfer
-    sm.results[L2_BUSY] += transfer
-    if sample < sm.lsu.profiles[profile + L2_PROBABILITY]:
-        completion = sm.lsu.busy_until[L2_FREE] + sm.rates.near_latency
-    if sample < sm.lsu.profiles[profile + FAR_PROBABILITY]:
-        completion = sm.lsu.busy_until[L2_FREE] + sm.rates.far_latency
-    written = sm.lsu.profiles[profile + DRAM_WRITE_SECTORS] * f64(_DRAM_WRITE_COST)
-    transfer = (sm.lsu.profiles[profile + DRAM_READ_SECTORS] + written) * f64(32) / sm.rates.dram
+    sm.lsu.busy_until[Memory.L2] = max(sent, sm.lsu.busy_until[Memory.L2]) + transfer
+    sm.results[Result.L2_BUSY] += transfer
+    if sample < sm.lsu.profiles[profile + Profile.L2_PROBABILITY]:
+        completion = sm.lsu.busy_until[Memory.L2] + sm.rates.near_latency
+    if sample < sm.lsu.profiles[profile + Profile.FAR_PROBABILITY]:
+        completion = sm.lsu.busy_until[Memory.L2] + sm.rates.far_latency
+    written = sm.lsu.profiles[profile + Profile.DRAM_WRITE_SECTORS] * f64(_DRAM_WRITE_COST)
+    transfer = (sm.lsu.profiles[profile + Profile.DRAM_READ_SECTORS] + written) * f64(32) / sm.rates.dram
     if transfer > f64(0):
-        sm.lsu.busy_until[DRAM_FREE] = max(sm.lsu.busy_until[L2_FREE], sm.lsu.busy_until[DRAM_FREE]) + transfer
-        sm.results[DRAM_BUSY] += transfer
-    if sample < sm.lsu.profiles[profile + DRAM_PROBABILITY]:
-        completion = max(completion, sm.lsu.busy_until[DRAM_FREE] + sm.rates.dram_latency)
+        sm.lsu.busy_until[Memory.DRAM] = max(sm.lsu.busy_until[Memory.L2], sm.lsu.busy_until[Memory.DRAM]) + transfer
+        sm.results[Result.DRAM_BUSY] += transfer
+    if sample < sm.lsu.profiles[profile + Profile.DRAM_PROBABILITY]:
+        completion = max(completion, sm.lsu.busy_until[Memory.DRAM] + sm.rates.dram_latency)
     return completion
 
 
@@ -174,18 +143,24 @@ def _request(sm: Sm, warp: i64, row: i64, sent: f64, l2_sectors: f64) -> f64:
 def _access(sm: Sm, warp: i64, n: i64, row: i64, start: f64) -> f64:
     """Execute an access; return when it completes, 0 if in L1 or a store. The LSU is busy until it is sent."""
     profile, completion = row * PROFILE_WORDS, f64(0)
-    l2_sectors, store_lines = sm.lsu.profiles[profile + L2_SECTORS], sm.lsu.profiles[profile + STORE_LINES]
+    l2_sectors, store_lines = (
+        sm.lsu.profiles[profile + Profile.L2_SECTORS],
+        sm.lsu.profiles[profile + Profile.STORE_LINES],
+    )
     if store_lines > f64(0) and _store(sm, warp, profile, start):
-        l2_sectors, store_lines = sm.lsu.profiles[profile + MERGED_SECTORS], sm.lsu.profiles[profile + MERGED_LINES]
-    cycles = max(f64(1), sm.lsu.profiles[profile + LSU_CYCLES])
+        l2_sectors, store_lines = (
+            sm.lsu.profiles[profile + Profile.MERGED_SECTORS],
+            sm.lsu.profiles[profile + Profile.MERGED_LINES],
+        )
+    cycles = max(f64(1), sm.lsu.profiles[profile + Profile.LSU_CYCLES])
     cycles = max(cycles, store_lines * sm.rates.line_interval) * sm.rates.lsu_scale
-    sm.results[LSU_BUSY] += cycles
-    sm.lsu.busy_until[LSU_FREE] = start + cycles
-    if sm.code.kind[n] == GLOBAL and sm.lsu.profiles[profile + L2_SECTORS] > f64(0):
+    sm.results[Result.LSU_BUSY] += cycles
+    sm.lsu.busy_until[Memory.LSU] = start + cycles
+    if sm.code.kind[n] == InstructionKind.GLOBAL and sm.lsu.profiles[profile + Profile.L2_SECTORS] > f64(0):
         completion = _request(sm, warp, row, start + cycles, l2_sectors)
         if sm.code.latency[n] == 0:  # a block ends when its stores arrive
             slot = warp // sm.launch.warps
-            arrival = sm.lsu.busy_until[L2_FREE] + sm.rates.store_latency
+            arrival = sm.lsu.busy_until[Memory.L2] + sm.rates.store_latency
             sm.slots.settled[slot] = max(sm.slots.settled[slot], arrival)
             completion = f64(0)
     return completion
@@ -209,15 +184,15 @@ def count_pending(sm: Sm, warp: i64, board: i64, change: i64) -> None:
 @st.device
 def serve(sm: Sm, warp: i64, n: i64, arrival: f64) -> None:
     """Serve instruction n of a warp, queued since `arrival`."""
-    start = max(arrival, sm.lsu.busy_until[LSU_FREE])
+    start = max(arrival, sm.lsu.busy_until[Memory.LSU])
     row = sm.warps.base[warp] // sm.branches.number * sm.code.size + n
     sm.lsu.accesses[row] += sm.lsu.profiles[row * PROFILE_WORDS]
-    sm.lsu.busy_until[LSU_FREE] = start + f64(1)
+    sm.lsu.busy_until[Memory.LSU] = start + f64(1)
     completion = f64(0)
     if sm.lsu.accesses[row] >= f64(ALMOST_ONE):
         sm.lsu.accesses[row] -= f64(1)
         completion = _access(sm, warp, n, row, start)
-    free = sm.lsu.busy_until[LSU_FREE]
+    free = sm.lsu.busy_until[Memory.LSU]
     raise_scoreboard(sm, warp, sm.code.writes[n], max(free + f64(sm.code.latency[n]), completion))
     raise_scoreboard(sm, warp, sm.code.reads[n], free + f64(OPERAND_READ_CYCLES))
     count_pending(sm, warp, sm.code.writes[n], -1)

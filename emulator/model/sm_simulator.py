@@ -19,51 +19,29 @@ from ..language.hints import f64, i64
 from ..machine.device import Device
 from ..native import native
 from .branches import next_instruction
-from .instruction_stream import BARRIER, BARRIER_RESULT, LATENCY, LSU_PIPE, InstructionStream, Words
+from .instruction_stream import LSU_PIPE, Field, InstructionKind, InstructionStream, Words
 from .lsu import GOLDEN_STEP, OPERAND_READ_CYCLES, count_pending, raise_scoreboard, ready_at, serve
 from .records import zeroed
 from .sm_state import (
-    AT_BARRIER,
-    BARRIER_FREE,
-    DRAM_BUSY,
-    DRAM_FREE,
-    ENDED,
     FAR_FUTURE,
-    FINISHED,
-    FINISHED_BLOCKS,
-    HALF_INSTRUCTIONS,
-    HALF_TIME,
-    INSTRUCTIONS,
-    ISSUED,
-    L2_BUSY,
-    L2_FREE,
-    LIVE,
-    LSU_BUSY,
-    LSU_FREE,
     MAX_OPEN_STORES,
     MAX_QUEUE_DEPTH,
     MAX_WAITING_GROUPS,
-    MERGED_STORE_SECTORS,
-    NEXT_BEGIN,
-    NEXT_QUEUE,
-    NOW,
     PIPES,
-    QUEUED,
-    REHIT_SECTORS,
-    RUNNING,
     SCOREBOARDS,
-    SOONEST,
-    STARTED,
-    STARTING,
-    TIME,
     Branches,
     Code,
+    Counter,
+    Cycle,
     Launch,
     LsuState,
+    Memory,
     Queues,
     Rates,
+    Result,
     Slots,
     Sm,
+    Status,
     Warps,
 )
 
@@ -83,35 +61,35 @@ _PLASTIC_STEP = 0.7548776662466927
 def _start_block(sm: Sm, slot: i64) -> None:
     """Launch the next block in a slot."""
     for warp in range(slot * sm.launch.warps, (slot + 1) * sm.launch.warps):
-        sm.warps.status[warp] = i64(STARTING)
-        sm.warps.ready[warp] = sm.clock[NEXT_BEGIN]
-        sm.warps.order[warp] = sm.counters[STARTED] * sm.launch.warps + warp - slot * sm.launch.warps
+        sm.warps.status[warp] = i64(Status.STARTING)
+        sm.warps.ready[warp] = sm.clock[Cycle.NEXT_BEGIN]
+        sm.warps.order[warp] = sm.counters[Counter.STARTED] * sm.launch.warps + warp - slot * sm.launch.warps
     sm.slots.live_warps[slot] = sm.launch.warps
-    sm.counters[STARTED] += 1
-    sm.counters[LIVE] += sm.launch.warps
+    sm.counters[Counter.STARTED] += 1
+    sm.counters[Counter.LIVE] += sm.launch.warps
 
 
 @st.device
 def _replace_blocks(sm: Sm) -> None:
     """Replace the blocks whose warps and accesses have finished."""
-    sm.counters[ENDED] = i64(0)
+    sm.counters[Counter.ENDED] = i64(0)
     for slot in range(sm.launch.resident):
         if sm.slots.live_warps[slot] == 0 and sm.slots.queued[slot] == 0:
             sm.slots.live_warps[slot] = i64(-1)
-            sm.results[FINISHED_BLOCKS] += f64(1)
-            if sm.counters[STARTED] < sm.launch.blocks:
-                settled = max(sm.clock[NOW], sm.slots.settled[slot])
-                sm.clock[NEXT_BEGIN] = max(sm.clock[NEXT_BEGIN], settled) + sm.rates.block_interval
+            sm.results[Result.FINISHED_BLOCKS] += f64(1)
+            if sm.counters[Counter.STARTED] < sm.launch.blocks:
+                settled = max(sm.clock[Cycle.NOW], sm.slots.settled[slot])
+                sm.clock[Cycle.NEXT_BEGIN] = max(sm.clock[Cycle.NEXT_BEGIN], settled) + sm.rates.block_interval
                 sm.slots.settled[slot] = f64(0)
                 _start_block(sm, slot)
-                sm.clock[SOONEST] = min(sm.clock[SOONEST], sm.clock[NEXT_BEGIN])
+                sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], sm.clock[Cycle.NEXT_BEGIN])
 
 
 @st.device
 def _start_warp(sm: Sm, warp: i64) -> None:
     """Reset a warp to the first instruction of its class."""
     base = sm.launch.classes[sm.warps.order[warp]] * sm.branches.number
-    sm.warps.status[warp] = i64(RUNNING)
+    sm.warps.status[warp] = i64(Status.RUNNING)
     sm.lsu.rehits[warp] = f64(0)
     sm.warps.base[warp] = base
     sm.warps.pc[warp] = sm.branches.first[base]
@@ -131,21 +109,21 @@ def _start_warp(sm: Sm, warp: i64) -> None:
 @st.device
 def _end_warp(sm: Sm, warp: i64, slot: i64) -> None:
     """End a warp."""
-    if sm.warps.status[warp] == AT_BARRIER:
+    if sm.warps.status[warp] == Status.AT_BARRIER:
         sm.slots.barrier_arrivals[slot] -= 1
-    sm.warps.status[warp] = i64(FINISHED)
+    sm.warps.status[warp] = i64(Status.FINISHED)
     sm.slots.live_warps[slot] -= 1
-    sm.counters[LIVE] -= 1
+    sm.counters[Counter.LIVE] -= 1
     if sm.slots.live_warps[slot] == 0 and sm.slots.queued[slot] == 0:
-        sm.counters[ENDED] += 1
+        sm.counters[Counter.ENDED] += 1
 
 
 # ------------------------------------------------------------------ memory and barriers
 @st.device
 def _serve_queues(sm: Sm) -> None:
     """Serve queued accesses while the LSU is free, one of each scheduler in sequence."""
-    while sm.counters[QUEUED] > 0 and sm.lsu.busy_until[LSU_FREE] <= sm.clock[NOW]:
-        queue = sm.counters[NEXT_QUEUE]
+    while sm.counters[Counter.QUEUED] > 0 and sm.lsu.busy_until[Memory.LSU] <= sm.clock[Cycle.NOW]:
+        queue = sm.counters[Counter.NEXT_QUEUE]
         while sm.queues.removed[queue] == sm.queues.added[queue]:
             queue = (queue + 1) % sm.launch.schedulers
         entry = queue * MAX_QUEUE_DEPTH + sm.queues.removed[queue] % sm.launch.queue_depth
@@ -153,36 +131,36 @@ def _serve_queues(sm: Sm) -> None:
         slot = warp // sm.launch.warps
         serve(sm, warp, sm.queues.instruction[entry], sm.queues.issued[entry])
         sm.queues.removed[queue] += 1
-        sm.counters[QUEUED] -= 1
+        sm.counters[Counter.QUEUED] -= 1
         sm.slots.queued[slot] -= 1
-        sm.counters[NEXT_QUEUE] = (queue + 1) % sm.launch.schedulers
-        if sm.warps.status[warp] != FINISHED and sm.warps.ready[warp] >= f64(FAR_FUTURE):
+        sm.counters[Counter.NEXT_QUEUE] = (queue + 1) % sm.launch.schedulers
+        if sm.warps.status[warp] != Status.FINISHED and sm.warps.ready[warp] >= f64(FAR_FUTURE):
             sm.warps.ready[warp] = ready_at(sm, warp, sm.warps.pc[warp])
         if sm.slots.queued[slot] == 0 and sm.slots.live_warps[slot] == 0:
-            sm.counters[ENDED] += 1
-    if sm.counters[QUEUED] > 0:
-        sm.clock[SOONEST] = sm.lsu.busy_until[LSU_FREE]
+            sm.counters[Counter.ENDED] += 1
+    if sm.counters[Counter.QUEUED] > 0:
+        sm.clock[Cycle.SOONEST] = sm.lsu.busy_until[Memory.LSU]
 
 
 @st.device
 def _arrive_at_barrier(sm: Sm) -> f64:
     """Return the cycle when the barrier unit accepts the next arrival."""
-    sm.clock[BARRIER_FREE] = max(sm.clock[BARRIER_FREE], sm.clock[NOW]) + sm.rates.barrier_interval
-    return sm.clock[BARRIER_FREE]
+    sm.clock[Cycle.BARRIER_FREE] = max(sm.clock[Cycle.BARRIER_FREE], sm.clock[Cycle.NOW]) + sm.rates.barrier_interval
+    return sm.clock[Cycle.BARRIER_FREE]
 
 
 @st.device
 def _release_barrier(sm: Sm, slot: i64) -> None:
     """Release the warps of a block that has arrived at its barrier."""
     sm.slots.barrier_arrivals[slot] = i64(0)
-    released = sm.clock[BARRIER_FREE] + sm.rates.barrier_latency
+    released = sm.clock[Cycle.BARRIER_FREE] + sm.rates.barrier_latency
     for warp in range(slot * sm.launch.warps, (slot + 1) * sm.launch.warps):
-        if sm.warps.status[warp] == AT_BARRIER:
-            sm.warps.status[warp] = i64(RUNNING)
+        if sm.warps.status[warp] == Status.AT_BARRIER:
+            sm.warps.status[warp] = i64(Status.RUNNING)
             earliest = max(sm.warps.ready_without_scoreboards[warp], released)
             sm.warps.ready_without_scoreboards[warp] = earliest
             sm.warps.ready[warp] = max(sm.warps.ready[warp], earliest)
-            sm.clock[SOONEST] = min(sm.clock[SOONEST], sm.warps.ready[warp])
+            sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], sm.warps.ready[warp])
 
 
 # ------------------------------------------------------------------ schedulers
@@ -208,11 +186,11 @@ def _select_warp(sm: Sm, scheduler: i64) -> i64:
     has_space = sm.queues.added[scheduler] - sm.queues.removed[scheduler] < sm.launch.queue_depth
     warp = scheduler
     while warp < sm.launch.resident * sm.launch.warps:
-        if sm.warps.status[warp] == RUNNING or sm.warps.status[warp] == STARTING:
+        if sm.warps.status[warp] == Status.RUNNING or sm.warps.status[warp] == Status.STARTING:
             when = sm.warps.ready[warp]
-            if sm.warps.status[warp] == STARTING and when <= sm.clock[NOW]:
+            if sm.warps.status[warp] == Status.STARTING and when <= sm.clock[Cycle.NOW]:
                 _start_warp(sm, warp)
-            if when <= sm.clock[NOW]:
+            if when <= sm.clock[Cycle.NOW]:
                 n = sm.warps.pc[warp]
                 if sm.code.pipe[n] >= 0 and sm.code.pipe[n] < LSU_PIPE:
                     when = max(when, _pipe_free(sm, scheduler, n))
@@ -224,8 +202,8 @@ def _select_warp(sm: Sm, scheduler: i64) -> i64:
                 ):
                     waits_since = sm.warps.ready[warp]
                     longest = warp
-            if when > sm.clock[NOW]:
-                sm.clock[SOONEST] = min(sm.clock[SOONEST], when)
+            if when > sm.clock[Cycle.NOW]:
+                sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], when)
             elif sm.warps.order[warp] < oldest:
                 oldest = sm.warps.order[warp]
                 chosen = warp
@@ -239,9 +217,9 @@ def _enqueue(sm: Sm, scheduler: i64, warp: i64, n: i64) -> None:
     entry = scheduler * MAX_QUEUE_DEPTH + sm.queues.added[scheduler] % sm.launch.queue_depth
     sm.queues.warp[entry] = warp
     sm.queues.instruction[entry] = n
-    sm.queues.issued[entry] = sm.clock[NOW]
+    sm.queues.issued[entry] = sm.clock[Cycle.NOW]
     sm.queues.added[scheduler] += 1
-    sm.counters[QUEUED] += 1
+    sm.counters[Counter.QUEUED] += 1
     sm.slots.queued[warp // sm.launch.warps] += 1
     count_pending(sm, warp, sm.code.writes[n], 1)
     count_pending(sm, warp, sm.code.reads[n], 1)
@@ -250,13 +228,13 @@ def _enqueue(sm: Sm, scheduler: i64, warp: i64, n: i64) -> None:
 @st.device
 def _execute(sm: Sm, scheduler: i64, warp: i64, n: i64) -> None:
     """Execute an instruction without a memory access."""
-    now, latency = sm.clock[NOW], f64(sm.code.latency[n])
+    now, latency = sm.clock[Cycle.NOW], f64(sm.code.latency[n])
     if sm.code.pipe[n] >= 0:
         sm.pipes[scheduler * PIPES + sm.code.pipe[n]] = now + f64(sm.code.cost[n])
     if sm.code.imul_cycles[n] > 0:
         place = scheduler * PIPES + _IMUL_PIPE
         sm.pipes[place] = max(now, sm.pipes[place]) + f64(sm.code.imul_cycles[n])
-    if sm.code.kind[n] == BARRIER_RESULT:
+    if sm.code.kind[n] == InstructionKind.BARRIER_RESULT:
         latency += _arrive_at_barrier(sm) - now
     raise_scoreboard(sm, warp, sm.code.writes[n], now + latency)
     raise_scoreboard(sm, warp, sm.code.reads[n], now + f64(OPERAND_READ_CYCLES))
@@ -265,28 +243,28 @@ def _execute(sm: Sm, scheduler: i64, warp: i64, n: i64) -> None:
 @st.device
 def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
     """Issue the next instruction of a warp."""
-    n, slot, now = sm.warps.pc[warp], warp // sm.launch.warps, sm.clock[NOW]
-    sm.clock[SOONEST] = min(sm.clock[SOONEST], now + f64(1))
-    sm.counters[ISSUED] += 1
-    if sm.counters[ISSUED] * 2 <= sm.launch.max_instructions:
-        sm.results[HALF_TIME] = now
-        sm.results[HALF_INSTRUCTIONS] = f64(sm.counters[ISSUED])
+    n, slot, now = sm.warps.pc[warp], warp // sm.launch.warps, sm.clock[Cycle.NOW]
+    sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], now + f64(1))
+    sm.counters[Counter.ISSUED] += 1
+    if sm.counters[Counter.ISSUED] * 2 <= sm.launch.max_instructions:
+        sm.results[Result.HALF_TIME] = now
+        sm.results[Result.HALF_INSTRUCTIONS] = f64(sm.counters[Counter.ISSUED])
     if sm.code.pipe[n] == LSU_PIPE:
         _enqueue(sm, scheduler, warp, n)
     else:
         _execute(sm, scheduler, warp, n)
-    if sm.code.kind[n] == BARRIER:
+    if sm.code.kind[n] == InstructionKind.BARRIER:
         _arrive_at_barrier(sm)
         sm.slots.barrier_arrivals[slot] += 1
-        sm.warps.status[warp] = i64(AT_BARRIER)
+        sm.warps.status[warp] = i64(Status.AT_BARRIER)
     following = next_instruction(sm, warp)
     if following >= 0:
         sm.warps.pc[warp] = following
         when = now + f64(sm.code.stall[n])
         sm.warps.ready_without_scoreboards[warp] = when if following == n + 1 else when + sm.rates.branch_latency
         sm.warps.ready[warp] = ready_at(sm, warp, following)
-        if sm.warps.status[warp] == RUNNING:
-            sm.clock[SOONEST] = min(sm.clock[SOONEST], sm.warps.ready[warp])
+        if sm.warps.status[warp] == Status.RUNNING:
+            sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], sm.warps.ready[warp])
     else:
         _end_warp(sm, warp, slot)
     if sm.slots.live_warps[slot] > 0 and sm.slots.barrier_arrivals[slot] == sm.slots.live_warps[slot]:
@@ -295,7 +273,7 @@ def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
 
 @st.device
 def _is_busy(sm: Sm) -> bool:
-    return sm.counters[LIVE] > 0 or sm.counters[QUEUED] > 0 or sm.counters[ENDED] > 0
+    return sm.counters[Counter.LIVE] > 0 or sm.counters[Counter.QUEUED] > 0 or sm.counters[Counter.ENDED] > 0
 
 
 @native
@@ -303,24 +281,24 @@ def _simulate(sm: Sm) -> None:
     """Run all blocks, or until `max_instructions` are issued."""
     for slot in range(sm.launch.resident):
         _start_block(sm, slot)
-        sm.clock[NEXT_BEGIN] += sm.rates.block_interval
-    while _is_busy(sm) and sm.counters[ISSUED] < sm.launch.max_instructions:
-        sm.clock[SOONEST] = f64(FAR_FUTURE)
+        sm.clock[Cycle.NEXT_BEGIN] += sm.rates.block_interval
+    while _is_busy(sm) and sm.counters[Counter.ISSUED] < sm.launch.max_instructions:
+        sm.clock[Cycle.SOONEST] = f64(FAR_FUTURE)
         _serve_queues(sm)
-        if sm.counters[ENDED] > 0:
+        if sm.counters[Counter.ENDED] > 0:
             _replace_blocks(sm)
         for scheduler in range(sm.launch.schedulers):
             warp = _select_warp(sm, scheduler)
             if warp >= 0:
                 _issue(sm, scheduler, warp)
-        later = sm.clock[NOW] + f64(1)
-        if sm.counters[ENDED] > 0 or sm.counters[QUEUED] > 0:
-            sm.clock[SOONEST] = min(sm.clock[SOONEST], max(sm.lsu.busy_until[LSU_FREE], later))
+        later = sm.clock[Cycle.NOW] + f64(1)
+        if sm.counters[Counter.ENDED] > 0 or sm.counters[Counter.QUEUED] > 0:
+            sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], max(sm.lsu.busy_until[Memory.LSU], later))
         if _is_busy(sm):
-            sm.clock[NOW] = max(later, sm.clock[SOONEST])
-    memories = max(sm.lsu.busy_until[LSU_FREE], max(sm.lsu.busy_until[L2_FREE], sm.lsu.busy_until[DRAM_FREE]))
-    sm.results[TIME] = max(sm.clock[NOW], memories)
-    sm.results[INSTRUCTIONS] = f64(sm.counters[ISSUED])
+            sm.clock[Cycle.NOW] = max(later, sm.clock[Cycle.SOONEST])
+    memories = max(sm.lsu.busy_until[Memory.LSU], max(sm.lsu.busy_until[Memory.L2], sm.lsu.busy_until[Memory.DRAM]))
+    sm.results[Result.TIME] = max(sm.clock[Cycle.NOW], memories)
+    sm.results[Result.INSTRUCTIONS] = f64(sm.counters[Counter.ISSUED])
 
 
 # ------------------------------------------------------------------ results
@@ -352,17 +330,17 @@ class SmWorkload:
 def run(workload: SmWorkload, scale: Mapping[str, float], loaded: float = LOADED_LATENCY_INCREASE) -> SimulationResult:
     """Simulate an SM. scale: factors of "L1", "L2", "DRAM", "latency", "blocks". loaded: see LOADED_LATENCY_INCREASE."""
     simulated = _simulate_sample(workload, scale)
-    if busy_fraction := float(simulated[DRAM_BUSY] / max(1.0, simulated[TIME])):
+    if busy_fraction := float(simulated[Result.DRAM_BUSY] / max(1.0, simulated[Result.TIME])):
         scale = {**scale, "later": 1 + loaded * min(1.0, busy_fraction)}
         simulated = _simulate_sample(workload, scale)
-    rehit_sectors = float(simulated[REHIT_SECTORS])
+    rehit_sectors = float(simulated[Result.REHIT_SECTORS])
     busy_fractions = {
-        name: float(simulated[n] / max(1.0, simulated[TIME]))
-        for name, n in (("L1", LSU_BUSY), ("L2", L2_BUSY), ("DRAM", DRAM_BUSY))
+        name: float(simulated[n] / max(1.0, simulated[Result.TIME]))
+        for name, n in (("L1", Result.LSU_BUSY), ("L2", Result.L2_BUSY), ("DRAM", Result.DRAM_BUSY))
     }
     return SimulationResult(
-        _cycles(workload, scale, simulated), float(simulated[INSTRUCTIONS]), busy_fractions,
-        float(simulated[MERGED_STORE_SECTORS]) / rehit_sectors if rehit_sectors else 1.0,
+        _cycles(workload, scale, simulated), float(simulated[Result.INSTRUCTIONS]), busy_fractions,
+        float(simulated[Result.MERGED_STORE_SECTORS]) / rehit_sectors if rehit_sectors else 1.0,
     )  # fmt: skip
 
 
@@ -370,9 +348,9 @@ def _cycles(workload: SmWorkload, scale: Mapping[str, float], simulated: Any) ->
     """Return the cycles of all blocks: extrapolated from the steady state, or without one, from complete waves."""
     block_count, resident = len(workload.blocks), min(workload.resident, len(workload.blocks))
     per_block = workload.instructions_per_block
-    if simulated[INSTRUCTIONS] < MAX_INSTRUCTIONS:
+    if simulated[Result.INSTRUCTIONS] < MAX_INSTRUCTIONS:
         return _extrapolate(simulated, per_block * block_count) * workload.fraction
-    if simulated[FINISHED_BLOCKS] >= resident:
+    if simulated[Result.FINISHED_BLOCKS] >= resident:
         return _extrapolate(simulated, per_block * block_count * workload.fraction)
     waves, left = divmod(block_count * workload.fraction, resident)
     cycles = _extrapolate(simulated, per_block * resident) * waves
@@ -385,11 +363,13 @@ def _cycles(workload: SmWorkload, scale: Mapping[str, float], simulated: Any) ->
 
 def _extrapolate(simulated: Any, instructions: float) -> float:
     """Return the cycles of so many instructions from the simulated ones."""
-    issued = float(simulated[INSTRUCTIONS])
+    issued = float(simulated[Result.INSTRUCTIONS])
     if issued < MAX_INSTRUCTIONS:
-        return float(simulated[TIME]) * max(1.0, instructions / max(1.0, issued))
-    pace = (simulated[TIME] - simulated[HALF_TIME]) / max(1.0, issued - simulated[HALF_INSTRUCTIONS])
-    return float(simulated[TIME] + pace * max(0.0, instructions - issued))
+        return float(simulated[Result.TIME]) * max(1.0, instructions / max(1.0, issued))
+    pace = (simulated[Result.TIME] - simulated[Result.HALF_TIME]) / max(
+        1.0, issued - simulated[Result.HALF_INSTRUCTIONS]
+    )
+    return float(simulated[Result.TIME] + pace * max(0.0, instructions - issued))
 
 
 def single_warp_cycles(stream: InstructionStream, device: Device, kind: int, scale: Mapping[str, float]) -> float:
@@ -426,7 +406,7 @@ def _rates(workload: SmWorkload, scale: Mapping[str, float]) -> Rates:
 def _code(stream: InstructionStream, latency_scale: float) -> Code:
     columns = np.ascontiguousarray(stream.code.T)
     if latency_scale != 1.0:
-        columns[LATENCY] = np.rint(columns[LATENCY] * latency_scale)
+        columns[Field.LATENCY] = np.rint(columns[Field.LATENCY] * latency_scale)
     fields: Any = *columns, len(stream.code)
     return Code(*fields)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 from ..language.hints import Global, f64, i64
@@ -20,26 +21,20 @@ FAR_FUTURE = 1e30
 """Cycle of an event at an unknown time."""
 ALMOST_ONE = 0.999999
 """Value of an accumulator that counts as one."""
-FINISHED, RUNNING, AT_BARRIER, STARTING = range(4)
+Status = IntEnum("Status", "FINISHED RUNNING AT_BARRIER STARTING", start=0)
 """States of a warp."""
-LSU_FREE, L2_FREE, DRAM_FREE = range(3)
+Memory = IntEnum("Memory", "LSU L2 DRAM", start=0)
 """Memories in `LsuState.busy_until`."""
-NOW, SOONEST, NEXT_BEGIN, BARRIER_FREE = range(4)
+Cycle = IntEnum("Cycle", "NOW SOONEST NEXT_BEGIN BARRIER_FREE", start=0)
 """Cycles: current, of the next event, of the next block launch, from which on a barrier accepts an arrival."""
-STARTED, ISSUED, LIVE, QUEUED, NEXT_QUEUE, ENDED = range(6)
+Counter = IntEnum("Counter", "STARTED ISSUED LIVE QUEUED NEXT_QUEUE ENDED", start=0)
 """Counters: started blocks, issued instructions, live warps, queued accesses, next queue to serve, blocks to replace."""
-(
-    TIME,
-    INSTRUCTIONS,
-    LSU_BUSY,
-    L2_BUSY,
-    DRAM_BUSY,
-    HALF_TIME,
-    HALF_INSTRUCTIONS,
-    FINISHED_BLOCKS,
-    REHIT_SECTORS,
-    MERGED_STORE_SECTORS,
-) = range(10)
+Result = IntEnum(
+    "Result",
+    "TIME INSTRUCTIONS LSU_BUSY L2_BUSY DRAM_BUSY HALF_TIME HALF_INSTRUCTIONS FINISHED_BLOCKS "
+    "REHIT_SECTORS MERGED_STORE_SECTORS",
+    start=0,
+)
 """Results: cycles, issued instructions, busy cycles of LSU, L2 port and device memory, cycles and instructions of the
 first half, finished blocks, store sectors with an earlier store by the warp, and those merged with it."""
 

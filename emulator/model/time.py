@@ -29,14 +29,14 @@ from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
 from ..sass.operands import UnsupportedInstruction
 from ..sass.state import ExecutionError
-from .access_lines import ATOMIC, CONSTANT, LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
+from .access_lines import Kind
 from .access_sites import AccessSites, sites_of
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .instruction_stream import as_sectors, classes_of, stream
 from .line_trace import LINE, LineTrace
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
-from .traffic import ACCESSES, CYCLES, FAR_HITS, L2_REQUESTS, LINES, MISSES, NEAR_HITS, SECTORS, Traffic
+from .traffic import Column, Traffic
 from .validated import VALIDATED
 from .warp_classes import WarpClasses, Words
 
@@ -286,7 +286,9 @@ def _cycles_of_simulation(
 def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel, sites: AccessSites) -> frozenset[int]:
     """Return source sites without accesses in the compiled kernel."""
     has_local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
-    register_sites = () if has_local else np.flatnonzero(np.isin(observed.lines.kinds, (LOCAL_LOAD, LOCAL_STORE)))
+    register_sites = (
+        () if has_local else np.flatnonzero(np.isin(observed.lines.kinds, (Kind.LOCAL_LOAD, Kind.LOCAL_STORE)))
+    )
     return sites.eliminated | set(map(int, register_sites))
 
 
@@ -322,11 +324,14 @@ def _memories(
     """Return cycles of each memory and of block launches. warp_aggregated: sites of atomics executed by one lane for all."""
     timing, clock, lines = device.timing, float(device.clock), observed.lines
     conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP_SIZE / max(1, device.rates.shared)
-    sites = traffic.sites[traffic.kinds != CONSTANT]
+    sites = traffic.sites[traffic.kinds != Kind.CONSTANT]
     moved = np.array([timing.request_interval, LINE / timing.l1_width, 1 / timing.lookup_rate])
-    l1 = float((sites[:, [ACCESSES, CYCLES, LINES]] * moved).max(axis=1, initial=0.0).sum())
-    stored_sectors, requests = traffic.total(SECTORS, STORE, LOCAL_STORE), traffic.total(L2_REQUESTS)
-    requests -= traffic.total(L2_REQUESTS, STORE, LOCAL_STORE)
+    l1 = float((sites[:, [Column.ACCESSES, Column.CYCLES, Column.LINES]] * moved).max(axis=1, initial=0.0).sum())
+    stored_sectors, requests = (
+        traffic.total(Column.SECTORS, Kind.STORE, Kind.LOCAL_STORE),
+        traffic.total(Column.L2_REQUESTS),
+    )
+    requests -= traffic.total(Column.L2_REQUESTS, Kind.STORE, Kind.LOCAL_STORE)
     stored, sectors = traffic.stored
     sent_fraction = sectors / stored_sectors if stored_sectors else 0.0
     l2_bytes = 32 * (
@@ -337,7 +342,7 @@ def _memories(
         int(row[events.REQUESTS if site in warp_aggregated else events.SECTORS])
         / (timing.fetch_rate if site in lines.fetching else timing.atomic_rate)
         for site, row in enumerate(observed.counts)
-        if traffic.kinds[site] == ATOMIC
+        if traffic.kinds[site] == Kind.ATOMIC
     )
     return {
         "L1": share * (conflicts + l1),
@@ -373,16 +378,20 @@ def _latencies(observed: ObservedLaunch, traffic: Traffic, device: Device) -> An
             return timing.shared + 2 * max(0.0, int(counted[events.WAVEFRONTS]) / requests - 1)
         if kind.space != "global":
             return float(timing.l1)
-        accesses = int(row[ACCESSES])
+        accesses = int(row[Column.ACCESSES])
         if not accesses:
             return float(timing.l2)
-        if traffic.kinds[site] != LOAD:
+        if traffic.kinds[site] != Kind.LOAD:
             return float(timing.atomic)
         remaining, mean = 1.0, 0.0
-        for column, cycles in ((MISSES, timing.dram), (FAR_HITS, timing.l2_far), (NEAR_HITS, timing.l2)):
+        for column, cycles in (
+            (Column.MISSES, timing.dram),
+            (Column.FAR_HITS, timing.l2_far),
+            (Column.NEAR_HITS, timing.l2),
+        ):
             fraction = min(remaining, int(row[column]) / accesses)
             mean, remaining = mean + fraction * cycles, remaining - fraction
-        return mean + remaining * timing.l1 + 2 * (int(row[LINES]) / accesses - 1)
+        return mean + remaining * timing.l1 + 2 * (int(row[Column.LINES]) / accesses - 1)
 
     return latency
 

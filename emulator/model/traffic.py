@@ -3,42 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from .access_lines import LINES as TOTAL_LINES
-from .access_lines import LOAD, LOCAL_LOAD, LOCAL_STORE, STORE
-from .access_lines import SECTORS as TOTAL_SECTORS
+from .access_lines import Kind, Total
 from .line_trace import Words as Numbers
 
 Floats = npt.NDArray[np.float64]
 
-(
-    SECTORS,
-    L1_HITS,
-    NEAR_HITS,
-    FAR_HITS,
-    MISSES,
-    ACCESSES,
-    LINES,
-    UNPAIRED_SECTORS,
-    L2_REQUESTS,
-    CYCLES,
-    MERGEABLE_SECTORS,
-    NON_ADJACENT,
-) = range(12)
+Column = IntEnum(
+    "Column",
+    "SECTORS L1_HITS NEAR_HITS FAR_HITS MISSES ACCESSES LINES UNPAIRED_SECTORS L2_REQUESTS CYCLES "
+    "MERGEABLE_SECTORS NON_ADJACENT L2_WAITS FAR_WAITS DRAM_WAITS STORE_REHITS STORE_REUSE_DISTANCE "
+    "SAME_SECTORS PARTIAL_SECTORS REPEATED_WAITS",
+    start=0,
+)
 """Columns of a site. Sectors requested; those answered by L1, the near and far half of L2, and device memory; accesses;
 lines touched; missing sectors without a pair (device memory transfers two); lines requested from L2; L1 cycles; store
-sectors mergeable with earlier ones of the warp; accesses with non-adjacent lines."""
-L2_WAITS, FAR_WAITS, DRAM_WAITS, STORE_REHITS, STORE_REUSE_DISTANCE, SAME_SECTORS, PARTIAL_SECTORS, REPEATED_WAITS = (
-    range(12, 20)
-)
-"""Accesses that wait for L2, its far half and device memory, by their farthest line (requests of other warps in flight
-count). Lines of store_rehits: stores to lines of an earlier store of the warp; the distance to these, in store lines.
-SAME_SECTORS, PARTIAL_SECTORS: see `line_trace`. Accesses that wait for L2 directly after another one of the warp."""
-COLUMNS = 20
+sectors mergeable with earlier ones of the warp; accesses with non-adjacent lines; accesses that wait for L2, its far half
+and device memory, by their farthest line (requests of other warps in flight count); lines of stores to lines of an earlier
+store of the warp; the distance to these, in store lines; accesses to the sectors of the warp's previous one; partially
+written sectors; accesses that wait for L2 directly after another one of the warp."""
+COLUMNS = len(Column)
 
 
 @dataclass(frozen=True)
@@ -73,8 +62,13 @@ class Traffic:
     @property
     def merge_bound(self) -> float:
         """Upper bound of merge_ratio if loads and runs of stores alternate: a load outlasts open lines."""
-        loads, stores = self.total(ACCESSES, LOAD, LOCAL_LOAD), self.total(ACCESSES, STORE, LOCAL_STORE)
-        mergeable = self.total(MERGEABLE_SECTORS) / max(self.total(SECTORS, STORE, LOCAL_STORE), 1)
+        loads, stores = (
+            self.total(Column.ACCESSES, Kind.LOAD, Kind.LOCAL_LOAD),
+            self.total(Column.ACCESSES, Kind.STORE, Kind.LOCAL_STORE),
+        )
+        mergeable = self.total(Column.MERGEABLE_SECTORS) / max(
+            self.total(Column.SECTORS, Kind.STORE, Kind.LOCAL_STORE), 1
+        )
         return min(1.0, max(0.0, 1.0 - loads / stores) / mergeable) if stores and mergeable else 1.0
 
     @cached_property
@@ -83,39 +77,48 @@ class Traffic:
         totals = self.sampled.sum(axis=0)
         share = np.divide(self.sampled, totals, out=np.zeros(self.sampled.shape), where=totals > 0)
         result: Floats = self.sites * share
-        result[:, :, CYCLES] = self.sites[:, CYCLES] * share[:, :, LINES]
-        result[:, :, NON_ADJACENT] = self.sites[:, NON_ADJACENT] * share[:, :, ACCESSES]
+        result[:, :, Column.CYCLES] = self.sites[:, Column.CYCLES] * share[:, :, Column.LINES]
+        result[:, :, Column.NON_ADJACENT] = self.sites[:, Column.NON_ADJACENT] * share[:, :, Column.ACCESSES]
         if self.sampling_stride > 1:
-            result[:, :, ACCESSES] = 0.0
+            result[:, :, Column.ACCESSES] = 0.0
         return result
 
     @property
     def l1_hit(self) -> float:
         """Fraction of load sectors answered by L1."""
-        requested = self.total(SECTORS, 0)
-        return self.total(L1_HITS, 0) / requested if requested else 0.0
+        requested = self.total(Column.SECTORS, 0)
+        return self.total(Column.L1_HITS, 0) / requested if requested else 0.0
 
     @property
     def l2_sectors(self) -> int:
         """Sectors requested from L2: L1 load misses, stores, atomics."""
-        return self.total(SECTORS) - self.total(L1_HITS) - round(self.merge_ratio * self.total(MERGEABLE_SECTORS))
+        return (
+            self.total(Column.SECTORS)
+            - self.total(Column.L1_HITS)
+            - round(self.merge_ratio * self.total(Column.MERGEABLE_SECTORS))
+        )
 
     @property
     def stored(self) -> tuple[float, float]:
         """Requests and sectors of stores sent to L2: one request per line; for local arrays, one per partial sector."""
-        lines, sectors = self.total(LINES, STORE, LOCAL_STORE), self.total(SECTORS, STORE, LOCAL_STORE)
-        merged_lines = lines - self.total(L2_REQUESTS, STORE, LOCAL_STORE)
-        local = max(0, self.total(PARTIAL_SECTORS, LOCAL_STORE) - self.total(LINES, LOCAL_STORE))
+        lines, sectors = (
+            self.total(Column.LINES, Kind.STORE, Kind.LOCAL_STORE),
+            self.total(Column.SECTORS, Kind.STORE, Kind.LOCAL_STORE),
+        )
+        merged_lines = lines - self.total(Column.L2_REQUESTS, Kind.STORE, Kind.LOCAL_STORE)
+        local = max(
+            0, self.total(Column.PARTIAL_SECTORS, Kind.LOCAL_STORE) - self.total(Column.LINES, Kind.LOCAL_STORE)
+        )
         return lines + local - self.merge_ratio * merged_lines, sectors - self.merge_ratio * self.total(
-            MERGEABLE_SECTORS
+            Column.MERGEABLE_SECTORS
         )
 
     @property
     def l2_hit(self) -> float:
         """Fraction of L2 sectors found in the near half, as counted by Nsight Compute. Stores always hit."""
         requested = self.l2_sectors
-        unmerged = self.total(MERGEABLE_SECTORS) - round(self.merge_ratio * self.total(MERGEABLE_SECTORS))
-        return (self.total(NEAR_HITS) + unmerged) / requested if requested else 0.0
+        unmerged = self.total(Column.MERGEABLE_SECTORS) - round(self.merge_ratio * self.total(Column.MERGEABLE_SECTORS))
+        return (self.total(Column.NEAR_HITS) + unmerged) / requested if requested else 0.0
 
     @property
     def dram_bytes(self) -> int:
@@ -125,25 +128,36 @@ class Traffic:
 def scale_to_launch(sampled: Numbers, totals: Numbers, kinds: Numbers, has_l1: bool) -> Numbers:
     """Scale sampled columns to all accesses. Sites without sampled lines touch few lines, assumed in L1 or, without it, in L2."""
     result = sampled.copy()
-    result[:, [ACCESSES, LINES, SECTORS, CYCLES, NON_ADJACENT, SAME_SECTORS, PARTIAL_SECTORS]] = totals
+    result[
+        :,
+        [
+            Column.ACCESSES,
+            Column.LINES,
+            Column.SECTORS,
+            Column.CYCLES,
+            Column.NON_ADJACENT,
+            Column.SAME_SECTORS,
+            Column.PARTIAL_SECTORS,
+        ],
+    ] = totals
     answered = [
-        L1_HITS,
-        NEAR_HITS,
-        FAR_HITS,
-        MISSES,
-        UNPAIRED_SECTORS,
-        L2_REQUESTS,
-        MERGEABLE_SECTORS,
-        STORE_REHITS,
-        STORE_REUSE_DISTANCE,
+        Column.L1_HITS,
+        Column.NEAR_HITS,
+        Column.FAR_HITS,
+        Column.MISSES,
+        Column.UNPAIRED_SECTORS,
+        Column.L2_REQUESTS,
+        Column.MERGEABLE_SECTORS,
+        Column.STORE_REHITS,
+        Column.STORE_REUSE_DISTANCE,
     ]
-    for site in np.flatnonzero(totals[:, TOTAL_SECTORS]):
-        sectors, row = int(totals[site, TOTAL_SECTORS]), sampled[site]
-        if row[SECTORS]:
-            result[site, answered] = np.rint(row[answered] * (sectors / row[SECTORS]))
-        elif has_l1 and kinds[site] in (LOAD, LOCAL_LOAD):
-            result[site, L1_HITS] = sectors
+    for site in np.flatnonzero(totals[:, Total.SECTORS]):
+        sectors, row = int(totals[site, Total.SECTORS]), sampled[site]
+        if row[Column.SECTORS]:
+            result[site, answered] = np.rint(row[answered] * (sectors / row[Column.SECTORS]))
+        elif has_l1 and kinds[site] in (Kind.LOAD, Kind.LOCAL_LOAD):
+            result[site, Column.L1_HITS] = sectors
         else:
-            result[site, NEAR_HITS], result[site, FAR_HITS] = sectors - sectors // 2, sectors // 2
-            result[site, L2_REQUESTS] = totals[site, TOTAL_LINES]
+            result[site, Column.NEAR_HITS], result[site, Column.FAR_HITS] = sectors - sectors // 2, sectors // 2
+            result[site, Column.L2_REQUESTS] = totals[site, Total.LINES]
     return result

@@ -5,19 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .traffic import (
-    ACCESSES,
-    DRAM_WAITS,
-    FAR_HITS,
-    FAR_WAITS,
-    L2_REQUESTS,
-    L2_WAITS,
-    LINES,
-    MISSES,
-    NEAR_HITS,
-    REPEATED_WAITS,
-    SAME_SECTORS,
-)
+from .traffic import Column
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -32,11 +20,13 @@ def wait_fractions(sampled: Words, lines: float, stride: int) -> tuple[Floats, F
 
     Requests of other warps in flight are waited for as well, so more lines wait than are requested.
     """
-    accesses = np.minimum(1.0, sampled[[DRAM_WAITS, FAR_WAITS, L2_WAITS]] / max(1, sampled[ACCESSES]))
+    accesses = np.minimum(
+        1.0, sampled[[Column.DRAM_WAITS, Column.FAR_WAITS, Column.L2_WAITS]] / max(1, sampled[Column.ACCESSES])
+    )
     unsampled = unsampled_fraction(lines, stride)
     independent = stride * (1 - (unsampled + (1 - accesses) * (1 - unsampled)) ** (1 / max(1.0, lines)))
-    answered = np.cumsum(sampled[[MISSES, FAR_HITS, NEAR_HITS]].astype(np.float64))
-    expected = answered / max(1.0, answered[-1]) * sampled[L2_REQUESTS] / max(1, sampled[LINES])
+    answered = np.cumsum(sampled[[Column.MISSES, Column.FAR_HITS, Column.NEAR_HITS]].astype(np.float64))
+    expected = answered / max(1.0, answered[-1]) * sampled[Column.L2_REQUESTS] / max(1, sampled[Column.LINES])
     result: Floats = np.clip(expected, np.minimum(independent, accesses), accesses)
     return result, accesses
 
@@ -64,8 +54,8 @@ def any_line_waits(single: Floats, lines: float, correlation: Floats) -> Floats:
 
 def burst_rate(sampled: Words) -> float:
     """Return 1 / length of bursts of L2 waits of a warp; 0 if waits are independent."""
-    waits, repeated = sampled[L2_WAITS], sampled[REPEATED_WAITS]
-    if not waits or repeated < _MIN_BURST_LIFT * waits * waits / max(1, sampled[ACCESSES]):
+    waits, repeated = sampled[Column.L2_WAITS], sampled[Column.REPEATED_WAITS]
+    if not waits or repeated < _MIN_BURST_LIFT * waits * waits / max(1, sampled[Column.ACCESSES]):
         return 0.0
     return float((waits - repeated) / waits)
 
@@ -73,9 +63,9 @@ def burst_rate(sampled: Words) -> float:
 def max_wait_fraction(total: Floats) -> float:
     """Return an upper bound of loads that wait for L2: those to other sectors than the warp's last load, and additional
     requests."""
-    if not total[ACCESSES]:
+    if not total[Column.ACCESSES]:
         return 1.0
-    lines, same = total[LINES] / total[ACCESSES], total[SAME_SECTORS] / total[ACCESSES]
-    extra_requests = max(0.0, total[L2_REQUESTS] / total[ACCESSES] - (1 - same) * lines)
+    lines, same = total[Column.LINES] / total[Column.ACCESSES], total[Column.SAME_SECTORS] / total[Column.ACCESSES]
+    extra_requests = max(0.0, total[Column.L2_REQUESTS] / total[Column.ACCESSES] - (1 - same) * lines)
     miss_probability = min(1.0, extra_requests / max(1e-9, same * lines))
     return float(1 - same * (1 - miss_probability) ** max(1.0, lines))

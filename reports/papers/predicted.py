@@ -9,7 +9,7 @@ from simtbed.machine.device import SECTOR_BYTES
 from simtbed.machine.occupancy import occupancy
 from simtbed.model.launches import observe
 from simtbed.model.time import Estimate, estimate
-from simtbed.model.traffic import L1_HITS, MISSES, SECTORS
+from simtbed.model.traffic import Column
 from simtbed.profiler.events import WAVEFRONTS
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
@@ -58,14 +58,14 @@ class Pace:
         """Return the L2 hit rate of the sectors of an array that miss L1."""
         rows = [n for n, site in enumerate(request.prepared.sites) if site.array == array]
         traffic = self.estimate.traffic.sites[rows]
-        requested = int((traffic[:, SECTORS] - traffic[:, L1_HITS]).sum())
-        return 1 - int(traffic[:, MISSES].sum()) / max(requested, 1)
+        requested = int((traffic[:, Column.SECTORS] - traffic[:, Column.L1_HITS]).sum())
+        return 1 - int(traffic[:, Column.MISSES].sum()) / max(requested, 1)
 
     def l2_bandwidth_of(self, request: Request, array: str) -> float:
         """Return the bandwidth between L1 and L2 of the accesses to an array, in GB/s."""
         rows = [n for n, site in enumerate(request.prepared.sites) if site.array == array]
         traffic = self.estimate.traffic.sites[rows]
-        requested = int((traffic[:, SECTORS] - traffic[:, L1_HITS]).sum())
+        requested = int((traffic[:, Column.SECTORS] - traffic[:, Column.L1_HITS]).sum())
         return self.sms * SECTOR_BYTES * requested / self.estimate.time_us / 1e3
 
     @property

@@ -9,27 +9,11 @@ import pytest
 import simtbed as st
 from simtbed import devices
 from simtbed.engines.llvm.engine import LlvmEngine
-from simtbed.model.access_lines import ACCESSES as EVERY
-from simtbed.model.access_lines import ATOMIC, LOAD, LOCAL_STORE, SAME_SECTORS, STORE
-from simtbed.model.access_lines import LINES as EVERY_LINE
-from simtbed.model.access_lines import PARTIAL_SECTORS as EVERY_PARTIAL
-from simtbed.model.access_lines import SECTORS as EVERY_SECTOR
+from simtbed.model.access_lines import Kind, Total
 from simtbed.model.caches import l1_bytes, simulate
 from simtbed.model.launches import observe
 from simtbed.model.line_trace import LineTrace
-from simtbed.model.traffic import (
-    ACCESSES,
-    CYCLES,
-    FAR_HITS,
-    L1_HITS,
-    L2_REQUESTS,
-    MERGEABLE_SECTORS,
-    MISSES,
-    NEAR_HITS,
-    SECTORS,
-    STORE_REHITS,
-    STORE_REUSE_DISTANCE,
-)
+from simtbed.model.traffic import Column
 from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import (
@@ -56,7 +40,7 @@ MIB = 1 << 20
 def test_a_cold_copy_reads_each_byte_once() -> None:
     launch = observed(copy, 1024)
     traffic = simulate(launch.lines, H200, 8, 0, cold=True)
-    assert traffic.total(SECTORS, LOAD) == traffic.total(MISSES, LOAD) == 1024 * 256 * 4 // 32
+    assert traffic.total(Column.SECTORS, Kind.LOAD) == traffic.total(Column.MISSES, Kind.LOAD) == 1024 * 256 * 4 // 32
     assert traffic.dram_read == 1024 * 256 * 4
     assert traffic.dram_written == 0  # it fits L2, which writes back
     assert traffic.l1_hit == 0.0 and traffic.l2_hit == 0.5  # stores always hit
@@ -66,14 +50,18 @@ def test_a_warm_copy_that_fits_reads_nothing() -> None:
     launch = observed(copy, 1024)
     traffic = simulate(launch.lines, H200, 8, 0, cold=False)
     assert traffic.dram_bytes == 0 and traffic.l2_hit == 1.0
-    assert traffic.total(NEAR_HITS, LOAD) + traffic.total(FAR_HITS, LOAD) == traffic.total(SECTORS, LOAD)
+    assert traffic.total(Column.NEAR_HITS, Kind.LOAD) + traffic.total(Column.FAR_HITS, Kind.LOAD) == traffic.total(
+        Column.SECTORS, Kind.LOAD
+    )
 
 
 def test_later_blocks_change_their_sm_at_the_next_launch() -> None:
     """Half of them in the other L2 partition, without copies of half of their lines."""
     first, all_of_them = (simulate(observed(copy, blocks).lines, H200, 1, 0, cold=False) for blocks in (132, 8 * 132))
-    assert first.total(FAR_HITS) == 0 and first.l2_hit == 1.0
-    assert all_of_them.total(FAR_HITS, LOAD) / all_of_them.total(SECTORS, LOAD) == pytest.approx(7 / 8 / 4, abs=0.02)
+    assert first.total(Column.FAR_HITS) == 0 and first.l2_hit == 1.0
+    assert all_of_them.total(Column.FAR_HITS, Kind.LOAD) / all_of_them.total(
+        Column.SECTORS, Kind.LOAD
+    ) == pytest.approx(7 / 8 / 4, abs=0.02)
 
 
 def test_a_half_of_l2_keeps_what_its_sms_store() -> None:
@@ -81,7 +69,7 @@ def test_a_half_of_l2_keeps_what_its_sms_store() -> None:
     device = replace(H200, timing=replace(H200.timing, l1_size=64))
     lines = observed(written_and_read, 132).lines
     cold, warm = (simulate(lines, device, 1, 0, cold) for cold in (True, False))
-    assert cold.total(FAR_HITS, LOAD) > 0 == warm.total(FAR_HITS, LOAD)
+    assert cold.total(Column.FAR_HITS, Kind.LOAD) > 0 == warm.total(Column.FAR_HITS, Kind.LOAD)
 
 
 def test_a_copy_that_is_larger_than_l2_is_never_warm() -> None:
@@ -95,7 +83,7 @@ def test_a_copy_that_is_larger_than_l2_is_never_warm() -> None:
 def test_what_a_block_reads_again_is_in_l1() -> None:
     traffic = simulate(observed(reads, 64, TIMES=8, STRIDE=1).lines, H200, 8, 0, cold=True)
     assert traffic.l1_hit == pytest.approx(7 / 8)
-    assert traffic.total(L1_HITS, STORE) == 0
+    assert traffic.total(Column.L1_HITS, Kind.STORE) == 0
 
 
 def test_l1_holds_its_capacity() -> None:
@@ -130,8 +118,8 @@ def test_two_halves_of_l2_hold_lines_of_each_other_twice() -> None:
         simulate(launch.lines, device, 1, 0, cold=True).dram_read for device in (undivided, divided)
     )
     assert undivided_reads == 3 << 18
-    assert simulate(launch.lines, undivided, 1, 0, cold=True).total(FAR_HITS) == 0
-    assert simulate(launch.lines, divided, 1, 0, cold=True).total(FAR_HITS) > 0
+    assert simulate(launch.lines, undivided, 1, 0, cold=True).total(Column.FAR_HITS) == 0
+    assert simulate(launch.lines, divided, 1, 0, cold=True).total(Column.FAR_HITS) > 0
     assert divided_reads >= undivided_reads
 
 
@@ -142,7 +130,7 @@ def test_warps_wait_at_barriers() -> None:
     phases = records.reshape(-1, 4)[:, 1] >> 32
     assert sorted(phases.tolist()) == [0] * 8 + [1] * 8
     traffic = simulate(launch.lines, H200, 8, 1024, cold=True)
-    assert traffic.total(SECTORS) == 2 * 256 * 4 // 32
+    assert traffic.total(Column.SECTORS) == 2 * 256 * 4 // 32
 
 
 def busiest(lines: LineTrace, together: tuple[int, ...] = (), slices: int = 96) -> float:
@@ -153,11 +141,11 @@ def busiest(lines: LineTrace, together: tuple[int, ...] = (), slices: int = 96) 
 def test_atomics_bypass_l1_and_load_one_slice() -> None:
     everything, spread = (observed(total, 16, MASK=mask).lines for mask in (0, 255))
     assert busiest(everything) == 16 * 256
-    one_lane = tuple(np.flatnonzero(everything.kinds == ATOMIC).tolist())
+    one_lane = tuple(np.flatnonzero(everything.kinds == Kind.ATOMIC).tolist())
     assert busiest(everything, one_lane) == 16 * 8, "one lane for all of a warp"
     assert busiest(spread) == 16 * 4 * 2  # per line, with two passes per sector
     assert spread.hottest_float_adds == 0
-    assert simulate(everything, H200, 8, 0, cold=True).total(L1_HITS, ATOMIC) == 0
+    assert simulate(everything, H200, 8, 0, cold=True).total(Column.L1_HITS, Kind.ATOMIC) == 0
 
 
 def test_slices_are_busy_as_far_as_memory_spreads() -> None:
@@ -183,7 +171,7 @@ def test_float_additions_are_counted_by_address() -> None:
 
 def test_fetching_atomics_are_distinguished() -> None:
     lines = observed(swap, 2).lines
-    atomic = np.flatnonzero(lines.kinds == ATOMIC)
+    atomic = np.flatnonzero(lines.kinds == Kind.ATOMIC)
     assert len(atomic) == 2 and set(lines.fetching) == {int(atomic[0])}
 
 
@@ -191,18 +179,24 @@ def test_fetching_atomics_are_distinguished() -> None:
 def test_words_of_one_bank_of_l1_are_read_one_after_another(stride: int, cycles: int) -> None:
     launch = observed(reads, 2, elements=2 * 256 * 33, TIMES=3, STRIDE=stride)
     traffic = simulate(launch.lines, H200, 8, 0, cold=True)
-    assert traffic.total(CYCLES, LOAD) == cycles * traffic.total(ACCESSES, LOAD) == cycles * 2 * 8 * 3
+    assert (
+        traffic.total(Column.CYCLES, Kind.LOAD)
+        == cycles * traffic.total(Column.ACCESSES, Kind.LOAD)
+        == cycles * 2 * 8 * 3
+    )
 
 
 def test_consecutive_stores_merge() -> None:
     """Four stores per warp, to words of the same 16 sectors."""
     once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
-    assert once.total(SECTORS, STORE) == 4 * 16 * 8 * 132
-    assert once.total(MERGEABLE_SECTORS) == 3 * 16 * 8 * 132
-    assert once.total(L2_REQUESTS, STORE) == 4 * 8 * 132 and once.l2_sectors == 16 * 8 * 132 + once.total(SECTORS, LOAD)
-    assert once.total(STORE_REHITS) == 3 * 4 * 8 * 132 and once.total(STORE_REUSE_DISTANCE) == 4 * once.total(
-        STORE_REHITS
+    assert once.total(Column.SECTORS, Kind.STORE) == 4 * 16 * 8 * 132
+    assert once.total(Column.MERGEABLE_SECTORS) == 3 * 16 * 8 * 132
+    assert once.total(Column.L2_REQUESTS, Kind.STORE) == 4 * 8 * 132 and once.l2_sectors == 16 * 8 * 132 + once.total(
+        Column.SECTORS, Kind.LOAD
     )
+    assert once.total(Column.STORE_REHITS) == 3 * 4 * 8 * 132 and once.total(
+        Column.STORE_REUSE_DISTANCE
+    ) == 4 * once.total(Column.STORE_REHITS)
 
 
 def test_closed_lines_do_not_merge() -> None:
@@ -210,23 +204,23 @@ def test_closed_lines_do_not_merge() -> None:
     few, enough = (
         simulate(lines, replace(H200, timing=replace(H200.timing, open_lines=n)), 1, 0, cold=True) for n in (7, 8)
     )
-    assert few.total(MERGEABLE_SECTORS) == 0 and enough.total(MERGEABLE_SECTORS) == 7 * 32 * 8 * 132
+    assert few.total(Column.MERGEABLE_SECTORS) == 0 and enough.total(Column.MERGEABLE_SECTORS) == 7 * 32 * 8 * 132
 
 
 def test_unmerged_stores_are_l2_requests() -> None:
     """Of four stores to the same sectors, half of the mergeable ones do not merge."""
     once = simulate(observed(rows, 132, outputs=4, READ=0, WORDS=4).lines, H200, 1, 0, cold=True)
-    half, loads, least = replace(once, merge_ratio=0.5), once.total(SECTORS, LOAD), 16 * 8 * 132
+    half, loads, least = replace(once, merge_ratio=0.5), once.total(Column.SECTORS, Kind.LOAD), 16 * 8 * 132
     assert once.stored == (4 * 8 * 132, least) and half.stored == (4 * 8 * 132 * 2.5, 2.5 * least)
     assert half.l2_sectors == loads + 2.5 * least
-    assert half.l2_hit == (once.total(NEAR_HITS) + 1.5 * least) / half.l2_sectors
+    assert half.l2_hit == (once.total(Column.NEAR_HITS) + 1.5 * least) / half.l2_sectors
 
 
 def test_a_sector_fetches_its_pair() -> None:
     """The other half of the sectors is then in L2."""
     lines = observed(halves, 64, elements=64 * 256 * 16).lines
     traffic = simulate(lines, H200, 8, 0, cold=True)
-    assert traffic.total(MISSES, LOAD) == 64 * 256 and traffic.dram_read == 64 * 256 * 64
+    assert traffic.total(Column.MISSES, Kind.LOAD) == 64 * 256 and traffic.dram_read == 64 * 256 * 64
 
 
 def test_merging_does_not_depend_on_sampling() -> None:
@@ -236,16 +230,16 @@ def test_merging_does_not_depend_on_sampling() -> None:
         )
         assert complete.sampling_stride == 1 < 4 <= sampled.sampling_stride
         whole, estimate = (
-            simulate(lines, H200, 8, 0, cold=True).total(MERGEABLE_SECTORS) for lines in (complete, sampled)
+            simulate(lines, H200, 8, 0, cold=True).total(Column.MERGEABLE_SECTORS) for lines in (complete, sampled)
         )
         assert estimate == pytest.approx(whole, rel=0.05)
 
 
 def test_what_a_compiler_does_not_make_is_left_out() -> None:
     lines = observed(reads, 64, TIMES=8, STRIDE=1).lines
-    loads = np.flatnonzero(lines.kinds == LOAD)
+    loads = np.flatnonzero(lines.kinds == Kind.LOAD)
     without = simulate(lines, H200, 8, 0, True, loads[lines.totals[loads, 0] > 0])
-    assert without.total(SECTORS, LOAD) == 0 < without.total(SECTORS, STORE)
+    assert without.total(Column.SECTORS, Kind.LOAD) == 0 < without.total(Column.SECTORS, Kind.STORE)
 
 
 def test_fermi_moves_whole_lines_and_kepler_keeps_nothing_in_l1() -> None:
@@ -265,7 +259,7 @@ def test_blocks_that_were_not_traced_are_more_of_the_same() -> None:
     whole, less = (simulate(lines, H200, 8, 0, cold=True) for lines in (launch.lines, partial))
     assert less.blocks == whole.blocks == 8192 and less.traced_blocks == partial.traced_blocks
     assert less.dram_read == pytest.approx(whole.dram_read, rel=0.01)
-    assert less.total(SECTORS) == pytest.approx(whole.total(SECTORS), rel=0.01)
+    assert less.total(Column.SECTORS) == pytest.approx(whole.total(Column.SECTORS), rel=0.01)
 
 
 def test_records_are_complete_for_any_threads() -> None:
@@ -282,7 +276,7 @@ def test_sampled_lines_represent_all() -> None:
     sampled = observed(table, 264, elements=1 << 17, n=1 << 17, most=1 << 17)
     assert complete.lines.sampling_stride == 1 < 8 <= sampled.lines.sampling_stride
     whole, estimate = (simulate(launch.lines, H200, 8, 0, cold=True) for launch in (complete, sampled))
-    assert estimate.total(SECTORS) == whole.total(SECTORS)
+    assert estimate.total(Column.SECTORS) == whole.total(Column.SECTORS)
     assert estimate.l1_hit == pytest.approx(whole.l1_hit, abs=0.02) and estimate.l2_hit == pytest.approx(
         whole.l2_hit, abs=0.02
     )
@@ -338,8 +332,8 @@ def test_what_a_block_has_written_is_in_l1() -> None:
 def test_repeated_loads_of_sectors_by_a_warp_are_counted() -> None:
     """In rows of 32 words every eighth load touches other sectors."""
     lines = observed(own_rows, 64, elements=64 * 256 * 32, TIMES=32).lines
-    (load,) = np.flatnonzero((lines.kinds == LOAD) & (lines.totals[:, EVERY] > 0))
-    assert lines.totals[load, SAME_SECTORS] == lines.totals[load, EVERY] * 7 // 8
+    (load,) = np.flatnonzero((lines.kinds == Kind.LOAD) & (lines.totals[:, Total.ACCESSES] > 0))
+    assert lines.totals[load, Total.SAME_SECTORS] == lines.totals[load, Total.ACCESSES] * 7 // 8
 
 
 @st.kernel
@@ -361,8 +355,12 @@ def test_local_arrays_are_interleaved_by_lane(
     """An element has two lines, with eight lanes per sector."""
     args = {"which": np.array(which, np.int32), "out": np.zeros(32, np.int64), "LEFT": left}
     result = observe(prepare_request(wide_locals, grid=1, block=32, args=args, device=H200)).lines
-    (store,) = np.flatnonzero(result.kinds == LOCAL_STORE)
-    assert result.totals[store, [EVERY_LINE, EVERY_SECTOR, EVERY_PARTIAL]].tolist() == [lines, sectors, partial]
+    (store,) = np.flatnonzero(result.kinds == Kind.LOCAL_STORE)
+    assert result.totals[store, [Total.LINES, Total.SECTORS, Total.PARTIAL_SECTORS]].tolist() == [
+        lines,
+        sectors,
+        partial,
+    ]
 
 
 @st.kernel

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed.machine.device import H100
-from simtbed.model.access_lines import ACCESSES, CYCLES
+from simtbed.model.access_lines import Total
 from simtbed.model.launches import observe
 from simtbed.reports.hardware import patterns
 from simtbed.runtime.request import prepare_request
@@ -29,9 +29,9 @@ def cycles(kernel: Any, args: Mapping[str, Any]) -> float:
     """Return the cycles of one load."""
     request = prepare_request(kernel, grid=1, block=32, args={**args, "turns": REPETITIONS}, device=H100)
     totals = observe(request, source_only=True).lines.totals
-    loads = totals[totals[:, ACCESSES] == REPETITIONS]
+    loads = totals[totals[:, Total.ACCESSES] == REPETITIONS]
     assert len(loads) == patterns.STEPS
-    return float(loads[:, CYCLES].sum() / loads[:, ACCESSES].sum())
+    return float(loads[:, Total.CYCLES].sum() / loads[:, Total.ACCESSES].sum())
 
 
 @pytest.mark.parametrize("size", patterns.WIDTHS)

@@ -11,28 +11,12 @@ import simtbed as st
 from simtbed import devices
 from simtbed.compiled.control_flow import graph
 from simtbed.engines.cuda.sass import Instruction
-from simtbed.model.access_lines import LOAD
+from simtbed.model.access_lines import Kind
 from simtbed.model.caches import simulate
-from simtbed.model.instruction_stream import (
-    ACCESS_FRACTION,
-    BURST_SHARE,
-    GLOBAL,
-    KIND,
-    L2_PROBABILITY,
-    LATENCY,
-    LSU_CYCLES,
-    PIPE,
-    PROFILE_WORDS,
-    READS,
-    STALL,
-    WAITS,
-    WORDS,
-    WRITES,
-    InstructionStream,
-)
+from simtbed.model.instruction_stream import PROFILE_WORDS, WORDS, Field, InstructionKind, InstructionStream, Profile
 from simtbed.model.launches import observe
 from simtbed.model.sm_simulator import SmWorkload, run
-from simtbed.model.traffic import ACCESSES, L1_HITS, L2_WAITS, LINES, REPEATED_WAITS, SECTORS
+from simtbed.model.traffic import Column
 from simtbed.model.wait_probabilities import burst_rate
 from simtbed.model.warp_classes import classify_warps
 from simtbed.runtime.request import prepare_request
@@ -68,13 +52,13 @@ def test_each_class_has_its_own_hits() -> None:
     classes = np.zeros((66, launch.warps), np.int64)
     classes[0] = 1
     traffic = simulate(launch.lines, H200, 8, 0, cold=True, classes=classes)
-    (load,) = np.flatnonzero(traffic.sites[:, L1_HITS])
+    (load,) = np.flatnonzero(traffic.sites[:, Column.L1_HITS])
     few, many = traffic.classes[:, load]
-    assert (few + many)[[ACCESSES, LINES, SECTORS, L1_HITS]].tolist() == traffic.sites[load][
-        [ACCESSES, LINES, SECTORS, L1_HITS]
-    ].tolist()
-    assert few[L1_HITS] == 0 and few[L2_WAITS] == few[ACCESSES] == 65 * launch.warps
-    assert many[L1_HITS] == 39 / 40 * many[SECTORS] and many[L2_WAITS] == launch.warps
+    assert (few + many)[[Column.ACCESSES, Column.LINES, Column.SECTORS, Column.L1_HITS]].tolist() == traffic.sites[
+        load
+    ][[Column.ACCESSES, Column.LINES, Column.SECTORS, Column.L1_HITS]].tolist()
+    assert few[Column.L1_HITS] == 0 and few[Column.L2_WAITS] == few[Column.ACCESSES] == 65 * launch.warps
+    assert many[Column.L1_HITS] == 39 / 40 * many[Column.SECTORS] and many[Column.L2_WAITS] == launch.warps
     together = simulate(launch.lines, H200, 8, 0, cold=True)
     assert together.sites.tolist() == traffic.sites.tolist()
 
@@ -87,17 +71,17 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
     counts.starts[0], counts.lanes[0] = np.ones(1, np.int64), 32
     result = classify_warps(whole, counts, np.zeros(1, np.int64), 1, False)
     code = np.zeros((len(texts), WORDS), np.int64)
-    code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
-    code[:_LOADS, PIPE], code[:_LOADS, KIND], code[:_LOADS, WRITES], code[:_LOADS, LATENCY] = (
+    code[:, Field.STALL], code[:, [Field.WRITES, Field.READS, Field.PIPE]] = 1, -1
+    code[:_LOADS, Field.PIPE], code[:_LOADS, Field.KIND], code[:_LOADS, Field.WRITES], code[:_LOADS, Field.LATENCY] = (
         7,
-        GLOBAL,
+        InstructionKind.GLOBAL,
         0,
         H200.timing.l1,
     )
-    code[1:, WAITS] = 1
+    code[1:, Field.WAITS] = 1
     memory = np.zeros((len(likely), len(texts), PROFILE_WORDS))
-    memory[:, :_LOADS, ACCESS_FRACTION], memory[:, :_LOADS, LSU_CYCLES] = 1.0, 1.0
-    memory[:, :_LOADS, L2_PROBABILITY] = np.array(likely)[:, None]
+    memory[:, :_LOADS, Profile.ACCESS_FRACTION], memory[:, :_LOADS, Profile.LSU_CYCLES] = 1.0, 1.0
+    memory[:, :_LOADS, Profile.L2_PROBABILITY] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
     names = ("blocks", "minority_shares", "divergent_shares", "exit_counters", "lengths", "executions", "warps")
     repeated: dict[str, Any] = {name: np.repeat(getattr(result, name), len(likely), axis=0) for name in names}
@@ -124,7 +108,7 @@ def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
     """A tenth of the loads wait, in bursts of twenty per warp or independently."""
     stream, _ = loads(0.1)
     independent, bursts = (np.array(stream.memory) for _ in range(2))
-    bursts[:, :, BURST_SHARE] = 0.1 / 20
+    bursts[:, :, Profile.BURST_SHARE] = 0.1 / 20
     mean = 32 * _LOADS * (0.9 * H200.timing.l1 + 0.1 * H200.timing.l2)
     for memory in (independent, bursts):
         one_by_one = np.zeros((32, 1), np.int64)
@@ -138,12 +122,12 @@ def test_loads_of_one_site_wait_in_bursts() -> None:
     """One of sixteen independent loads waits; in bursts, all of one round in sixteen."""
     stream, _ = loads(1 / 16)
     code = np.array(stream.code)
-    code[:, WAITS] = 0
-    code[16::16, WAITS] = 1
+    code[:, Field.WAITS] = 0
+    code[16::16, Field.WAITS] = 1
     cycles = {}
     for lasts in (0.0, 1 / 256):
         memory = np.array(stream.memory)
-        memory[:, :, BURST_SHARE] = lasts
+        memory[:, :, Profile.BURST_SHARE] = lasts
         changed = replace(stream, code=code, memory=memory)
         cycles[lasts] = run(SmWorkload(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0), {}).cycles
     assert cycles[1 / 256] < 0.75 * cycles[0.0]
@@ -155,7 +139,7 @@ def test_what_is_waited_for_at_first_and_never_again_lasts(repetitions: int, las
     kernel_args = {"x": np.zeros(64 * 32, np.float32), "out": np.zeros(32, np.float32), "TURNS": repetitions}
     request = prepare_request(first_touches, grid=1, block=32, args=kernel_args, device=H200)
     traffic = simulate(observe(request).lines, H200, 1, 0, cold=True)
-    (load,) = np.flatnonzero((traffic.kinds == LOAD) & (traffic.sites[:, ACCESSES] > 0))
+    (load,) = np.flatnonzero((traffic.kinds == Kind.LOAD) & (traffic.sites[:, Column.ACCESSES] > 0))
     site = traffic.sampled.sum(0)[load]
-    assert site[L2_WAITS] == 64 and site[REPEATED_WAITS] == 63
+    assert site[Column.L2_WAITS] == 64 and site[Column.REPEATED_WAITS] == 63
     assert (0 < burst_rate(site) < 0.05) == lasting

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from simtbed import devices
 from simtbed.compiled.control_flow import Graph, graph
-from simtbed.model.instruction_stream import PIPE, PROFILE_WORDS, READS, STALL, WORDS, WRITES, InstructionStream
+from simtbed.model.instruction_stream import PROFILE_WORDS, WORDS, Field, InstructionStream
 from simtbed.model.sm_simulator import SimulationResult, SmWorkload, run
 from simtbed.model.warp_classes import WarpClasses, classify_warps
 from simtbed.sass.counts import Counts
@@ -29,7 +29,7 @@ def classes_of(*texts: str, block: int = 32) -> tuple[Graph, Counts, WarpClasses
 def simulated(whole: Graph, result: WarpClasses, kind: int = 0) -> SimulationResult:
     """A warp of a class alone on an SM, whose instructions take a cycle each."""
     code = np.zeros((len(whole.instructions), WORDS), np.int64)
-    code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
+    code[:, Field.STALL], code[:, [Field.WRITES, Field.READS, Field.PIPE]] = 1, -1
     stream = InstructionStream(code, np.zeros((len(code), PROFILE_WORDS)), result, 1.0, {})
     return run(SmWorkload(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0), {})
 
@@ -108,6 +108,6 @@ def test_a_jump_has_a_latency() -> None:
 def test_consecutive_blocks_are_all_simulated() -> None:
     _, _, result = classes_of(*["NOP"] * 9, "EXIT")
     code = np.zeros((10, WORDS), np.int64)
-    code[:, STALL], code[:, [WRITES, READS, PIPE]] = 1, -1
+    code[:, Field.STALL], code[:, [Field.WRITES, Field.READS, Field.PIPE]] = 1, -1
     stream = InstructionStream(code, np.zeros((10, PROFILE_WORDS)), result, 1.0, {})
     assert run(SmWorkload(stream, H200, np.zeros((4, 1), np.int64), 1, 1.0, 1, 10.0), {}).issued == 4 * 10

@@ -9,27 +9,10 @@ import pytest
 import simtbed as st
 from simtbed.machine.device import H100
 from simtbed.model.access_sites import sites_of
-from simtbed.model.instruction_stream import (
-    ACCESS_FRACTION,
-    DRAM_READ_SECTORS,
-    LSU_CYCLES,
-    InstructionStream,
-    classes_of,
-    stream,
-)
+from simtbed.model.instruction_stream import InstructionStream, Profile, classes_of, stream
 from simtbed.model.launches import observe
 from simtbed.model.time import ObservedLaunch, estimate
-from simtbed.model.traffic import (
-    ACCESSES,
-    COLUMNS,
-    DRAM_WAITS,
-    FAR_WAITS,
-    L2_REQUESTS,
-    L2_WAITS,
-    LINES,
-    MISSES,
-    SECTORS,
-)
+from simtbed.model.traffic import COLUMNS, Column
 from simtbed.model.wait_probabilities import any_line_waits, line_correlation
 from simtbed.runtime.request import prepare_request
 
@@ -127,7 +110,7 @@ def test_unexecuted_loads_use_no_banks() -> None:
         figures(instruction_stream, kernel_code, "LDS"),
     )
     assert len(never) >= 3 and not any(each.any() for each in never)
-    assert [each[LSU_CYCLES] for each in real] == [16.0]
+    assert [each[Profile.LSU_CYCLES] for each in real] == [16.0]
 
 
 class Weights(NamedTuple):
@@ -169,17 +152,17 @@ def test_loads_hoisted_out_of_a_loop_miss_no_more_than_in_it() -> None:
         if one.instruction.opcode == "LDG" and one.warps == 264
     ]
     assert len(once) >= 5
-    assert all(each[ACCESS_FRACTION] <= 1.0 and each[DRAM_READ_SECTORS] < 1.0 for each in once)
-    assert any(each[DRAM_READ_SECTORS] == 4.0 for each in figures(instruction_stream, kernel_code, "LDG"))
+    assert all(each[Profile.ACCESS_FRACTION] <= 1.0 and each[Profile.DRAM_READ_SECTORS] < 1.0 for each in once)
+    assert any(each[Profile.DRAM_READ_SECTORS] == 4.0 for each in figures(instruction_stream, kernel_code, "LDG"))
 
 
 # ------------------------------------------------------------------ waits
 def access_columns(lines: int, accesses: int, missed: int, awaited: int) -> Any:
     """Return columns of accesses with sampled lines, all from device memory, one sector per line."""
     result = np.zeros(COLUMNS, np.int64)
-    result[[LINES, SECTORS, ACCESSES]] = lines, lines, accesses
-    result[[MISSES, L2_REQUESTS]] = missed
-    result[[DRAM_WAITS, FAR_WAITS, L2_WAITS]] = awaited
+    result[[Column.LINES, Column.SECTORS, Column.ACCESSES]] = lines, lines, accesses
+    result[[Column.MISSES, Column.L2_REQUESTS]] = missed
+    result[[Column.DRAM_WAITS, Column.FAR_WAITS, Column.L2_WAITS]] = awaited
     return result
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from simtbed import Device, devices
-from simtbed.model.access_lines import STORE
+from simtbed.model.access_lines import Kind
 from simtbed.model.launches import observe
 from simtbed.model.time import Estimate, ObservedLaunch, estimate
-from simtbed.model.traffic import MERGEABLE_SECTORS, SECTORS
+from simtbed.model.traffic import Column
 from simtbed.runtime.request import prepare_request
 
 from tests.model.launches import observed, rows, written_and_read
@@ -45,7 +45,7 @@ def with_timing(**changes: float) -> Device:
 
 def sent(result: Estimate) -> float:
     """Return L2 store sectors relative to those filled."""
-    least = result.traffic.total(SECTORS, STORE) - result.traffic.total(MERGEABLE_SECTORS)
+    least = result.traffic.total(Column.SECTORS, Kind.STORE) - result.traffic.total(Column.MERGEABLE_SECTORS)
     return result.traffic.stored[1] / least
 
 
@@ -60,7 +60,7 @@ def sent(result: Estimate) -> float:
 )  # fmt: skip
 def test_l2_sectors_equal_the_counted_ones(name: str, off: float) -> None:
     result = estimate(timed(name), H200)
-    least = result.traffic.total(SECTORS, STORE) - result.traffic.total(MERGEABLE_SECTORS)
+    least = result.traffic.total(Column.SECTORS, Kind.STORE) - result.traffic.total(Column.MERGEABLE_SECTORS)
     assert sent(result) == pytest.approx(counted()[name]["metrics"][BARRIER_RESULT] / least, abs=off)
 
 
@@ -102,9 +102,9 @@ def test_all_stores_merge_without_a_compiler() -> None:
 def test_intervening_loads_prevent_merging_without_sass() -> None:
     """A load outlasts open lines; without loads all mergeable stores merge."""
     result = estimate(observed(written_and_read, 64, 128), H200).traffic
-    assert result.total(MERGEABLE_SECTORS) > 0 and result.merge_ratio == 0.0
-    assert result.stored[1] == result.total(SECTORS, STORE)
+    assert result.total(Column.MERGEABLE_SECTORS) > 0 and result.merge_ratio == 0.0
+    assert result.stored[1] == result.total(Column.SECTORS, Kind.STORE)
     case = next(case for case in one_sm.cases() if case.name == "words_in_turn 4 128")
     request = prepare_request(case.kernel, grid=case.grid, block=case.block, args=dict(case.make()), device=H200)
     alone = estimate(replace(observe(request), memory=None), H200).traffic
-    assert alone.total(MERGEABLE_SECTORS) > 0 and alone.merge_ratio == 1.0
+    assert alone.total(Column.MERGEABLE_SECTORS) > 0 and alone.merge_ratio == 1.0
