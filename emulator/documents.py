@@ -19,14 +19,9 @@ _MESSAGE = re.compile(r"(?P<problem>.*?)(?: - at `(?P<key>key in )?\$(?P<place>.
 MAX_LENGTH = 300
 """Characters of a message: keys and values may be long."""
 _WORDS = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a whole number",
-    "null": "null",
-    "object": "a table",
-    "str": "a text",
-}
+    "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "null": "null",
+    "object": "a table", "str": "a text",
+}  # fmt: skip
 """Types in messages of msgspec."""
 
 

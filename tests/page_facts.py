@@ -18,15 +18,11 @@ from tests.checkers.corpus import PAIRS
 
 ROOT = Path(__file__).parents[1]
 MISTAKES = {
-    "race": "races",
-    "bounds": "accesses out of bounds",
-    "uninitialised": "uninitialised reads",
-    "arithmetic": "results outside the domain of an operation",
-    "barrier": "barriers",
-    "convergence": "warp operations on inactive lanes",
-    "step limit": "endless loops and waits",
+    "race": "races", "bounds": "accesses out of bounds", "uninitialised": "uninitialised reads",
+    "arithmetic": "results outside the domain of an operation", "barrier": "barriers",
+    "convergence": "warp operations on inactive lanes", "step limit": "endless loops and waits",
     "schedule": "results that depend on the schedule",
-}
+}  # fmt: skip
 """Kinds of finding in the corpus, in words."""
 
 

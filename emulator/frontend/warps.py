@@ -129,10 +129,6 @@ ROWS = {node.__name__: row for node, row in TABLE.items()}
 """Rows of the table of effects by the name of their node."""
 
 BINDERS: dict[type, Binder] = {
-    forms.EffectForm: _effect,
-    forms.ShuffleForm: _shuffle,
-    forms.VoteForm: _vote,
-    forms.MatchAllForm: _match_all,
-    forms.ReductionForm: _reduction,
-    forms.LaneMaskForm: _lane_mask,
-}
+    forms.EffectForm: _effect, forms.ShuffleForm: _shuffle, forms.VoteForm: _vote, forms.MatchAllForm: _match_all,
+    forms.ReductionForm: _reduction, forms.LaneMaskForm: _lane_mask,
+}  # fmt: skip

@@ -141,16 +141,9 @@ def scale_to_launch(sampled: Numbers, totals: Numbers, kinds: Numbers, has_l1: b
         ],
     ] = totals
     answered = [
-        Column.L1_HITS,
-        Column.NEAR_HITS,
-        Column.FAR_HITS,
-        Column.MISSES,
-        Column.UNPAIRED_SECTORS,
-        Column.L2_REQUESTS,
-        Column.MERGEABLE_SECTORS,
-        Column.STORE_REHITS,
-        Column.STORE_REUSE_DISTANCE,
-    ]
+        Column.L1_HITS, Column.NEAR_HITS, Column.FAR_HITS, Column.MISSES, Column.UNPAIRED_SECTORS, Column.L2_REQUESTS,
+        Column.MERGEABLE_SECTORS, Column.STORE_REHITS, Column.STORE_REUSE_DISTANCE,
+    ]  # fmt: skip
     for site in np.flatnonzero(totals[:, Total.SECTORS]):
         sectors, row = int(totals[site, Total.SECTORS]), sampled[site]
         if row[Column.SECTORS]:

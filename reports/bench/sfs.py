@@ -114,15 +114,8 @@ def one_core(individuals: int, repeat: int) -> Row:
 
 def _table(rows: list[Row]) -> str:
     headers = [
-        "variant",
-        "where",
-        "individuals",
-        "sites",
-        "ms",
-        "thousand sites/s",
-        "T fma/s",
-        "fraction of H200 peak",
-    ]
+        "variant", "where", "individuals", "sites", "ms", "thousand sites/s", "T fma/s", "fraction of H200 peak",
+    ]  # fmt: skip
     cells = [
         [
             r["variant"], r["where"], r["individuals"], r["sites"], f"{r['milliseconds']:.3f}",

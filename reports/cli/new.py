@@ -21,14 +21,10 @@ from ..printing import print_message, print_text
 from .parameters import Argument, command
 
 FILES = {
-    "kernel.py.in": "$name.py",
-    "oracle.py.in": "oracle.py",
-    "test.py.in": "test_$name.py",
-    "requirements.txt.in": "requirements.txt",
-    "gitignore.in": ".gitignore",
-    "README.md.in": "README.md",
+    "kernel.py.in": "$name.py", "oracle.py.in": "oracle.py", "test.py.in": "test_$name.py",
+    "requirements.txt.in": "requirements.txt", "gitignore.in": ".gitignore", "README.md.in": "README.md",
     "workflow.yml.in": ".github/workflows/test.yml",
-}
+}  # fmt: skip
 """Templates and the paths of their files."""
 
 

@@ -255,17 +255,8 @@ def _solve(family: Family[Any], variant: str, runner: Runner, problem: Any, expe
 
 def _variant_table(rows: list[dict[str, Any]]) -> str:
     headers = [
-        "variant",
-        "engine",
-        "input",
-        "result",
-        "compared",
-        "differing",
-        "worst",
-        "tolerance",
-        "seconds",
-        "kernel ms",
-    ]
+        "variant", "engine", "input", "result", "compared", "differing", "worst", "tolerance", "seconds", "kernel ms",
+    ]  # fmt: skip
     cells, notes = [], {}
     for row in rows:
         result = row["result"]

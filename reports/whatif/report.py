@@ -18,20 +18,9 @@ from .. import tables
 from .plots import heat_map, line_plot
 
 HEADINGS = (
-    "kernel",
-    "device",
-    "choice",
-    "launch",
-    "grid",
-    "us",
-    "low us",
-    "high us",
-    "bound",
-    "L1",
-    "L2",
-    "DRAM bytes",
+    "kernel", "device", "choice", "launch", "grid", "us", "low us", "high us", "bound", "L1", "L2", "DRAM bytes",
     "outputs",
-)
+)  # fmt: skip
 _TEXT_COLUMNS = 3
 """Leading columns with text."""
 UNITS = {"time": "us", "bytes": "bytes of device memory"}

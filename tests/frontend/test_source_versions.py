@@ -199,19 +199,10 @@ def wrapped_by_a_decorator(path: Path) -> None:
 
 
 CASES: tuple[Callable[[Path], None], ...] = (
-    saved_before_the_first_launch,
-    saved_between_launches,
-    saved_before_the_first_definition,
-    reloaded,
-    quoted_by_messages,
-    constants_are_current,
-    in_an_archive,
-    without_source,
-    executed_under_the_name_of_a_file,
-    executed_again_in_a_notebook,
-    compiled_by_statements,
-    wrapped_by_a_decorator,
-)
+    saved_before_the_first_launch, saved_between_launches, saved_before_the_first_definition, reloaded,
+    quoted_by_messages, constants_are_current, in_an_archive, without_source, executed_under_the_name_of_a_file,
+    executed_again_in_a_notebook, compiled_by_statements, wrapped_by_a_decorator,
+)  # fmt: skip
 
 
 def test_a_kernel_means_the_text_that_python_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,33 +13,20 @@ from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance.outcomes import engine_of
 
 EXPRESSIONS = (
-    "0 if k == 0 else r[k - 1]",
-    "r[k + 1] if k < 3 else 0",
-    "0 if k == 0 else (r[k + 1] if k < 3 else r[k - 1])",
+    "0 if k == 0 else r[k - 1]", "r[k + 1] if k < 3 else 0", "0 if k == 0 else (r[k + 1] if k < 3 else r[k - 1])",
     "(0 if k == 0 else r[k - 1]) + (r[k + 1] if k < 3 else 0)",
-    "r[max(k - 1, 0)] + r[min(k + 1, 3)] + r[k - 1 if k > 0 else 0]",
-    "12 // k if k != 0 else 7",
-    "r[k - 1] if bool(k) else 0",
-    "r[k - 1] if k in (1, 2, 3) else 0",
-    "0 if k not in (1, 2, 3) else r[k - 1]",
-    "0 if k == 0 else (w := r[k - 1]) + w",
-    "0 if k == 0 else min(r[k - 1], x[k - 1])",
-    "0 if k == 0 or x[0] < 0 else r[k - 1]",
-    "r[k - 1] if k > 0 and x[lane] > 0 else 0",
+    "r[max(k - 1, 0)] + r[min(k + 1, 3)] + r[k - 1 if k > 0 else 0]", "12 // k if k != 0 else 7",
+    "r[k - 1] if bool(k) else 0", "r[k - 1] if k in (1, 2, 3) else 0", "0 if k not in (1, 2, 3) else r[k - 1]",
+    "0 if k == 0 else (w := r[k - 1]) + w", "0 if k == 0 else min(r[k - 1], x[k - 1])",
+    "0 if k == 0 or x[0] < 0 else r[k - 1]", "r[k - 1] if k > 0 and x[lane] > 0 else 0",
     "5 if ZERO == 0 else r[ZERO - 1]",
-)
+)  # fmt: skip
 CONDITIONS = (
-    "k > 0 and r[k - 1] > 2",
-    "k == 0 or r[k - 1] > 2",
-    "not (k == 0 or r[k - 1] > 2)",
-    "k > 0 and r[k - 1] > 2 and k < 3 and r[k + 1] > 0",
-    "k > 0 and x[r[k - 1]] > 2 and x[r[k - 1] + 1] > 0",
-    "x[0] >= 0 and k > 0 and x[r[k - 1]] > 2",
-    "k == 0 or x[r[k - 1]] > 2 or x[r[k - 1] + 1] > 0",
-    "0 < k <= r[k - 1]",
-    "0 < k < x[r[k - 1]] < 100",
-    "ZERO > 0 and r[ZERO - 1] > 0",
-)
+    "k > 0 and r[k - 1] > 2", "k == 0 or r[k - 1] > 2", "not (k == 0 or r[k - 1] > 2)",
+    "k > 0 and r[k - 1] > 2 and k < 3 and r[k + 1] > 0", "k > 0 and x[r[k - 1]] > 2 and x[r[k - 1] + 1] > 0",
+    "x[0] >= 0 and k > 0 and x[r[k - 1]] > 2", "k == 0 or x[r[k - 1]] > 2 or x[r[k - 1] + 1] > 0",
+    "0 < k <= r[k - 1]", "0 < k < x[r[k - 1]] < 100", "ZERO > 0 and r[ZERO - 1] > 0",
+)  # fmt: skip
 STATEMENTS = """
     for k in unroll(range(4)):
         assert k == 0 or r[k - 1] > 0

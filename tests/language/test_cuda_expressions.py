@@ -17,17 +17,9 @@ from simtbed.span import GENERATED
 
 LEVELS = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*", "/", "%"]]
 SYMBOLS = {
-    "or": "|",
-    "xor": "^",
-    "and": "&",
-    "shl": "<<",
-    "shr": ">>",
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
+    "or": "|", "xor": "^", "and": "&", "shl": "<<", "shr": ">>", "add": "+", "sub": "-", "mul": "*", "div": "/",
     "rem": "%",
-}
+}  # fmt: skip
 Tree = tuple[Any, ...] | str
 
 

@@ -54,16 +54,9 @@ _AT_INFINITY = {
     "erfc": (2.0, 0.0), "normcdf": (0.0, 1.0), "tgamma": (NAN, INF), "lgamma": (INF, INF),
 }  # fmt: skip
 _BEYOND = {
-    "exp": 1e3,
-    "exp2": 2e3,
-    "exp10": 1e3,
-    "expm1": 1e3,
-    "sinh": 1e3,
-    "cosh": 1e3,
-    "erfc": 50.0,
-    "normcdf": 50.0,
+    "exp": 1e3, "exp2": 2e3, "exp10": 1e3, "expm1": 1e3, "sinh": 1e3, "cosh": 1e3, "erfc": 50.0, "normcdf": 50.0,
     "tgamma": 300.0,
-}
+}  # fmt: skip
 """Operands of at least this magnitude have the result at infinity."""
 _ODD = ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p", "cbrt", "erf")
 """Functions that return a zero operand unchanged."""

@@ -41,15 +41,8 @@ def test_options_reach_the_alignment(simtbed: Simtbed, tmp_path: Path) -> None:
     source.write_text("CG\tACGT\n")
     for strategy, row in (("SOFTCLIP", "1S2M1S\t0\t20"), ("INDEL", "1I2M1I\t0\t-40"), ("IGNORE", "4M\t-1\t20")):
         options = (
-            "--parameters",
-            "10,-15,-30,-5",
-            "--strategy",
-            strategy,
-            "--variant",
-            "pairalign",
-            "--engine",
-            "numpy",
-        )
+            "--parameters", "10,-15,-30,-5", "--strategy", strategy, "--variant", "pairalign", "--engine", "numpy",
+        )  # fmt: skip
         assert simtbed("align", str(source), *options).out == f"{row}\n"
 
 

@@ -80,13 +80,9 @@ def test_help_and_list_import_nothing_heavy(command: str) -> None:
 def test_a_second_run_reads_no_kernel(command: str) -> None:
     """What was found out in the first one is on the disk: neither the front end nor a compiler is imported."""
     late = {
-        "simtbed.ir.nodes",
-        "simtbed.frontend.reader",
-        "simtbed.passes.inline",
-        "numba",
-        "numpy.ma",
+        "simtbed.ir.nodes", "simtbed.frontend.reader", "simtbed.passes.inline", "numba", "numpy.ma",
         "concurrent.futures",
-    }
+    }  # fmt: skip
     program = (
         f"import sys; from simtbed.reports.cli.app import run; run([{command!r}, '--example']); "
         f"print(sorted({late!r} & set(sys.modules)))"

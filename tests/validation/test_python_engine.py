@@ -72,17 +72,10 @@ def test_a_mistake_has_a_finding_of_jit_and_its_fixed_twin_none(name: str) -> No
 
 
 REFUSED_RACES = {
-    "barrier_without_a_wait",
-    "copied_for_another_warp_without_a_barrier",
-    "copy_that_is_not_waited_for",
-    "fence_of_the_block_only",
-    "flag_between_blocks",
-    "flag_by_plain_stores",
-    "hand_over_without_a_release",
-    "last_block_without_a_fence",
-    "pipeline_that_waits_for_too_few",
-    "release_to_its_own_block",
-}
+    "barrier_without_a_wait", "copied_for_another_warp_without_a_barrier", "copy_that_is_not_waited_for",
+    "fence_of_the_block_only", "flag_between_blocks", "flag_by_plain_stores", "hand_over_without_a_release",
+    "last_block_without_a_fence", "pipeline_that_waits_for_too_few", "release_to_its_own_block",
+}  # fmt: skip
 """Kernels whose corrected form has fences, releases or asynchronous copies."""
 RACES = [name for name, pair in PAIRS.items() if pair.fault == "race"]
 

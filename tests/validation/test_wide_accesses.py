@@ -9,16 +9,9 @@ from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance.outcomes import engine_of
 
 TYPES = {
-    "unsigned char": 1,
-    "short": 2,
-    "int": 4,
-    "float": 4,
-    "double": 8,
-    "float2": 8,
-    "uint4": 16,
-    "uchar4": 4,
+    "unsigned char": 1, "short": 2, "int": 4, "float": 4, "double": 8, "float2": 8, "uint4": 16, "uchar4": 4,
     "long long": 8,
-}
+}  # fmt: skip
 BYTES, THREADS = 1024, 32
 KERNELS = 10
 

@@ -211,13 +211,6 @@ def lanes_of(threads: list[Thread]) -> int:
 
 
 OPERATIONS: dict[type, type[WarpOperation]] = {
-    ir.Barrier: BlockBarrier,
-    ir.Atomic: Update,
-    ir.CompareSwap: CompareSwap,
-    ir.Print: Printed,
-    ir.Shuffle: Shuffle,
-    ir.Vote: Vote,
-    ir.Mma: Mma,
-    ir.MoveMatrix: Matrix,
-    ir.WarpBarrier: WarpBarrier,
-}
+    ir.Barrier: BlockBarrier, ir.Atomic: Update, ir.CompareSwap: CompareSwap, ir.Print: Printed, ir.Shuffle: Shuffle,
+    ir.Vote: Vote, ir.Mma: Mma, ir.MoveMatrix: Matrix, ir.WarpBarrier: WarpBarrier,
+}  # fmt: skip

@@ -27,24 +27,9 @@ def edges(type: Scalar) -> Values:
         return np.array(sorted(n for n in some if low <= n <= high), type.dtype)
     info: Any = ml_dtypes.finfo(type.dtype)
     some_floats = [
-        0.0,
-        1.0,
-        1.5,
-        0.1,
-        1e-3,
-        3.0,
-        7.25,
-        127.5,
-        255.9,
-        256.5,
-        65535.5,
-        2147483520.0,
-        2147483648.0,
-        4294967040.0,
-        4.3e9,
-        9.3e18,
-        1.9e19,
-    ]
+        0.0, 1.0, 1.5, 0.1, 1e-3, 3.0, 7.25, 127.5, 255.9, 256.5, 65535.5, 2147483520.0, 2147483648.0, 4294967040.0,
+        4.3e9, 9.3e18, 1.9e19,
+    ]  # fmt: skip
     some_floats += [
         float(info.tiny),
         float(info.smallest_subnormal),
