@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..ir import nodes as ir
 from ..ir.walk import expressions, once_a_node, registers, statements
 from ..language.types import Array
-from .data_flow import DataFlow, Loop
+from .data_flow import DataFlow, Loop, conditions_of
 
 Path = tuple[tuple[int, int], ...]
 """The conditional statements around an assignment, whose conditions are known at run time only: identity, and number of the arm."""
@@ -53,7 +53,7 @@ class _Values(DataFlow[Path]):
                 self.assignments.setdefault(name, set()).add(control)
                 if isinstance(value, ir.Effect) or _is_unknown(value, self.unknown):
                     self.add(self.unknown, name)
-            case ir.For(var=ir.Reg(name=name)) if any(_is_unknown(bound, self.unknown) for bound in _bounds(stmt)):
+            case ir.For(var=ir.Reg(name=name)) if _decides(stmt, self.unknown):
                 self.add(self.unknown, name)
 
     def arms(self, stmt: ir.If | Loop, control: Path) -> tuple[Path, Path]:
@@ -62,18 +62,13 @@ class _Values(DataFlow[Path]):
         return (*control, (id(stmt), 0)), (*control, (id(stmt), 1))
 
 
-def _decides(stmt: ir.Stmt, unknown: set[str]) -> bool:
+def _decides(stmt: ir.If | Loop, unknown: set[str]) -> bool:
     """Return whether an unknown value selects an arm, or the number of iterations.
 
     A while loop is no evidence: nvcc unrolls one whose counter has a known limit, though its data may end it before.
     """
-    if isinstance(stmt, ir.If):
-        return _is_unknown(stmt.cond, unknown)
-    return isinstance(stmt, ir.For) and any(_is_unknown(bound, unknown) for bound in _bounds(stmt))
-
-
-def _bounds(loop: ir.For) -> list[ir.Expr]:
-    return [loop.start, loop.stop, *([] if isinstance(loop.step, int) else [loop.step])]
+    conditions = (stmt.cond,) if isinstance(stmt, ir.If) else conditions_of(stmt) if isinstance(stmt, ir.For) else ()
+    return any(_is_unknown(condition, unknown) for condition in conditions)
 
 
 def _is_unknown(expr: ir.Expr, unknown: set[str]) -> bool:
