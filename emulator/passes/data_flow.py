@@ -17,7 +17,10 @@ from ..ir.exits import ScopeKind, exited
 
 Control = TypeVar("Control")
 Key = TypeVar("Key")
+Fact = TypeVar("Fact")
 Loop = ir.While | ir.For
+State = Any
+"""The state of an analysis, of a type of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class Exit(Generic[Control]):
     stmt: ir.Break | ir.Continue | ir.Return
     scope: Scope[Control]
     control: Control
-    state: Any
+    state: State
 
 
 def conditions_of(loop: Loop) -> tuple[ir.Expr, ...]:
@@ -44,7 +47,7 @@ def conditions_of(loop: Loop) -> tuple[ir.Expr, ...]:
     return (loop.cond,) if isinstance(loop, ir.While) else (loop.start, loop.stop, counting.step_of(loop))
 
 
-def ends_loop(leaving: Exit[Any]) -> bool:
+def ends_loop(leaving: Exit[Control]) -> bool:
     """Return whether an exit from the body of a loop ends the loop, and not the kernel."""
     return leaving.scope.kind != "kernel" and not isinstance(leaving.stmt, ir.Continue)
 
@@ -53,7 +56,7 @@ class DataFlow(Generic[Control]):
     """A forward analysis. state: None for facts that do not depend on the order of statements. scopes: around the visited statement,
     outermost first."""
 
-    state: Any = None
+    state: State = None
 
     def __init__(self, kernel: ir.Function) -> None:
         self.kernel = kernel
@@ -74,7 +77,7 @@ class DataFlow(Generic[Control]):
         self.changed |= fact not in facts
         facts.add(fact)
 
-    def put(self, facts: dict[Key, Any], key: Key, fact: Any) -> None:
+    def put(self, facts: dict[Key, Fact], key: Key, fact: Fact | None) -> None:
         """Set a fact; None is no fact."""
         if fact is not None and facts.get(key) != fact:
             facts[key], self.changed = fact, True
@@ -107,10 +110,10 @@ class DataFlow(Generic[Control]):
     def repeated(self, loop: Loop, exits: Sequence[Exit[Control]]) -> None:
         """Collect the facts of a loop with the exits of its body."""
 
-    def copied(self, state: Any) -> Any:
+    def copied(self, state: State) -> State:
         return state
 
-    def joined_states(self, state: Any, other: Any) -> Any:
+    def joined_states(self, state: State, other: State) -> State:
         return state
 
     # -------------------------------------------------------------- the traversal
