@@ -190,7 +190,7 @@ class Started:
         direct: DirectLaunch,
         values: tuple[Any, Any],
         handle: int,
-        place: CodePlace | None,
+        place: Place | None,
         events: tuple[int, int] | None,
     ) -> None:
         self._direct, self._values, self._handle, self._place, self._events = direct, values, handle, place, events
