@@ -113,7 +113,7 @@ class DirectLaunch:
             pushed.pop()
 
     def _launch(self, arrays: Any, numbers: Any, handle: int, place: Place | None) -> Started | None:
-        queue, context, block, addresses = self.queue, self.context, self.block, []
+        queue, context, block, addresses = self.queue, self.context, self.block, list[int]()
         events: tuple[int, int] | None = None
         external = False
         with MOVES:  # no array moves until the launch is in the stream
