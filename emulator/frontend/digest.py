@@ -52,7 +52,7 @@ class Digest:
     @property
     def stale(self) -> bool:
         """Whether a name now refers to another object."""
-        present, absent, indirect = self.lookups
+        present, absent, indirect = self._lookups
         try:
             for space, getter, values in present:
                 if not all(map(is_, getter(space), values)):
@@ -65,7 +65,7 @@ class Digest:
         return bool(indirect) and any(_value(source, path) is not value for source, path, value in indirect)
 
     @cached_property
-    def lookups(self) -> tuple[list[PresentNames], list[AbsentNames], list[_Named]]:
+    def _lookups(self) -> tuple[list[_PresentNames], list[_AbsentNames], list[_Named]]:
         """The present and the absent names by module, and the names resolved elsewhere. Launches compare them often, so each
         module's names are read in one call."""
         spaces: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
@@ -77,8 +77,8 @@ class Digest:
                 continue
             for space, name, value in steps:
                 spaces.setdefault(id(space), (space, {}))[1][name] = value
-        present: list[PresentNames] = []
-        absent: list[AbsentNames] = []
+        present: list[_PresentNames] = []
+        absent: list[_AbsentNames] = []
         for space, values in spaces.values():
             if str(space.get("__name__")).partition(".")[0] in _UNCHANGED:
                 continue
@@ -93,9 +93,9 @@ class Digest:
 
 _UNCHANGED = ("builtins", __name__.partition(".")[0])
 """Packages whose names keep their objects."""
-PresentNames = tuple[dict[str, Any], Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...]]
+_PresentNames = tuple[dict[str, Any], Callable[[dict[str, Any]], tuple[Any, ...]], tuple[Any, ...]]
 """Names of a module, a function that reads them, and their expected values."""
-AbsentNames = tuple[dict[str, Any], frozenset[str]]
+_AbsentNames = tuple[dict[str, Any], frozenset[str]]
 _Named = tuple[SourceFunction, Sequence[str], Any]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..language.types import ArrayLayout, Scalar
@@ -33,8 +33,6 @@ class LaunchableKernel(ABC):
     text : the text of the kernel, `result.source`; None for the program printed as CUDA C++.
     places : files and lines of the spans, part of the key of compiled line tables.
     stale : whether the kernel has changed since it was first launched; its specialisations are then discarded.
-    globals : the names of modules that decide `stale`: present ones with a function that reads them and their objects, and
-        absent ones; None to ask `stale`.
     """
 
     __name__: str
@@ -51,10 +49,6 @@ class LaunchableKernel(ABC):
     @property
     def stale(self) -> bool:
         return False
-
-    @property
-    def globals(self) -> tuple[Sequence[Any], Sequence[Any]] | None:
-        return None
 
     def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
         """Return the kernel for the types of these arguments of a launch, and its arguments: a mapping by name, or a sequence.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import SimtbedError
 from ..language.functions import Kernel
 from ..language.types import ArrayLayout, Scalar
-from .digest import AbsentNames, PresentNames, digest
+from .digest import digest
 from .launchable import LaunchableKernel
 from .signature import Signature
 
@@ -38,13 +38,6 @@ class PythonKernel(LaunchableKernel):
         if self._digest is not None:
             return self._digest.stale
         return any(one.stale for one in self._read)
-
-    @property
-    def globals(self) -> tuple[list[PresentNames], list[AbsentNames]] | None:
-        if self._digest is None:
-            return None
-        present, absent, indirect = self._digest.lookups
-        return None if indirect else (present, absent)
 
     def signature(self) -> Signature:
         from .reader import signature

@@ -18,10 +18,10 @@ from ..llvmir.parameters import ArrayParameter
 from ..machine.device import Device
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Dim3, Request
-from ..runtime.launching import launch_in_place
 from ..runtime.observing import PendingLaunch, overrides
 from ..runtime.request import LaunchOptions, unlimited_request
 from ..runtime.result import FaultError, LaunchDetails
+from ..runtime.running import launch_in_place
 from ..runtime.specialisation import specialisation_of
 from .kernel import NumbaKernel
 from .packages import Package

@@ -72,7 +72,10 @@ def plan_key(
     for name, value in args.items():
         kind = type(value)
         if name in facts.valued:
-            forms.append(value.tobytes() if kind is np.ndarray else exact(value))
+            try:
+                forms.append(value.tobytes() if kind is np.ndarray else exact(value))
+            except RecursionError:
+                return None
         if kind is int or kind is float:
             forms.append(kind)
         elif kind is np.ndarray:
@@ -262,7 +265,7 @@ def new_request(
     assert isinstance(options.device, Device) and isinstance(options.args, Mapping)
     plan = None if key is None else LaunchPlan.of_request(kernel, request, options.args, options.device)
     if plan is not None:
-        with suppress(TypeError), _STORING:  # a list in the key is not hashable
+        with suppress(TypeError, RecursionError), _STORING:  # a list in the key is not hashable
             facts.plans[key] = plan
             if len(facts.plans) > MAX_PLANS:
                 del facts.plans[next(iter(facts.plans))]

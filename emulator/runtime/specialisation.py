@@ -11,7 +11,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property, partial
-from operator import is_
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import disk_cache
@@ -186,7 +185,7 @@ class KernelFacts:
     """The cached facts about a kernel, valid while it is unchanged.
 
     plans: its launch plans (`plans.LaunchPlan`), by key. valued: the parameters whose values decide the program. has_defaults:
-    whether some need not be given. globals: as in `LaunchableKernel`. recent_options: of a launch, and their types.
+    whether some need not be given. recent_options: of a launch, and their types.
     """
 
     def __init__(self, kernel: LaunchableKernel) -> None:
@@ -195,7 +194,6 @@ class KernelFacts:
         self.signature = read() if self.key is None else _cached("signature", self.key, Signature.decode, read)
         self.specialisations: dict[Any, Specialisation] = {}
         self.plans: dict[Any, Any] = {}
-        self.globals = kernel.globals
         self.recent_options: tuple[tuple[Any, ...], tuple[type, ...]] = ((), ())
         self.has_defaults = bool(kernel.defaults)
         self.valued = frozenset(
@@ -209,14 +207,6 @@ def facts_of(kernel: AnyKernel) -> KernelFacts:
     """Return the facts about the kernel as it is now. Raises CompileError for wrong annotations."""
     # Stored in the kernel: the facts refer to the kernel, so a global table would keep both alive.
     facts: KernelFacts | None = kernel.__dict__.get("_facts")
-    if facts is not None and facts.globals is not None:  # as `stale`, which takes longer
-        present, absent = facts.globals
-        try:
-            unchanged = [all(map(is_, read(space), objects)) for space, read, objects in present]
-            if False not in unchanged and not any(space.keys() & names for space, names in absent):
-                return facts
-        except KeyError:
-            pass
     if facts is None or facts.kernel.stale:
         facts = KernelFacts(PythonKernel(kernel) if isinstance(kernel, Kernel) else kernel)
         vars(kernel)["_facts"] = facts

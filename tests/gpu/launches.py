@@ -11,6 +11,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -150,8 +151,7 @@ def in_threads(engine: Any = "cuda", threads: int = THREADS, launches: int = LAU
 
 
 def main() -> None:
-    import cupy  # only on a machine with a GPU
-
+    cupy = import_module("cupy")  # only on a machine with a GPU
     print(f"{'launch':32} {'simtbed':>9} {'CuPy':>9} {'ratio':>7}")
     for name, (work, end, other, their_end, count) in rows(cupy).items():
         own, their = median(work, end, count), median(other, their_end, count)

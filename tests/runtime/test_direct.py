@@ -96,6 +96,7 @@ def test_values_and_objects_are_not_in_the_key(notes: Notes, bound: list[Any], c
 def test_numbers_have_the_bits_of_a_bound_launch(notes: Notes) -> None:
     """A direct launch packs a number as the plan converts it, or leaves it to the plan, which refuses it."""
     array = DeviceArray(np.zeros(32, np.float32))
+    value: Any
     values = (0.1, -0.0, math.inf, -math.nan, 1e-46, 3.4028234e38, 7, np.float32(0.3), np.float64(0.1), np.int16(-3))
     for value in values:
         launches = [launch(scaled, grid=1, block=32, args=(array, value), engine="cuda") for _ in range(3)]

@@ -113,7 +113,7 @@ class DirectLaunch:
             pushed.pop()
 
     def _launch(self, arrays: Any, numbers: Any, handle: int, place: Place | None) -> Started | None:
-        queue, context, block, addresses = self.queue, self.context, self.block, []
+        queue, context, block, addresses = self.queue, self.context, self.block, list[int]()
         events: tuple[int, int] | None = None
         external = False
         with MOVES:  # no array moves until the launch is in the stream
@@ -190,7 +190,7 @@ class Started:
         direct: DirectLaunch,
         values: tuple[Any, Any],
         handle: int,
-        place: CodePlace | None,
+        place: Place | None,
         events: tuple[int, int] | None,
     ) -> None:
         self._direct, self._values, self._handle, self._place, self._events = direct, values, handle, place, events

@@ -42,6 +42,8 @@ SECTION = 1 << 20
 """Bytes of a copy: its transfer overlaps the host's copy of the next section."""
 MAX_STAGED = 1 << 26
 """Bytes of an array that is copied through page-locked memory. The driver's own copy is used beyond."""
+MAX_UNSTAGED = 1 << 16
+"""Bytes of an array that the driver copies from and to ordinary memory at once, where the program waits for the launch."""
 MAX_PAGE_LOCKED_RESULTS = 1 << 28
 """Bytes of results in page-locked memory that a program keeps; others are in ordinary memory."""
 MAX_QUEUED_NAMES = 256
@@ -303,7 +305,7 @@ class Launcher:
         queue = Queue.of_context(self.context)
         if queue.pending:
             queue.discard_ended()
-        transfer = _Transfer(request, queue, stream)
+        transfer = _Transfer(request, queue, stream, waits=place is None)
         try:
             return self._start(transfer, place)
         except BaseException:
@@ -331,11 +333,13 @@ class Launcher:
 
 @dataclass
 class _Transfer:
-    """Copies of a launch's arguments and results. addresses: of copies on the device. retained: memory in use until its end."""
+    """Copies of a launch's arguments and results. waits: whether the program waits for its end. addresses: of copies on the device.
+    retained: memory in use until its end."""
 
     request: Request
     queue: Queue
     stream: int
+    waits: bool = False
     addresses: dict[str, int] = field(default_factory=dict)
     retained: list[Any] = field(default_factory=list)
 
@@ -351,12 +355,15 @@ class _Transfer:
         element = self.request.filled.get(name)
         if element is not None:
             fill(_CALLS, address, value.nbytes, element, self.stream)
-        elif value.nbytes > MAX_STAGED or is_page_locked(value):
+        elif self._unstaged(value) or value.nbytes > MAX_STAGED or is_page_locked(value):
             self.retained.append(value)
             library.copy_to_device(address, value.ctypes.data, value.nbytes, self.stream)
         else:
             self._copy_sections(address, value)
         return address
+
+    def _unstaged(self, value: Buffer) -> bool:
+        return self.waits and value.nbytes <= MAX_UNSTAGED
 
     def copy_ranges(self) -> None:
         """Copy arrays that share memory: each range of addresses once."""
@@ -379,7 +386,8 @@ class _Transfer:
 
     def copy_back(self, name: str) -> Buffer:
         """Return an array that contains the result when the stream has reached this place."""
-        result = self.queue.new_result(np.asarray(self.request.arguments[name]))
+        form = np.asarray(self.request.arguments[name])
+        result = np.empty(form.shape, form.dtype) if self._unstaged(form) else self.queue.new_result(form)
         if result.nbytes:
             library.copy_to_host(result.ctypes.data, self.addresses[name], result.nbytes, self.stream)
         return result

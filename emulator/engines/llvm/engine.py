@@ -429,12 +429,12 @@ def _arguments(program: _CompiledKernel, request: Request, buffers: dict[str, Bu
     return values
 
 
-def _address(buffer: Buffer) -> int:
+def _address(buffer: Any) -> int:
     """Return the address of an array."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(buffer))  # a quarter of the time
     except (TypeError, ValueError, BufferError):  # read only, or without elements
-        return buffer.ctypes.data
+        return int(buffer.ctypes.data)
 
 
 # ------------------------------------------------------------------ calls from compiled code
