@@ -19,6 +19,7 @@ from tests.checkers.corpus import PAIRS
 ROOT = Path(__file__).parents[1]
 MISTAKES = {
     "race": "races",
+    "unacquired race": "reads of released data without an acquire",
     "bounds": "accesses out of bounds",
     "uninitialised": "uninitialised reads",
     "arithmetic": "results outside the domain of an operation",
