@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count
+from typing import Literal
 
 from ..ir import counting
 from ..ir import nodes as ir
@@ -109,7 +110,7 @@ class _StateMachine:
     ) -> ir.If:
         return ir.If(cond, tuple(then), tuple(orelse), self.span, next(self.sites) if site is None else site)
 
-    def vote(self, mode: ir.VoteMode, value: ir.Expr) -> ir.Vote:
+    def vote(self, mode: Literal["active", "any"], value: ir.Expr) -> ir.Vote:
         type = U32 if mode == "active" else BOOL
         return ir.Vote(mode, value, self.alive if mode != "active" else ir.Const(0, U32, self.span), type, self.span)
 
@@ -191,7 +192,7 @@ class _StateMachine:
 
     def loop(self, stmt: ir.While | ir.For, targets: dict[type, int]) -> None:
         head, inside, following, end = (next(self.states) for _ in range(4))
-        returns = {ir.Return: targets[ir.Return]} if ir.Return in targets else {}
+        returns: dict[type, int] = {ir.Return: targets[ir.Return]} if ir.Return in targets else {}
         if isinstance(stmt, ir.For):
             self.emit(self.let(stmt.var, stmt.start))
         self.join(head)

@@ -44,7 +44,8 @@ class Checker:
 
     name: in `check=` and in `Check` statements.
     kinds: of its diagnostics. suppressible: whether a comment may suppress them; the comment names the first kind.
-    remarks: kinds that are remarks unless their option is requested too.
+    remarks: kinds that are remarks unless their option is requested too. options_in_all: those that "all" includes, of defects on some
+    GPU.
     instrument: returns the statements to add to a kernel. on_access: accesses to compare with shadow memory.
     in_all: whether "all" includes it.
     always: whether its `Check` statements remain in a program without a request.
@@ -55,6 +56,7 @@ class Checker:
     kinds: tuple[str, ...]
     suppressible: bool = False
     remarks: Mapping[str, str] = field(default_factory=dict)
+    options_in_all: tuple[str, ...] = ()
     instrument: Callable[[ir.Function], Instrumentation] | None = None
     on_access: OnAccess | None = None
     in_all: bool = True

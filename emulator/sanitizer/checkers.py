@@ -30,6 +30,7 @@ CHECKERS = (
         ("race", "benign race", "unacquired race"),
         suppressible=True,
         remarks={"benign race": "benign", "unacquired race": "acquire"},
+        options_in_all=("acquire",),
         on_access=OnAccess("races", shadow.tracks),
     ),
     Checker("barriers", ("barrier",)),
@@ -62,7 +63,7 @@ def parse(words: str | Iterable[str]) -> frozenset[str]:
     names: set[str] = set()
     for word in filter(None, (word.strip() for text in texts for word in text.split(","))):
         if word == "all":
-            names |= {row.name for row in CHECKERS if row.in_all}
+            names |= {name for row in CHECKERS if row.in_all for name in (row.name, *row.options_in_all)}
         elif word in BY_NAME or word in OPTIONS:
             names |= {word, OPTIONS.get(word, word)}
         else:

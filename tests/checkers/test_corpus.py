@@ -31,7 +31,17 @@ def test_the_fixed_twin_is_silent(name: str) -> None:
 
 def test_every_class_has_its_pairs() -> None:
     assert len(PAIRS) >= 60
-    kinds = {"bounds", "uninitialised", "race", "barrier", "convergence", "arithmetic", "step limit", "schedule"}
+    kinds = {
+        "bounds",
+        "uninitialised",
+        "race",
+        "unacquired race",
+        "barrier",
+        "convergence",
+        "arithmetic",
+        "step limit",
+        "schedule",
+    }
     assert {pair.fault for pair in PAIRS.values()} == kinds
 
 

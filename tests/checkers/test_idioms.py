@@ -74,7 +74,7 @@ SWAPS = (
           "old = atomicCAS(x, assumed, t + 1); } while (old != assumed);", (), ("benign race",), engines=("numpy", "jit")),
     Idiom("pushed value elsewhere", "int old = x[0], assumed; do { assumed = old; out[t + old & 63] = assumed;"
           "old = atomicCAS(x, assumed, t + 1); } while (old != assumed);", ("race",)),
-    Idiom("failed swap", "int v = t ? 0 : atomicCAS(x, 5, 1); if (t == 40) sums[0] = x[0]; out[t] = v;", engines=("numpy", "jit")),
+    Idiom("failed swap", "int v = t ? 0 : atomicCAS(x, 5, 1); if (t == 40) sums[0] = x[0]; out[t] = v;"),
     Idiom("test and test-and-set", "bool done = false; while (!done) if (*(volatile int *)x == 0 && atomicCAS(x, 0, 1) == 0) {"
           "__threadfence(); sums[0] += 1; __threadfence(); *(volatile int *)x = 0; done = true; }", engines=("numpy", "jit")),
     Idiom("volatile", f"int old = *(volatile int *)x, assumed; {LOOP}"),

@@ -76,4 +76,4 @@ def test_races_of_one_cause_are_one_finding() -> None:
     assert merge_races([a, both]) == [replace(both, count=4)]
     assert merge_races([a, race("a", (3, 4), (other,))]) == [a, race("a", (3, 4), (other,))]
     blocks = [race("a", (3, 4), ()), race("a", (5, 6), ()), race("b", (3, 4), ()), race("a", (7, 8), (), "another")]
-    assert [finding.count for finding in merge_races(blocks)] == [4, 2, 2]
+    assert [finding.count for finding in merge_races(blocks)] == [6, 2]

@@ -133,6 +133,7 @@ def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any)
         grid_phase=launch.grid_phase,
         epoch=thread.epoch,
         lane_epochs=thread.lane_epochs,
+        failed=isinstance(node, ir.CompareSwap) and thread.swap_failed,
     )
     thread.executions[node] += 1
     for element_access in (replace(access, index=access.index + n) if n else access for n in range(count)):

@@ -68,7 +68,8 @@ class CompareSwap(WarpOperation):
     def apply(self, thread: Thread) -> Any:
         memory, at, expected, value = thread.operands
         old = memory[at]
-        if old == expected:
+        thread.swap_failed = bool(old != expected)
+        if not thread.swap_failed:
             memory[at] = value
         return old
 

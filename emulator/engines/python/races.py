@@ -118,17 +118,21 @@ class Races:
 
     def role(self, access: Access) -> int:
         """Return the bits of an access, see `shadow.ACQUIRES`."""
-        return self.roles[_place(access.node, access.span)]
+        return self.roles[_place(access.node, access.span)] | shadow.LOADS_ONLY * access.failed
 
     def conflict(self, earlier: Access, access: Access, relation: int) -> bool:
         """Return whether two accesses of threads of a group need an order."""
         first, second = _kind(earlier), _kind(access)
+        roles = self.role(earlier), self.role(access)
+        if all(
+            kind == shadow.LOADS or role & shadow.LOADS_ONLY for kind, role in zip((first, second), roles, strict=True)
+        ):
+            return False
         if min(first, second) >= shadow.ATOMICS:
-            roles = self.role(earlier), self.role(access)
             if relation == detect.WITHIN_WARP and roles[0] & roles[1] & shadow.EXCHANGES:
                 return bool((roles[0] ^ roles[1]) & shadow.LOADS_ONLY)
             return relation == detect.WITHIN_GRID and max(first, second) == shadow.BLOCK_ATOMICS
-        return (first, second) != (shadow.LOADS, shadow.LOADS)
+        return True
 
     def relation(self, earlier: Access, access: Access) -> int:
         """Return the smallest group with the threads of two accesses; ORDERED if a barrier or their order in a thread orders them."""

@@ -50,6 +50,7 @@ class Access:
     written; None for an atomic operation. block, thread: linear. number: among the accesses of the thread. line: number of the
     thread's statement under a debugger. executions: of the statement in this thread before. phase, grid_phase: barriers of the
     block and the grid before. epoch: `syncwarp` of the thread before; lane_epochs: epochs of the other lanes that are ordered before it.
+    failed: whether it is a compare-and-swap that wrote nothing.
     """
 
     node: Any
@@ -67,6 +68,7 @@ class Access:
     grid_phase: int
     epoch: int
     lane_epochs: Mapping[int, int]
+    failed: bool
 
 
 class Observer(Protocol):
@@ -138,6 +140,7 @@ class Thread:
         self.lane, self.warp = np.int32(linear % WARP_SIZE), np.int32(linear // WARP_SIZE)
         self.calls: list[Span] = []
         self.accesses = self.line = self.epoch = 0
+        self.swap_failed = False
         self.executions: Counter[Any] = Counter()
         self.lane_epochs: Mapping[int, int] = {}
         self.clock = count()

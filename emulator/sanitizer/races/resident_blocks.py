@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..tracking import Plan
 from . import happens_before
 from .shadow import ALTERNATING, BARRIERS, BLOCK, FOREIGN, FRESH, LENGTH, NOW, PHASE, PUBLISHED, TICK, WARP
@@ -25,16 +27,16 @@ class ResidentBlocks:
         """Continue with a block: the accesses of the others so far are not ordered before its own."""
         if block == self.running:
             return
-        arrays = self.race.arrays
+        arrays, state = self.race.arrays, np.asarray(self.race.arrays.state)
         own = [getattr(arrays, name) for name in _ARRAYS]
         if self.running >= 0:
-            self.waiting[self.running] = arrays.state[list(_FIELDS)], [array.copy() for array in own]
+            self.waiting[self.running] = state[list(_FIELDS)], [array.copy() for array in own]
         self.running = block
         self.plan.select_block(arrays, block, self.count)
         if block not in self.waiting:
             self.race(happens_before.begin_block, block)
             return
-        arrays.state[list(_FIELDS)], saved = self.waiting.pop(block)
+        state[list(_FIELDS)], saved = self.waiting.pop(block)
         for array, values in zip(own, saved, strict=True):
             array[...] = values
-        arrays.state[FRESH], arrays.state[NOW] = arrays.state[LENGTH], arrays.state[LENGTH] * TICK
+        state[FRESH], state[NOW] = state[LENGTH], state[LENGTH] * TICK
