@@ -11,7 +11,8 @@ from ..engines.cuda.sass import Instruction
 EFFECTS = {
     "LDG": "global_load", "LDGSTS": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store",
     "ATOMG": "global_atomic", "ATOM": "global_atomic", "RED": "global_reduction", "REDG": "global_reduction",
-    "LDS": "shared_load", "STS": "shared_store", "ATOMS": "shared_atomic", "LDL": "local_load", "STL": "local_store",
+    "LDS": "shared_load", "LDSM": "shared_load", "STS": "shared_store", "STSM": "shared_store", "ATOMS": "shared_atomic",
+    "LDL": "local_load", "STL": "local_store",
     "SHFL": "shuffle", "VOTE": "vote", "MATCH": "vote", "REDUX": "vote", "BAR": "barrier", "MEMBAR": "fence",
 }  # fmt: skip
 """Site kind (`profiler.events`) by opcode."""
@@ -26,12 +27,14 @@ def is_indexed_constant_load(instruction: Instruction) -> bool:
 
 
 def access_width(instruction: Instruction) -> int:
-    """Return the bytes per lane of a memory instruction: the size of its type suffix, 4 without one."""
+    """Return the bytes per lane of a memory instruction: the size of its type suffix, 4 without one or of each matrix."""
     return _operation_bytes(instruction.operation)
 
 
 @cache
 def _operation_bytes(operation: str) -> int:
+    if matrices := re.fullmatch(r"(?:LD|ST)SM\.16\.MT?88(?:\.([24]))?", operation):
+        return 4 * int(matrices[1] or 1)
     match = next(filter(None, map(_TYPE.fullmatch, operation.split(".")[1:])), None)
     if match is None:
         return 4

@@ -19,7 +19,7 @@ INCLUDED = {
     f"cooperative_groups{name}.h": "cooperative_groups.h" for name in ("", "/reduce", "/scan", "/details/partitioning")
 }
 """Files of `headers/` by the name in an `#include`. Other files are empty, except the user's."""
-INCLUDED |= dict.fromkeys(("mma.h", "crt/mma.h"), "mma.h")
+INCLUDED |= dict.fromkeys(("mma.h", "crt/mma.h"), "mma.h") | {"cuda/pipeline": "pipeline.h"}
 INCLUDED |= dict.fromkeys(
     ("cuComplex.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"), "complex.h"
 )

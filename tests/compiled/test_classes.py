@@ -18,7 +18,9 @@ from simtbed.engines.cuda.sass import Instruction
             8,
         ),
         ("LDG.E.128.CONSTANT LDGSTS.E.BYPASS.LTC128B.128 REDG.E.ADD.F32x4.FTZ.RN REDG.E.ADD.BF16x8.RN", 16),
-        ("LDG.E.LTC128B.CONSTANT ST.E.STRONG.GPU", 4),
+        ("LDG.E.LTC128B.CONSTANT ST.E.STRONG.GPU LDSM.16.M88", 4),
+        ("LDSM.16.MT88.2 STSM.16.M88.2", 8),
+        ("LDSM.16.M88.4 STSM.16.MT88.4", 16),
     ],
 )
 def test_the_type_of_an_access_says_how_many_bytes_it_moves(operations: str, width: int) -> None:

@@ -156,7 +156,8 @@ def _nearest(x: Values, type: str) -> Values:
     distance = np.abs(np.minimum(np.abs(x), finite.max())[:, None] - finite)
     near = distance == distance.min(axis=1, keepdims=True)
     even = near & (np.arange(len(finite)) % 2 == 0)
-    return np.where(even.any(axis=1), even.argmax(axis=1), near.argmax(axis=1)) | np.where(np.signbit(x), 128, 0)
+    codes: Values = np.where(even.any(axis=1), even.argmax(axis=1), near.argmax(axis=1))
+    return codes | np.where(np.signbit(x), 128, 0)
 
 
 def _converted(assembly: str, *x: Values) -> Values:
@@ -223,6 +224,32 @@ def test_copies_of_a_part() -> None:
         assert out.tolist() == [*x[:part], *[0] * (size - part)]
 
     check_each([(4, 4), (4, 0), (4, 3), (8, 4), (16, 16), (16, 0), (16, 9)], check)
+
+
+def test_pipeline_of_a_thread() -> None:
+    text = """
+    #include <cuda/pipeline>
+    __global__ void k(const float4 *x, float4 *out) {
+        __shared__ float4 tile[2][32];
+        const auto size = cuda::aligned_size_t<alignof(float4)>(sizeof(float4));
+        auto pipe = cuda::make_pipeline();
+        for (int i = 0; i < 2; i++) {
+            pipe.producer_acquire();
+            cuda::memcpy_async(&tile[i][threadIdx.x], &x[32 * i + threadIdx.x], size, pipe);
+            pipe.producer_commit();
+        }
+        cuda::pipeline_consumer_wait_prior<PRIOR>(pipe);
+        __syncthreads();
+        out[threadIdx.x] = tile[0][31 - threadIdx.x];
+        out[32 + threadIdx.x] = tile[1][threadIdx.x];
+        pipe.consumer_release();
+    }"""
+    x = np.arange(256, dtype=np.float32)
+    args = (x, np.zeros(256, np.float32))
+    out = st.launch(st.cuda_source(text.replace("PRIOR", "0"))["k"], grid=1, block=32, args=args, check="all").out
+    assert np.array_equal(np.asarray(out).reshape(2, 32, 4), [x.reshape(2, 32, 4)[0, ::-1], x.reshape(2, 32, 4)[1]])
+    with pytest.raises(st.FaultError, match=r"before its asynchronous copy"):
+        st.launch(st.cuda_source(text.replace("PRIOR", "1"))["k"], grid=1, block=32, args=args, check="all")
 
 
 def test_addresses_from_the_start_of_shared_memory() -> None:

@@ -9,6 +9,7 @@ import pytest
 import simtbed as st
 from simtbed.engines.cuda import nvcc
 from simtbed.ir import tensor_cores
+from simtbed.ir.fused import fma
 from simtbed.ir.matrices import INSTRUCTIONS
 from simtbed.language.types import BF16
 from simtbed.runtime.registry import EngineName
@@ -97,7 +98,7 @@ def expected(type: str, total: str, a: Values, b: Values, c: Values) -> Values:
             return (x.astype(np.int64) @ y.astype(np.int64).T + c.view(np.int32)).astype(np.uint32)
         d = c.view(np.float64)
         for k in range(4):
-            d = tensor_cores.fma(np.repeat(x[:, k : k + 1], 8, 1), np.repeat(y[None, :, k], 8, 0), d)
+            d = fma(np.repeat(x[:, k : k + 1], 8, 1), np.repeat(y[None, :, k], 8, 0), d)
         return d.view(np.uint64)
     k = 4 if type == "tf32" else 16
     row = INSTRUCTIONS[f"m16n8k{k}.{total}.{type}.{type}.{total}"]
@@ -109,7 +110,7 @@ def expected(type: str, total: str, a: Values, b: Values, c: Values) -> Values:
 
 def operands(a: Values, b: Values, c: Values, type: str, total: str) -> list[Values]:
     """Return the arrays of a launch: each matrix by rows and by columns."""
-    types = {
+    types: dict[str, Any] = {
         "f16": np.float16,
         "tf32": np.float32,
         "f32": np.float32,
@@ -128,7 +129,7 @@ def launched(kernel: Any, a: Values, b: Values, c: Values, type: str, total: str
     """Return the bits of D of both layouts, [2, m, n]."""
     args = operands(a, b, c, type, total)
     blank = np.zeros(2 * c.size, args[4].dtype)
-    check = "all" if engine == "jit" else None
+    check = "all" if engine == "jit" else ()
     d = st.launch(kernel, grid=1, block=32, args=(*args, blank), engine=engine, check=check).d
     first, second = np.asarray(d).reshape(2, -1).view(c.dtype)
     return np.stack([first.reshape(c.shape), second.reshape(c.T.shape).T])

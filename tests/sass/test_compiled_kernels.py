@@ -18,6 +18,7 @@ from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.sass.execution import execute
 from simtbed.testing.conformance import FEATURES
 
+from examples.kernels import matmul_tensor_cores
 from tests.compilers import needs_sass
 from tests.sass.programs import differing_counts
 from tests.table_checks import check_each
@@ -42,10 +43,10 @@ def check_kernels(runs: Iterable[Callable[[Any], Any]]) -> None:
     check_each(kernels, lambda name: check(kernels[name]))
 
 
-def executions(kernel: KernelLaunches, compile_after: int) -> executed.Executed | str:
+def executions(kernel: KernelLaunches, compile_after: int, architecture: str = "sm_90") -> executed.Executed | str:
     """Return the counts of a kernel, or the message of an error."""
     source = kernel.source
-    cubin = nvcc.build(source.with_lines(), source.kernel, "sm_90").cubin
+    cubin = nvcc.build(source.with_lines(), source.kernel, architecture).cubin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_launch, "execute", partial(execute, compile_after=compile_after))
         try:
@@ -76,3 +77,15 @@ def test_kernels_of_the_conformance_suite() -> None:
 @pytest.mark.slow
 def test_validation_kernels() -> None:
     check_kernels(case.run for case in list(kernel_cases())[::16])
+
+
+@needs_sass
+@pytest.mark.slow
+def test_tensor_cores() -> None:
+    """The outputs have the bits of the jit engine."""
+    for architecture, device in (("sm_90", devices.H200), ("sm_80", devices.A100)):
+        launcher = RecordingLauncher("jit", device)
+        matmul_tensor_cores.check(launcher.launch)
+        (kernel,) = launcher.kernels
+        result = executions(kernel, NEVER, architecture)
+        assert not isinstance(result, str) and result.differing == (), (architecture, result)
