@@ -320,8 +320,8 @@ def declared(reader: FunctionReader, name: str, node: ast.Call, target: Any) -> 
     args = _bind(reader, node, word)
     kind = reader.value(args["element"])
     if isinstance(kind, Tuple | Literal):
-        type = ast.unparse(node.args[1]) if len(node.args) > 1 else "st.f32"
-        advice = f"write st.{word.name}({type}, {ast.unparse(args['element'])})"
+        stated = ast.unparse(node.args[1]) if len(node.args) > 1 else "st.f32"
+        advice = f"write st.{word.name}({stated}, {ast.unparse(args['element'])})"
         raise SourceError(reader.span(args["element"]), "the type precedes the shape", advice)
     if isinstance(kind, Host) and is_struct(kind.object):
         advice = f"declare one array a field, each by st.{word.name}(...)"

@@ -14,9 +14,9 @@ from ...cuda_cpp.kernel import CudaKernel
 from ...llvmir.debug import source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
-from ...runtime.launching import launch_in_place
 from ...runtime.observing import PendingLaunch, overrides
 from ...runtime.request import LaunchOptions, validated_request
+from ...runtime.running import launch_in_place
 from .unit import ProgramUnit
 
 RangeOf = Callable[[int], tuple[int, int] | None]
@@ -67,11 +67,11 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
     engine, device = overrides("jit", device)
     _add_variables(bound, values)
     options = LaunchOptions(
-        shape.grid,
-        shape.block,
-        values,
-        device,
-        shape.shared,
+        grid=shape.grid,
+        block=shape.block,
+        args=values,
+        device=device,
+        shared=shape.shared,
         counters=False,
         cooperative=shape.cooperative,
         in_place=True,
