@@ -19,7 +19,8 @@ from tests.checkers.corpus import PAIRS
 ROOT = Path(__file__).parents[1]
 MISTAKES = {
     "race": "races", "unacquired race": "reads of released data without an acquire",
-    "bounds": "accesses out of bounds", "uninitialised": "uninitialised reads", "arithmetic": "results outside the domain of an operation", "barrier": "barriers",
+    "bounds": "accesses out of bounds", "uninitialised": "uninitialised reads",
+    "arithmetic": "results outside the domain of an operation", "barrier": "barriers",
     "convergence": "warp operations on inactive lanes", "step limit": "endless loops and waits",
     "schedule": "results that depend on the schedule",
 }  # fmt: skip

@@ -41,7 +41,8 @@ ARGUMENTS = (
     "-fno-color-diagnostics", "-ftemplate-depth=400", "-isystem", f"{ROOT}/include", "-include", HEADER,
 )  # fmt: skip
 """The code is that of -O1 before LLVM's passes: `llvmir.optimising` runs those that keep the accesses of each statement."""
-USED_OPTIONS = ("-D", "-U", "-std=", "--std=")
+MACRO_OPTIONS = ("-D", "-U")
+USED_OPTIONS = (*MACRO_OPTIONS, "-std=", "--std=")
 """Options of nvcc that change the meaning of a text. Others, such as `-O3` and `--use_fast_math`, have no effect here."""
 MESSAGE = re.compile(r"(.*?):(\d+):(\d+): (?:fatal )?error: (.*?)(?: \[-W[^\]]*(-W[a-z-]+)\])?")
 
@@ -103,12 +104,14 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
     Raises SimtbedError where the compiler ends without a message, UnavailableError without a compiler.
     """
     first, *rest = folders or ("",)
-    arguments = [*ARGUMENTS, *_used(options)]
+    used, definitions = with_definitions(list(_used(options)))
+    arguments = [*ARGUMENTS, *used]
     arguments += ["-iquote", first] * bool(first) + [f"-I{folder}" for folder in rest]
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         overlay, output = Path(folder, "files.json"), Path(folder, "output.ll")
         source = str(Path(folder, os.path.basename(SOURCE)))  # the command line names an existing file
         present = {source if path == SOURCE else path: text for path, text in files.items()}
+        present[HEADER] += definitions
         overlay.write_text(json.dumps(_overlay(present, folders, Path(folder))), encoding="utf-8")
         command = [*compiler().command, *arguments, "-ivfsoverlay", str(overlay), "-o", str(output), source]
         status, messages = _run(command, folder)
@@ -122,6 +125,23 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         last = messages.strip().splitlines()[-1:] or ["it has no message"]
         raise SimtbedError(f"the compiler of CUDA C++ ended with status {status}: {printable(last[0][:200])}")
     return "", errors
+
+
+def with_definitions(options: Sequence[str]) -> tuple[list[str], str]:
+    """Return options without `-DNAME` and `-UNAME`, and their lines for the end of the headers: macros of the user do not change these.
+
+    Names with a leading underscore are reserved for headers and remain options.
+    """
+    rest, lines = list[str](), list[str]()
+    for option in options:
+        name, equals, value = option[2:].partition("=")
+        if not option.startswith(MACRO_OPTIONS) or name.startswith("_"):
+            rest.append(option)
+        elif option.startswith("-D"):
+            lines.append(f"#define {name} {value if equals else 1}\n")
+        else:
+            lines.append(f"#undef {name}\n")
+    return rest, "".join(lines)
 
 
 def _used(options: Sequence[str]) -> Iterator[str]:

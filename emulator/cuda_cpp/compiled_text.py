@@ -20,6 +20,8 @@ from .header_files import include_folders, included, included_files, missing
 from .places import SourceText
 from .segments import Segment, segments, without
 
+_MOST_ERRORS = 20
+"""Errors that are listed."""
 _ROUNDS = 12
 """Compilations of a text, each without the erroneous declarations of the one before."""
 _KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n@]*@(\"[^\"]*\"|[-\w.$]+)\(", re.MULTILINE)
@@ -90,7 +92,9 @@ class CompiledText(CompiledModule):
         )
         folders = [self.source.folder, *include_folders(self.options)]
         texts = {SOURCE: self.source.text + requests + "\n", **self._files}
-        shipped = {f"{ROOT}/include/{name}": included(name) for name in self._names} | {HEADER: device_header()}
+        shipped = {f"{ROOT}/include/{name}": included(name) for name in self._names}
+        early = "".join(f"#include <{name}>\n" for name in self._names if included(name))  # before macros of the text
+        shipped |= {HEADER: f"{device_header()}\n{early}"}
         device_errors: dict[str, list[Error]] = {}
         causes: dict[str, Error] = {}  # by the words of a removed declaration of host code
         end = time.monotonic() + 2 * clang.SECONDS
@@ -154,7 +158,7 @@ class CompiledText(CompiledModule):
     def refused(self, errors: Sequence[Error]) -> CompileError:
         """Return errors of the compiler."""
         results = []
-        for error in sorted(errors, key=lambda error: (error.file != SOURCE, error.file, error.line)):
+        for error in sorted(errors, key=lambda error: (error.file != SOURCE, error.file, error.line))[:_MOST_ERRORS]:
             instance = error.line - self.source.text.count("\n") - 2  # each in a line behind the text
             requested = error.file == SOURCE and 0 <= instance < len(self.instances)
             prefix = f"instance {self.instances[instance]}: " if requested else ""

@@ -147,6 +147,17 @@ def test_options_define_macros() -> None:
     assert st.launch(source.fill, grid=1, block=4, args={"x": st.empty(4, "i32")}).x.tolist() == [7] * 4
 
 
+def test_macros_of_the_user_do_not_change_the_headers() -> None:
+    text = """
+    #define M 3
+    #include <mma.h>
+    #include <cooperative_groups.h>
+    __global__ void sum(int *x) { *x = T + N + M + value; }
+    """
+    source = st.cuda_source(text, options=("-DT=9", "-UT", "-D", "T=16", "-DN", "-Dvalue=5"))
+    assert st.launch(source.sum, grid=1, block=1, args={"x": st.empty(1, "i32")}).x[0] == 25
+
+
 def test_errors_of_the_host_do_not_matter() -> None:
     source = st.cuda_source(
         """

@@ -177,7 +177,8 @@ class _Builder:
         headers = folder / "include"
         names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name != "complex"}
         names |= {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
-        names |= {"simtbed_device.h": device_header(), "simtbed_runtime.h": runtime_header()}
+        self.options, definitions = clang.with_definitions(program.options)
+        names |= {"simtbed_device.h": device_header(), "simtbed_runtime.h": runtime_header(), "definitions.h": definitions}
         for name, text in names.items():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
             (headers / name).write_text(text, encoding="utf-8")
@@ -214,7 +215,7 @@ class _Builder:
         includes = (f"-isystem{library / name}" for name in _INCLUDES)
         macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
         command = [str(self.zig), "clang", *_COMMON, *how, *macros, f"-isystem{self.folder / 'include'}", *includes]
-        command += [*self.program.options, "-include", "program.h", source, "-o", str(output)]
+        command += [*self.options, "-include", "program.h", "-include", "definitions.h", source, "-o", str(output)]
         result = self._run(command)
         if result.returncode:
             raise self._refused(source, result.stderr)
