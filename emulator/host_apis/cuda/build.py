@@ -178,7 +178,11 @@ class _Builder:
         names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name != "complex"}
         names |= {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
         self.options, definitions = clang.with_definitions(program.options)
-        names |= {"simtbed_device.h": device_header(), "simtbed_runtime.h": runtime_header(), "definitions.h": definitions}
+        names |= {
+            "simtbed_device.h": device_header(),
+            "simtbed_runtime.h": runtime_header(),
+            "definitions.h": definitions,
+        }
         for name, text in names.items():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
             (headers / name).write_text(text, encoding="utf-8")
