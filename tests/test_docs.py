@@ -167,7 +167,9 @@ def check_command_lines(page: Path) -> None:
         called = max((c for c in commands() if words[: len(c.split())] == c.split()), key=len)
         options = {option for param in commands()[called].params for option in (*param.opts, *param.secondary_opts)}
         options |= {"--help"}
-        own = re.split(r"\.(?:py|cu) ", line)[0]  # options after a script are its own, those after a .cu file the compiler's
+        own = re.split(r"\.(?:py|cu) ", line)[
+            0
+        ]  # options after a script are its own, those after a .cu file the compiler's
         passed = set(re.findall(r"(?<![\w\\-])--?[a-z][\w-]*", own))
         missing_command = words and words[0].islower() and words[0].isalpha() and not called
         if missing_command or not passed <= options:
