@@ -18,6 +18,7 @@ from ..checked import shown
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
+from ..ir.walk import declared_bytes
 from ..language.textures import SurfaceForm
 from ..language.types import U64, Array, ArrayLayout, Scalar
 from ..llvmir.debug import ArrayOf, Record, SourceType, source_leaves, source_size
@@ -207,7 +208,7 @@ class CudaKernel(LaunchableKernel):
     def _textures(self, args: Mapping[str, Any]) -> dict[str, Surface | Texture]:
         """Return the textures and surfaces of a launch by parameter or reference. Raises LaunchError where one is missing or not
         expected."""
-        interface, variables = self._interface, self.owner.variables
+        interface, variables = self.interface, self.owner.variables
         given = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
         pointers = {own.name for own in self.parameters if own.is_address}
         others = pointers | interface.constants.keys() | interface.variables.keys()
@@ -240,12 +241,12 @@ class CudaKernel(LaunchableKernel):
 
     # -------------------------------------------------------------- protocol
     def signature(self) -> Signature:
-        return self._interface.signature
+        return self.interface.signature
 
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The contents of variables outside of functions."""
-        variables, interface = self.owner.variables, self._interface
+        variables, interface = self.owner.variables, self.interface
         results: dict[str, Any] = {name: self._constant(name, row) for name, row in interface.constants.items()}
         for name, row in interface.variables.items():
             contents = variables.get(name)
@@ -273,16 +274,20 @@ class CudaKernel(LaunchableKernel):
         for name, layout in layouts.items():
             if not layout.contiguous:
                 raise LaunchError(f"{name} is a pointer: give a contiguous array, np.ascontiguousarray({name})")
-        contents = {name: consts[name] for name in self._interface.constants}
+        contents = {name: consts[name] for name in self.interface.constants}
         if not contents:
             return self._lowered.program
         from .lowering import with_contents  # late, as below
 
         return with_contents(self._lowered, contents)
 
+    def declared_bytes(self, space: str) -> int:
+        """Return the bytes of the arrays that the kernel declares in shared, local or constant memory."""
+        return declared_bytes(self._lowered.program, space)
+
     def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
         """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures or surfaces."""
-        interface = self._interface
+        interface = self.interface
         if interface.variables or self.textures:
             return None
         constants = {
@@ -303,7 +308,7 @@ class CudaKernel(LaunchableKernel):
         name, type = parameter.name, parameter.type
         if parameter.is_address:
             alias = dict(self.aliases).get(name, Alias(name))
-            parameter_type = self._interface.signature.parameters.get(alias.parameter or "")
+            parameter_type = self.interface.signature.parameters.get(alias.parameter or "")
             has_memory = parameter_type is not None and isinstance(parameter_type.type, Array)
             pointer = ((0, str(alias.parameter)),) if has_memory else ()
             return OwnArgument(8, 8, pointer, alias.offset, alias.parameter is None)
@@ -317,7 +322,7 @@ class CudaKernel(LaunchableKernel):
 
     # -------------------------------------------------------------- the kernel's program
     @cached_property
-    def _interface(self) -> HostInterface:
+    def interface(self) -> HostInterface:
         key = sha256(f"interface {self.digest()}".encode()).hexdigest()
         return cached(key, HostInterface.decode, lambda: self._lowered.interface)
 

@@ -159,3 +159,13 @@ def _rebuilt(node: N, visit: Callable[[Any], Any], names: tuple[str, ...]) -> N:
 
 def _is_node(value: object) -> bool:
     return type(value).__module__ == ir.__name__
+
+
+def declared_bytes(program: ir.Program, space: str) -> int:
+    """Return the bytes of the arrays that a kernel declares in shared, local or constant memory, each aligned to its elements."""
+    end = 0
+    for statement in statements(program.kernel.body):
+        if isinstance(statement, ir.Alloc) and statement.type.space == space:
+            size = statement.type.element.size
+            end = -(-end // size) * size + size * (statement.type.length or 0)
+    return end

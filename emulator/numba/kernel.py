@@ -11,7 +11,7 @@ from ..errors import CompileError, Diagnostic
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..ir import nodes as ir
-from ..ir.walk import statements
+from ..ir.walk import declared_bytes
 from ..language.types import ArrayLayout, Scalar
 from ..llvmir.parameters import ArrayView, Parameter, ScalarSource
 from ..own_code import PtxText
@@ -84,13 +84,8 @@ class NumbaKernel(LaunchableKernel):
         return self.program
 
     def declared_bytes(self, space: str) -> int:
-        """Return the bytes of the arrays that the kernel declares in shared, local or constant memory, each aligned to its elements."""
-        end = 0
-        for statement in statements(self.program.kernel.body):
-            if isinstance(statement, ir.Alloc) and statement.type.space == space:
-                size = statement.type.element.size
-                end = -(-end // size) * size + size * (statement.type.length or 0)
-        return end
+        """Return the bytes of the arrays that the kernel declares in shared, local or constant memory."""
+        return declared_bytes(self.program, space)
 
     def own_code(self, consts: Mapping[str, Any]) -> PtxText | None:
         return self._own

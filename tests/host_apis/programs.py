@@ -37,6 +37,70 @@ int main(int argc, char **argv) {
 }
 """
 
+MANY_FUNCTIONS = r"""#include <cstdio>
+#include "helper.h"
+#define CHECK(call) do { if (cudaError_t e = call) { printf("%d: %s\n", __LINE__, cudaGetErrorString(e)); return 1; } } while (0)
+__constant__ float weights[4] = {1, 2, 3, 4};
+__device__ int counter = 5;
+__managed__ int managed = 7;
+template <class T, int N> __global__ void scale(T *x, T a) {
+    __shared__ T tile[N];
+    int i = blockIdx.x * N + threadIdx.x;
+    tile[threadIdx.x] = x[i] * a; __syncthreads();
+    x[i] = tile[threadIdx.x] + weights[i % 4];
+    atomicAdd(&counter, 1);
+    if (i == 0) managed += 1;
+}
+__global__ void pitched(float *p, size_t pitch, int w, int h) {
+    int x = threadIdx.x, y = blockIdx.x;
+    if (x < w) ((float *)((char *)p + y * pitch))[x] = y * 100 + x;
+}
+static void called(void *data) { printf("callback %d\n", *(int *)data); }
+int main(int argc, char **argv) {
+    cudaDeviceProp p;
+    CHECK(cudaGetDeviceProperties(&p, 0));
+    int sms;
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    printf("%s %d.%d %d %d\n", p.name, p.major, p.minor, p.multiProcessorCount, sms);
+    float w[4] = {10, 20, 30, 40};
+    CHECK(cudaMemcpyToSymbol(weights, w, sizeof w));
+    double *d;
+    CHECK(cudaMallocManaged(&d, 64 * sizeof(double)));
+    for (int i = 0; i < 64; i++) d[i] = i;
+    cudaStream_t s;
+    cudaEvent_t a, b;
+    CHECK(cudaStreamCreate(&s)); CHECK(cudaEventCreate(&a)); CHECK(cudaEventCreate(&b));
+    CHECK(cudaEventRecord(a, s));
+    scale<double, 32><<<2, 32, 0, s>>>(d, 2.0);
+    CHECK(cudaEventRecord(b, s)); CHECK(cudaEventSynchronize(b));
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, a, b));
+    if (ms <= 0) return 3;
+    for (int i = 0; i < 64; i++) if (d[i] != 2 * i + w[i % 4]) return 4;
+    int c;
+    CHECK(cudaMemcpyFromSymbol(&c, counter, sizeof c));
+    printf("counter %d managed %d\n", c, managed);
+    float *q;
+    size_t pitch;
+    CHECK(cudaMallocPitch(&q, &pitch, 10 * sizeof(float), 5));
+    pitched<<<5, 32>>>(q, pitch, 10, 5);
+    float h[50];
+    CHECK(cudaMemcpy2D(h, 40, q, pitch, 40, 5, cudaMemcpyDeviceToHost));
+    if (h[49] != 409) return 5;
+    int n, g, block;
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, scale<double, 32>, 32, 0));
+    CHECK(cudaOccupancyMaxPotentialBlockSize(&g, &block, pitched));
+    printf("occupancy %d %d %d\n", n, g, block);
+    int *m, *mapped;
+    CHECK(cudaHostAlloc(&m, 4, cudaHostAllocMapped));
+    *m = 3;
+    CHECK(cudaHostGetDevicePointer(&mapped, m, 0)); CHECK(cudaLaunchHostFunc(s, called, mapped));
+    if (cudaStreamDestroy(s) || cudaStreamSynchronize(s) != cudaErrorInvalidResourceHandle) return 6;
+    printf("helper %d\n", helper(LIMIT));
+    return 0;
+}
+"""
+
 
 def run(folder: Path, text: str, *arguments: str, command: str = "check") -> subprocess.CompletedProcess[str]:
     """Run a program under a command of simtbed, in a folder."""

@@ -9,7 +9,7 @@ from simtbed.host_apis.cuda.runtime import Runtime
 
 from tests.table_checks import check_each
 
-from .programs import CHECKED, VECTOR_ADD, run
+from .programs import CHECKED, MANY_FUNCTIONS, VECTOR_ADD, run
 
 pytest.importorskip("ziglang")
 
@@ -51,6 +51,22 @@ def test_programs(tmp_path: Path) -> None:
         assert (result.returncode, expected in result.stdout + result.stderr) == (code, True), result
 
     check_each(PROGRAMS, check)
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_many_functions_in_two_sources(tmp_path: Path) -> None:
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "inc/helper.h").write_text("int helper(int x);")
+    (tmp_path / "helper.cpp").write_text(
+        '#include "helper.h"\n#include <cmath>\nint helper(int x) { return std::pow(x, 2); }'
+    )
+    result = run(tmp_path, MANY_FUNCTIONS, "helper.cpp", "-DLIMIT=9", "-Iinc")
+    assert result.returncode == 0, result
+    for line in (
+        "simtbed H200 9.0 132 132", "counter 69 managed 8", "occupancy 32 264 1024", "callback 3", "helper 81", "scale<double, 32>",
+    ):  # fmt: skip
+        assert line in result.stdout + result.stderr, result
 
 
 def test_each_declared_function_has_an_implementation() -> None:

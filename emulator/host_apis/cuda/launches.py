@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,23 +14,27 @@ from ...cuda_cpp.kernel import CudaKernel
 from ...errors import LaunchError
 from ...llvmir.debug import source_size
 from ...machine.device import Device
+from ...runtime.arrays import split
 from ...runtime.launching import launch_in_place
 from ...runtime.observing import PendingLaunch, overrides
 from ...runtime.request import LaunchOptions, validated_request
+from .unit import ProgramUnit
 
 RangeOf = Callable[[int], tuple[int, int] | None]
 """Returns start and size of the memory of the device that contains an address; None outside of it."""
 
 
-def launch(
-    kernel: CudaKernel,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    shared: int,
-    arguments: int,
-    range_of: RangeOf,
-    device: Device,
-) -> None:
+@dataclass(frozen=True)
+class Shape:
+    """Grid, block, bytes of dynamic shared memory, and whether blocks may wait for each other."""
+
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared: int
+    cooperative: bool
+
+
+def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, device: Device) -> None:
     """Launch a kernel. arguments: address of the pointers to its arguments. Raises CompileError and LaunchError."""
     values: dict[str, Any] = {}
     addresses: dict[str, int] = {}
@@ -55,10 +59,30 @@ def launch(
             size = (range_of(start) or (0, 0))[1]
             values[parameter.name] = elements(_memory(start, size), parameter)
     engine, device = overrides("jit", device)
-    options = LaunchOptions(grid, block, values, device, shared, counters=False, in_place=True)
+    _add_variables(bound, values)
+    options = LaunchOptions(
+        shape.grid,
+        shape.block,
+        values,
+        device,
+        shape.shared,
+        counters=False,
+        cooperative=shape.cooperative,
+        in_place=True,
+    )
     bound, args = bound.bind(values)
     request = replace(validated_request(bound, replace(options, args=args)), show_prints=True, plain_prints=True)
     launch_in_place(PendingLaunch(bound, args, request, engine))
+
+
+def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:
+    """Add the variables outside of functions that a kernel accesses to its arguments."""
+    unit = kernel.owner
+    assert isinstance(unit, ProgramUnit)
+    for name, row in kernel.interface.variables.items():
+        values[name] = _memory(unit.addresses[row.symbol], len(row.contents)).view(split(row.element)[0].dtype)
+    for name, row in kernel.interface.constants.items():
+        unit.variables[name] = _memory(unit.addresses[row.symbol], len(row.contents)).copy()
 
 
 def _memory(start: int, size: int) -> Bytes:

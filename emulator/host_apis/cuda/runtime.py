@@ -13,33 +13,43 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ...cuda_cpp.kernel import CudaKernel
 from ...driver.memory import AddressSpace
 from ...errors import CompileError, LaunchError, UnavailableError
 from ...machine import device as devices
+from ...machine.occupancy import occupancy
 from ...runtime.memory import memory_of_process
 from ...runtime.observing import overrides
 from .declarations import runtime_functions
-from .launches import launch
+from .device_properties import attribute, properties, properties_type
+from .launches import Shape, launch
+from .queues import INVALID_VALUE, SUCCESS, Queues, store
 from .unit import ProgramUnit
 
-(SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, INVALID_CONFIGURATION, INVALID_DIRECTION, INVALID_FUNCTION, INVALID_DEVICE) = (
-    0, 1, 2, 9, 21, 98, 101,
+(OUT_OF_MEMORY, INVALID_CONFIGURATION, INVALID_PITCH, INVALID_SYMBOL, INVALID_DIRECTION, INVALID_FUNCTION, INVALID_DEVICE) = (
+    2, 9, 12, 13, 21, 98, 101,
 )  # fmt: skip
+ALREADY_REGISTERED, NOT_REGISTERED = 712, 713
 _QUERIES = ("cudaGetLastError", "cudaPeekAtLastError")
 _TO_DEVICE, _TO_HOST = (1, 3), (2, 3)
 """Kinds of copies to and from the device."""
 MAX_KIND = 4
+PITCH = 512
+"""Bytes: alignment of the rows of `cudaMallocPitch`."""
+VERSION = 12080
 
 
-class Runtime:
+class Runtime(Queues):
     """The runtime of one program. units: its kernels by source. report: prints a line on stderr."""
 
     def __init__(self, units: Sequence[ProgramUnit], report: Callable[[str], None]) -> None:
-        self.units, self.report = units, report
+        super().__init__(report)
+        self.units = units
         self.device = overrides("jit", devices.H200)[1]
         self.memory, self.pinned = AddressSpace(), AddressSpace()
         self.capacity = memory_of_process()
-        self.kernels: dict[int, Any] = {}
+        self.kernels: dict[int, CudaKernel | None] = {}
+        self.variables: dict[int, int] = {}  # sizes by address
         self.thread = threading.local()
 
     def implementations(self) -> dict[str, Callable[..., int]]:
@@ -102,6 +112,36 @@ class Runtime:
     def cudaMallocHost(self, pointer: int, size: int, flags: int) -> int:
         return self._allocate(self.pinned, pointer, size) if pointer else INVALID_VALUE
 
+    def cudaMallocAsync(self, pointer: int, size: int, stream: Any) -> int:
+        return self.cudaMalloc(pointer, size)
+
+    def cudaHostAlloc(self, pointer: int, size: int, flags: int) -> int:
+        return self.cudaMallocHost(pointer, size, flags)
+
+    def cudaMallocPitch(self, pointer: int, pitch: int, width: int, height: int) -> int:
+        row = -(-width // PITCH) * PITCH
+        return self.cudaMalloc(pointer, row * height) or store(ctypes.c_size_t, pitch, row)
+
+    def cudaFreeAsync(self, pointer: int | None, stream: Any) -> int:
+        return self.cudaFree(pointer)
+
+    def cudaHostRegister(self, pointer: int | None, size: int, flags: int) -> int:
+        if not pointer or not size:
+            return INVALID_VALUE
+        return SUCCESS if self.pinned.register(pointer, size) else ALREADY_REGISTERED
+
+    def cudaHostUnregister(self, pointer: int | None) -> int:
+        return SUCCESS if pointer and self.pinned.remove(pointer) else NOT_REGISTERED
+
+    def cudaHostGetDevicePointer(self, pointer: int, host: int | None, flags: int) -> int:
+        if not host or not self.range_of(host):
+            return INVALID_VALUE
+        return store(ctypes.c_void_p, pointer, host)
+
+    def cudaMemGetInfo(self, free: int, total: int) -> int:
+        rest = max(0, self.capacity - self.memory.used)
+        return store(ctypes.c_size_t, free, rest) or store(ctypes.c_size_t, total, self.capacity)
+
     def cudaFree(self, pointer: int | None) -> int:
         return SUCCESS if not pointer or self.memory.remove(pointer) else INVALID_VALUE
 
@@ -140,12 +180,123 @@ class Runtime:
         ctypes.memset(pointer, value & 0xFF, size)
         return SUCCESS
 
+    def cudaMemcpy2D(
+        self, to: int | None, pitch: int, source: int | None, step: int, width: int, height: int, kind: int
+    ) -> int:
+        if width > pitch or width > step:
+            return INVALID_PITCH
+        rows = range(height if to and source else 0)
+        codes = (self.cudaMemcpy((to or 0) + row * pitch, (source or 0) + row * step, width, kind) for row in rows)
+        return next((code for code in codes if code), SUCCESS if to and source else INVALID_VALUE)
+
+    def cudaMemcpy2DAsync(self, *arguments: Any) -> int:
+        return self.cudaMemcpy2D(*arguments[:-1])
+
+    def cudaMemsetAsync(self, pointer: int | None, value: int, size: int, stream: Any) -> int:
+        return self.cudaMemset(pointer, value, size)
+
+    def cudaMemset2D(self, pointer: int | None, pitch: int, value: int, width: int, height: int) -> int:
+        if not pointer:
+            return INVALID_VALUE
+        codes = (self.cudaMemset(pointer + row * pitch, value, width) for row in range(height))
+        return next((code for code in codes if code), SUCCESS)
+
+    def cudaMemPrefetchAsync(self, pointer: int | None, size: int, device: int, stream: Any) -> int:
+        return SUCCESS if self.accessible(pointer, size) else INVALID_VALUE
+
+    def cudaMemAdvise(self, pointer: int | None, size: int, advice: int, device: int) -> int:
+        return SUCCESS if self.accessible(pointer, size) else INVALID_VALUE
+
+    # -------------------------------------------------------------- variables
+    def simtbedRegisterVariable(self, unit: int, shadow: int, symbol: int, size: int) -> None:
+        """Make the host's shadow of a variable its memory, with the initial contents."""
+        owner = self.units[int(ctypes.string_at(unit))]
+        contents = owner.initial_bytes(ctypes.string_at(symbol).decode(), size)
+        ctypes.memmove(shadow, contents, size)
+        self.variables[shadow] = size
+        owner.addresses[ctypes.string_at(symbol).decode()] = shadow
+        self.memory.register(shadow, size)
+
+    def cudaMemcpyToSymbol(self, symbol: int, source: int | None, size: int, offset: int, kind: int) -> int:
+        if symbol not in self.variables:
+            return INVALID_SYMBOL
+        return self.cudaMemcpy(symbol + offset, source, size, kind)
+
+    def cudaMemcpyFromSymbol(self, to: int | None, symbol: int, size: int, offset: int, kind: int) -> int:
+        if symbol not in self.variables:
+            return INVALID_SYMBOL
+        return self.cudaMemcpy(to, symbol + offset, size, kind)
+
+    def cudaMemcpyToSymbolAsync(self, *arguments: Any) -> int:
+        return self.cudaMemcpyToSymbol(*arguments[:-1])
+
+    def cudaMemcpyFromSymbolAsync(self, *arguments: Any) -> int:
+        return self.cudaMemcpyFromSymbol(*arguments[:-1])
+
+    def cudaGetSymbolAddress(self, pointer: int, symbol: int) -> int:
+        return store(ctypes.c_void_p, pointer, symbol) if symbol in self.variables else INVALID_SYMBOL
+
+    def cudaGetSymbolSize(self, size: int, symbol: int) -> int:
+        return store(ctypes.c_size_t, size, self.variables[symbol]) if symbol in self.variables else INVALID_SYMBOL
+
     # -------------------------------------------------------------- device
+    def cudaGetDeviceProperties(self, pointer: int | None, device: int) -> int:
+        if device or not pointer:
+            return INVALID_DEVICE if device else INVALID_VALUE
+        kind = properties_type()
+        fields = dict(kind._fields_)  # type: ignore[misc]
+        target = kind()
+        for name, value in properties(self.device, self.capacity).items():
+            setattr(target, name, fields[name](*value) if isinstance(value, tuple) else value)
+        ctypes.memmove(pointer, ctypes.addressof(target), ctypes.sizeof(kind))
+        return SUCCESS
+
+    def cudaDeviceGetAttribute(self, value: int, number: int, device: int) -> int:
+        if device:
+            return INVALID_DEVICE
+        return store(ctypes.c_int, value, attribute(self.device, self.capacity, number))
+
+    def cudaSetDeviceFlags(self, flags: int) -> int:
+        return SUCCESS
+
+    def cudaThreadSynchronize(self) -> int:
+        return SUCCESS
+
+    def cudaThreadExit(self) -> int:
+        return self.cudaDeviceReset()
+
+    def cudaDeviceSetCacheConfig(self, config: int) -> int:
+        return SUCCESS
+
+    def cudaDeviceSetSharedMemConfig(self, config: int) -> int:
+        return SUCCESS
+
+    def cudaDeviceSetLimit(self, limit: int, value: int) -> int:
+        return SUCCESS
+
+    def cudaDeviceGetStreamPriorityRange(self, least: int | None, greatest: int | None) -> int:
+        for pointer, value in ((least, 0), (greatest, -5)):
+            if pointer:
+                store(ctypes.c_int, pointer, value)
+        return SUCCESS
+
+    def cudaRuntimeGetVersion(self, version: int) -> int:
+        return store(ctypes.c_int, version, VERSION)
+
+    def cudaDriverGetVersion(self, version: int) -> int:
+        return store(ctypes.c_int, version, VERSION)
+
+    def cudaProfilerStart(self) -> int:
+        return SUCCESS
+
+    def cudaProfilerStop(self) -> int:
+        return SUCCESS
+
     def cudaGetDeviceCount(self, count: int) -> int:
-        return _store(ctypes.c_int, count, 1)
+        return store(ctypes.c_int, count, 1)
 
     def cudaGetDevice(self, device: int) -> int:
-        return _store(ctypes.c_int, device, 0)
+        return store(ctypes.c_int, device, 0)
 
     def cudaSetDevice(self, device: int) -> int:
         return INVALID_DEVICE if device else SUCCESS
@@ -155,7 +306,7 @@ class Runtime:
 
     def cudaDeviceReset(self) -> int:
         for space in (self.memory, self.pinned):
-            for start in [*space.starts]:
+            for start in [start for start in space.starts if start not in self.variables]:
                 space.remove(start)
         return SUCCESS
 
@@ -175,7 +326,7 @@ class Runtime:
 
     def simtbedLaunch(self, stub: int, *how: int) -> int:
         """Launch a kernel. how: grid and block, bytes of dynamic shared memory, address of the arguments."""
-        *extents, shared, arguments = how
+        *extents, shared, arguments, cooperative = how
         grid, block = tuple(extents[:3]), tuple(extents[3:])
         kernel = self.kernels.get(stub)
         if kernel is None:
@@ -187,20 +338,42 @@ class Runtime:
         if shared > self.device.shared_per_block_optin:
             return INVALID_VALUE
         flush_host_output()
-        launch(kernel, grid, block, shared, arguments, self.range_of, self.device)
+        launch(kernel, Shape(grid, block, shared, bool(cooperative)), arguments, self.range_of, self.device)
         return SUCCESS
+
+    def cudaFuncSetAttribute(self, stub: int, number: int, value: int) -> int:
+        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
+
+    def cudaFuncSetCacheConfig(self, stub: int, config: int) -> int:
+        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
+
+    def cudaFuncSetSharedMemConfig(self, stub: int, config: int) -> int:
+        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
+
+    def cudaOccupancyMaxActiveBlocksPerMultiprocessor(self, blocks: int, stub: int, threads: int, shared: int) -> int:
+        if (kernel := self.kernels.get(stub)) is None:
+            return INVALID_FUNCTION
+        if not 0 < threads <= self.device.threads_per_block:
+            return INVALID_VALUE
+        return store(ctypes.c_int, blocks, self._active_blocks(kernel, threads, shared))
+
+    def cudaOccupancyMaxPotentialBlockSize(self, grid: int, block: int, stub: int, shared: int, limit: int) -> int:
+        """Write the largest block with the most threads of an SM, and the blocks of the device."""
+        if (kernel := self.kernels.get(stub)) is None:
+            return INVALID_FUNCTION
+        largest = min(limit or self.device.threads_per_block, self.device.threads_per_block)
+        sizes = range(32, largest + 1, 32) if largest >= 32 else (largest,)
+        threads = max(sizes, key=lambda size: (size * self._active_blocks(kernel, size, shared), size))
+        blocks = self.device.sms * self._active_blocks(kernel, threads, shared)
+        return store(ctypes.c_int, grid, blocks) or store(ctypes.c_int, block, threads)
+
+    def _active_blocks(self, kernel: CudaKernel, threads: int, shared: int) -> int:
+        """Return the resident blocks of an SM. No compiler gives the registers: they do not limit it."""
+        return occupancy(self.device, threads, 0, kernel.declared_bytes("shared") + shared).active_blocks
 
     def simtbedEnd(self) -> None:
         """Write what Python has in its buffers: the process ends without the interpreter's exit."""
         _flush()
-
-
-def _store(type: Any, pointer: int | None, value: Any) -> int:
-    """Write a value for the program. Return the code for a null pointer, else success."""
-    if not pointer:
-        return INVALID_VALUE
-    type.from_address(pointer).value = value
-    return SUCCESS
 
 
 def flush_host_output() -> None:

@@ -9,6 +9,7 @@ from ... import disk_cache
 from ...cuda_cpp.compiled_text import CompiledModule
 from ...cuda_cpp.declaration import Declaration, HostParameter
 from ...cuda_cpp.kernel import CudaKernel, CudaSource
+from ...cuda_cpp.lowering import outside_variable
 from ...cuda_cpp.places import SourceText
 
 
@@ -19,6 +20,14 @@ class ProgramUnit(CudaSource):
         super().__init__(SourceText.of_file(path), options)
         self.module = CompiledModule(self.source, module)
         self.digest = sha256(f"{disk_cache.edition()} {module}".encode()).hexdigest()
+
+        self.addresses: dict[str, int] = {}
+        """Addresses of its variables by symbol."""
+
+    def initial_bytes(self, symbol: str, size: int) -> bytes:
+        """Return the initial contents of a variable; zeros for one that no kernel accesses."""
+        variable = self.module.module.variables.get(symbol)
+        return bytes(size) if variable is None else outside_variable(self.module, variable).contents
 
     @property
     def compiled(self) -> CompiledModule:  # type: ignore[override]

@@ -17,6 +17,9 @@ void __cudaUnregisterFatBinary(void **) {}
 void __cudaRegisterFunction(void **unit, const void *stub, char *, const char *symbol, int, void *, void *, void *, void *, int *) {
     simtbedRegisterKernel(unit, stub, symbol);
 }
+void __cudaRegisterVar(void **unit, void *shadow, char *, const char *symbol, int, size_t size, int, int) {
+    simtbedRegisterVariable(unit, shadow, symbol, size);
+}
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, const char *file, int line) {
     simtbed_calls[simtbed_depth++ % 16] = {grid, block, shared, stream, file, line};
     return 0;
@@ -28,7 +31,10 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     return cudaSuccess;
 }
 cudaError_t cudaLaunchKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t) {
-    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, simtbed_file_of_launch, simtbed_line_of_launch);
+    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 0, simtbed_file_of_launch, simtbed_line_of_launch);
+}
+cudaError_t cudaLaunchCooperativeKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t, const char *file, int line) {
+    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 1, file, line);
 }
 void simtbed_run(int (*program)(int, char **), int count, char **words) {
     on_exit([](int, void *) { simtbedEnd(); }, 0);

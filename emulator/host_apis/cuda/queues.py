@@ -1,0 +1,114 @@
+"""Streams and events of the CUDA runtime. Work is complete when it is submitted: a stream is a handle, an event is a time."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+SUCCESS, INVALID_VALUE, INVALID_HANDLE = 0, 1, 400
+_FIRST_HANDLE = 0x1000
+_DEFAULT_STREAMS = (0, 1, 2)
+"""The null stream, cudaStreamLegacy and cudaStreamPerThread."""
+_DISABLE_TIMING = 2
+_Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_HostFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+def store(type: Any, pointer: int | None, value: Any) -> int:
+    """Write a value for the program. Return the code for a null pointer, else success."""
+    if not pointer:
+        return INVALID_VALUE
+    type.from_address(pointer).value = value
+    return SUCCESS
+
+
+class Queues:
+    """Streams and events. report: prints a line on stderr."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self.report = report
+        self.handles = itertools.count(_FIRST_HANDLE, 16)
+        self.streams: set[int] = {*_DEFAULT_STREAMS}
+        self.events: dict[int, float | None] = {}
+        self.untimed: set[int] = set()
+        self.explained = False
+
+    def _stream(self, stream: int | None) -> int:
+        """Return the code for a use of a stream."""
+        return SUCCESS if (stream or 0) in self.streams else INVALID_HANDLE
+
+    def cudaStreamCreate(self, stream: int) -> int:
+        self.streams.add(handle := next(self.handles))
+        return store(ctypes.c_void_p, stream, handle)
+
+    def cudaStreamCreateWithFlags(self, stream: int, flags: int) -> int:
+        return self.cudaStreamCreate(stream)
+
+    def cudaStreamCreateWithPriority(self, stream: int, flags: int, priority: int) -> int:
+        return self.cudaStreamCreate(stream)
+
+    def cudaStreamDestroy(self, stream: int | None) -> int:
+        if (stream or 0) in _DEFAULT_STREAMS or stream not in self.streams:
+            return INVALID_HANDLE
+        self.streams.remove(stream)
+        return SUCCESS
+
+    def cudaStreamSynchronize(self, stream: int | None) -> int:
+        return self._stream(stream)
+
+    def cudaStreamQuery(self, stream: int | None) -> int:
+        return self._stream(stream)
+
+    def cudaStreamWaitEvent(self, stream: int | None, event: int | None, flags: int) -> int:
+        return self._stream(stream) or self.cudaEventQuery(event)
+
+    def cudaStreamAddCallback(self, stream: int | None, function: int, data: int | None, flags: int) -> int:
+        code = self._stream(stream)
+        if not code:
+            _Callback(function)(stream, SUCCESS, data)
+        return code
+
+    def cudaLaunchHostFunc(self, stream: int | None, function: int, data: int | None) -> int:
+        code = self._stream(stream)
+        if not code:
+            _HostFunction(function)(data)
+        return code
+
+    def cudaEventCreate(self, event: int, flags: int) -> int:
+        handle = next(self.handles)
+        self.events[handle] = None
+        if flags & _DISABLE_TIMING:
+            self.untimed.add(handle)
+        return store(ctypes.c_void_p, event, handle)
+
+    def cudaEventCreateWithFlags(self, event: int, flags: int) -> int:
+        return self.cudaEventCreate(event, flags)
+
+    def cudaEventDestroy(self, event: int | None) -> int:
+        self.untimed.discard(event or 0)
+        return SUCCESS if self.events.pop(event or 0, 0) != 0 else INVALID_HANDLE
+
+    def cudaEventRecord(self, event: int | None, stream: int | None) -> int:
+        if event not in self.events:
+            return INVALID_HANDLE
+        self.events[event] = time.perf_counter()
+        return self._stream(stream)
+
+    def cudaEventSynchronize(self, event: int | None) -> int:
+        return self.cudaEventQuery(event)
+
+    def cudaEventQuery(self, event: int | None) -> int:
+        return SUCCESS if event in self.events else INVALID_HANDLE
+
+    def cudaEventElapsedTime(self, milliseconds: int, start: int | None, end: int | None) -> int:
+        """Write the time of this machine between two events, which is the emulator's, not a GPU's."""
+        begin, finish = self.events.get(start or 0), self.events.get(end or 0)
+        if begin is None or finish is None or self.untimed & {start, end}:
+            return INVALID_HANDLE
+        if not self.explained:
+            self.explained = True
+            self.report("simtbed: note: times between events are the emulator's on this machine, not a GPU's")
+        return store(ctypes.c_float, milliseconds, 1000 * (finish - begin))
