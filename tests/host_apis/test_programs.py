@@ -81,3 +81,50 @@ def test_words_of_a_program(tmp_path: Path) -> None:
     source.touch()
     program = Program.of([str(source), "-I", "inc", "-DN=3", "-std=c++14", "-lm"])
     assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
+
+
+MISTAKES = {
+    "copy beyond an allocation": (
+        "int main() { int h[9], *d; cudaMalloc(&d, 32);\n cudaMemcpy(d, h, 36, cudaMemcpyHostToDevice); cudaFree(d); }",
+        "program.cu:2: a copy: 36 bytes at byte 0 of an allocation of 32 bytes, allocated at program.cu:1",
+    ),
+    "memset beyond an allocation": (
+        "int main() { int *d; cudaMalloc(&d, 32);\n cudaMemset(d + 4, 0, 20); cudaFree(d); }",
+        "program.cu:2: a memset: 20 bytes at byte 16 of an allocation of 32 bytes",
+    ),
+    "use after free": (
+        "int main() { int h, *d; cudaMalloc(&d, 4); cudaFree(d);\n cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); }",
+        "program.cu:2: a copy: use after free: byte 0 of an allocation of 4 bytes, freed at program.cu:1",
+    ),
+    "double free": (
+        "int main() { int *d; cudaMalloc(&d, 4); cudaFree(d);\n cudaFree(d); }",
+        "program.cu:2: no allocation begins at this address: double free",
+    ),
+    "free inside": (
+        "int main() { int *d; cudaMalloc(&d, 8);\n cudaFree(d + 1); cudaFree(d); }",
+        "program.cu:2: no allocation begins at this address: 0 bytes at byte 4 of an allocation of 8 bytes",
+    ),
+    "unread error": (
+        "__global__ void k() {}\nint main() {\n k<<<1, 2000>>>(); }",
+        "program.cu:3: error 9 of this launch is not read: call cudaGetLastError()",
+    ),
+    "host memory": (
+        "__global__ void k(int *x) { *x = 1; }\nint main() { int h; k<<<1, 1>>>(&h);\n return cudaDeviceSynchronize() != 700; }",
+        "program.cu:2: k: x is not memory of the device: 0x",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_mistakes_of_host_code(tmp_path: Path) -> None:
+    def check(name: str) -> None:
+        text, expected = MISTAKES[name]
+        result = run(tmp_path, text)
+        assert (result.returncode, expected in result.stderr) == (1, True), result
+
+    check_each(MISTAKES, check)
+    result = run(
+        tmp_path, "__global__ void k(int *x) { *x = 1; }\nint main() { int *d;\n cudaMalloc(&d, 4); k<<<1, 1>>>(d); }"
+    )
+    assert result.returncode == 0 and "simtbed: remark: program.cu:3: 4 bytes are not freed" in result.stderr, result

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...cuda_cpp.addresses import Bytes, bound_to_addresses, elements, value_of
 from ...cuda_cpp.kernel import CudaKernel
-from ...errors import LaunchError
 from ...llvmir.debug import source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
@@ -22,6 +21,14 @@ from .unit import ProgramUnit
 
 RangeOf = Callable[[int], tuple[int, int] | None]
 """Returns start and size of the memory of the device that contains an address; None outside of it."""
+
+
+class ForeignMemory(Exception):
+    """A pointer parameter outside of the memory of the device."""
+
+    def __init__(self, parameter: str, address: int) -> None:
+        super().__init__(parameter, address)
+        self.parameter, self.address = parameter, address
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class Shape:
 
 
 def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, device: Device) -> None:
-    """Launch a kernel. arguments: address of the pointers to its arguments. Raises CompileError and LaunchError."""
+    """Launch a kernel. arguments: address of the pointers to its arguments. Raises CompileError, LaunchError and ForeignMemory."""
     values: dict[str, Any] = {}
     addresses: dict[str, int] = {}
     for parameter, pointer in zip(
@@ -48,8 +55,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
     def find(address: int) -> tuple[int, int]:
         place = range_of(address)
         if place is None:
-            name = next(name for name, own in addresses.items() if own == address)
-            raise LaunchError(f"{kernel.__name__}: {name} is {address:#x}, no memory of the device")
+            raise ForeignMemory(next(name for name, own in addresses.items() if own == address), address)
         return place[0], address - place[0]
 
     bound, owners = bound_to_addresses(kernel, addresses, find)
@@ -70,9 +76,9 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
         cooperative=shape.cooperative,
         in_place=True,
     )
-    bound, args = bound.bind(values)
-    request = replace(validated_request(bound, replace(options, args=args)), show_prints=True, plain_prints=True)
-    launch_in_place(PendingLaunch(bound, args, request, engine))
+    taken, args = bound.bind(values)
+    request = replace(validated_request(taken, replace(options, args=args)), show_prints=True, plain_prints=True)
+    launch_in_place(PendingLaunch(taken, args, request, engine))
 
 
 def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:
@@ -87,4 +93,5 @@ def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:
 
 def _memory(start: int, size: int) -> Bytes:
     """Return memory at an address as an array."""
-    return np.frombuffer((ctypes.c_char * size).from_address(start), np.uint8)
+    memory: Any = (ctypes.c_char * size).from_address(start)
+    return np.frombuffer(memory, np.uint8)

@@ -6,6 +6,7 @@ A function takes the arguments of its declaration, pointers as numbers, and retu
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 import threading
@@ -22,14 +23,15 @@ from ...runtime.memory import memory_of_process
 from ...runtime.observing import overrides
 from .declarations import runtime_functions
 from .device_properties import attribute, properties, properties_type
-from .launches import Shape, launch
+from .host_findings import HostFindings
+from .launches import ForeignMemory, Shape, launch
 from .queues import INVALID_VALUE, SUCCESS, Queues, store
 from .unit import ProgramUnit
 
 (OUT_OF_MEMORY, INVALID_CONFIGURATION, INVALID_PITCH, INVALID_SYMBOL, INVALID_DIRECTION, INVALID_FUNCTION, INVALID_DEVICE) = (
     2, 9, 12, 13, 21, 98, 101,
 )  # fmt: skip
-ALREADY_REGISTERED, NOT_REGISTERED = 712, 713
+ILLEGAL_ADDRESS, ALREADY_REGISTERED, NOT_REGISTERED = 700, 712, 713
 _QUERIES = ("cudaGetLastError", "cudaPeekAtLastError")
 _TO_DEVICE, _TO_HOST = (1, 3), (2, 3)
 """Kinds of copies to and from the device."""
@@ -51,6 +53,11 @@ class Runtime(Queues):
         self.kernels: dict[int, CudaKernel | None] = {}
         self.variables: dict[int, int] = {}  # sizes by address
         self.thread = threading.local()
+        self.findings = HostFindings(report)
+        self.sticky = SUCCESS
+        """The error of a launch that makes all later calls fail."""
+        self.unread: tuple[str, str] | None = None
+        """Place and text of an error of a launch that the program has not read."""
 
     def implementations(self) -> dict[str, Callable[..., int]]:
         """Return a function for each entry of the table: arguments, then file and line of the call."""
@@ -64,7 +71,7 @@ class Runtime(Queues):
             *own, file, line = arguments
             self.thread.place = file, line
             try:
-                code = int(function(*own) or SUCCESS)
+                code = int(function(*own) or SUCCESS) or self.sticky
             except BaseException as error:  # it has no caller in Python
                 self.end(error)
             if code and name not in _QUERIES:
@@ -104,6 +111,7 @@ class Runtime(Queues):
         except (MemoryError, ValueError):  # NumPy has a limit of its own
             return OUT_OF_MEMORY
         ctypes.c_void_p.from_address(pointer).value = address
+        self.findings.allocated(address, size, self.place)
         return SUCCESS
 
     def cudaMallocManaged(self, pointer: int, size: int, flags: int) -> int:
@@ -143,10 +151,20 @@ class Runtime(Queues):
         return store(ctypes.c_size_t, free, rest) or store(ctypes.c_size_t, total, self.capacity)
 
     def cudaFree(self, pointer: int | None) -> int:
-        return SUCCESS if not pointer or self.memory.remove(pointer) else INVALID_VALUE
+        return self._free(self.memory, pointer)
 
     def cudaFreeHost(self, pointer: int | None) -> int:
-        return SUCCESS if not pointer or self.pinned.remove(pointer) else INVALID_VALUE
+        return self._free(self.pinned, pointer)
+
+    def _free(self, space: AddressSpace, pointer: int | None) -> int:
+        if not pointer:
+            return SUCCESS
+        if not space.remove(pointer):
+            reason = self.findings.explain(pointer, 0, space.range_of(pointer), "double free")
+            self.findings.add(self.place, f"no allocation begins at this address: {reason}")
+            return INVALID_VALUE
+        self.findings.freed(pointer, self.place)
+        return SUCCESS
 
     def range_of(self, address: int) -> tuple[int, int] | None:
         """Return start and size of the memory that contains an address and that a kernel can access."""
@@ -165,9 +183,14 @@ class Runtime(Queues):
             return INVALID_VALUE
         for address, is_device in ((to, kind in _TO_DEVICE), (source, kind in _TO_HOST)):
             if not self.accessible(address, size) and (is_device or self.range_of(address)):
-                return INVALID_VALUE
+                return self._refused("a copy", address, size)
         ctypes.memmove(to, source, size)
         return SUCCESS
+
+    def _refused(self, what: str, address: int, size: int) -> int:
+        """Add the finding of an access outside of allocations, and return its code."""
+        self.findings.add(self.place, f"{what}: {self.findings.explain(address, size, self.range_of(address))}")
+        return INVALID_VALUE
 
     def cudaMemcpyAsync(self, to: int | None, source: int | None, size: int, kind: int, stream: Any) -> int:
         return self.cudaMemcpy(to, source, size, kind)
@@ -176,7 +199,7 @@ class Runtime(Queues):
         if not size:
             return SUCCESS
         if pointer is None or not self.accessible(pointer, size):
-            return INVALID_VALUE
+            return self._refused("a memset", pointer or 0, size)
         ctypes.memset(pointer, value & 0xFF, size)
         return SUCCESS
 
@@ -244,10 +267,12 @@ class Runtime(Queues):
         if device or not pointer:
             return INVALID_DEVICE if device else INVALID_VALUE
         kind = properties_type()
-        fields = dict(kind._fields_)  # type: ignore[misc]
         target = kind()
         for name, value in properties(self.device, self.capacity).items():
-            setattr(target, name, fields[name](*value) if isinstance(value, tuple) else value)
+            if isinstance(value, tuple):
+                getattr(target, name)[:] = value
+            else:
+                setattr(target, name, value)
         ctypes.memmove(pointer, ctypes.addressof(target), ctypes.sizeof(kind))
         return SUCCESS
 
@@ -308,6 +333,7 @@ class Runtime(Queues):
         for space in (self.memory, self.pinned):
             for start in [start for start in space.starts if start not in self.variables]:
                 space.remove(start)
+                self.findings.freed(start, self.place)
         return SUCCESS
 
     def cudaGetLastError(self) -> int:
@@ -316,6 +342,7 @@ class Runtime(Queues):
         return code
 
     def cudaPeekAtLastError(self) -> int:
+        self.unread = None
         return int(getattr(self.thread, "last", SUCCESS))
 
     # -------------------------------------------------------------- kernels
@@ -328,18 +355,34 @@ class Runtime(Queues):
         """Launch a kernel. how: grid and block, bytes of dynamic shared memory, address of the arguments."""
         *extents, shared, arguments, cooperative = how
         grid, block = tuple(extents[:3]), tuple(extents[3:])
+        code = self._launched(stub, Shape(grid, block, shared, bool(cooperative)), arguments)
+        if code:
+            self.unread = self.place, f"error {code} of this launch is not read: call cudaGetLastError()"
+        return code
+
+    def _launched(self, stub: int, shape: Shape, arguments: int) -> int:
+        """Launch a kernel, and return its code."""
         kernel = self.kernels.get(stub)
         if kernel is None:
             return INVALID_FUNCTION
-        limits = zip((*grid, *block), (*self.device.grid_extents, *self.device.block_extents), strict=True)
-        threads = block[0] * block[1] * block[2]
-        if not all(0 < extent <= limit for extent, limit in limits) or threads > self.device.threads_per_block:
+        if self.sticky:
+            return self.sticky
+        extents = (*shape.grid, *shape.block)
+        limits = zip(extents, (*self.device.grid_extents, *self.device.block_extents), strict=True)
+        if not all(0 < extent <= limit for extent, limit in limits):
             return INVALID_CONFIGURATION
-        if shared > self.device.shared_per_block_optin:
+        if math.prod(shape.block) > self.device.threads_per_block:
+            return INVALID_CONFIGURATION
+        if shape.shared > self.device.shared_per_block_optin:
             return INVALID_VALUE
         flush_host_output()
-        launch(kernel, Shape(grid, block, shared, bool(cooperative)), arguments, self.range_of, self.device)
-        return SUCCESS
+        try:
+            launch(kernel, shape, arguments, self.range_of, self.device)
+        except ForeignMemory as error:
+            reason = self.findings.explain(error.address, 0, None)
+            self.findings.add(self.place, f"{kernel.__name__}: {error.parameter} is not memory of the device: {reason}")
+            self.sticky = ILLEGAL_ADDRESS
+        return self.sticky
 
     def cudaFuncSetAttribute(self, stub: int, number: int, value: int) -> int:
         return SUCCESS if stub in self.kernels else INVALID_FUNCTION
@@ -371,9 +414,15 @@ class Runtime(Queues):
         """Return the resident blocks of an SM. No compiler gives the registers: they do not limit it."""
         return occupancy(self.device, threads, 0, kernel.declared_bytes("shared") + shared).active_blocks
 
-    def simtbedEnd(self) -> None:
-        """Write what Python has in its buffers: the process ends without the interpreter's exit."""
+    def simtbedEnd(self, status: int) -> None:
+        """Write what Python has in its buffers: the process ends without the interpreter's exit. Findings make it fail."""
+        if self.unread is not None:
+            self.findings.add(*self.unread)
+        self.findings.finish()
         _flush()
+        if self.findings.count and not status:
+            flush_host_output()
+            os._exit(1)
 
 
 def flush_host_output() -> None:

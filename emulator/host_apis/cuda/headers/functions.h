@@ -70,4 +70,4 @@ cudaError_t cudaProfilerStop();
 void simtbedRegisterKernel(const void *unit, const void *stub, const char *symbol);
 void simtbedRegisterVariable(const void *unit, void *shadow, const char *symbol, size_t size);
 cudaError_t simtbedLaunch(const void *stub, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, size_t shared, void **arguments, int cooperative);
-void simtbedEnd();
+void simtbedEnd(int status);

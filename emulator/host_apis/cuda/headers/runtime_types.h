@@ -1,6 +1,8 @@
 // Types and constants of the CUDA runtime. `functions.h` declares its functions.
 #pragma once
 #define SIMTBED_PLACE const char *simtbed_file = __builtin_FILE(), int simtbed_line = __builtin_LINE()
+#define __DRIVER_TYPES_H__  // the samples' helpers ask for these headers
+#define __CUDA_RUNTIME_H__
 #define CUDART_CB
 #define CUDARTAPI
 #define SIMTBED_CODES(X) \
@@ -71,6 +73,7 @@ typedef void (*cudaStreamCallback_t)(cudaStream_t, cudaError_t, void *);
 #define cudaDeviceScheduleSpin 1
 #define cudaDeviceScheduleYield 2
 #define cudaDeviceScheduleBlockingSync 4
+#define cudaDeviceBlockingSync 4
 #define cudaDeviceMapHost 8
 #define cudaOccupancyDefault 0
 #define cudaCpuDeviceId (-1)

@@ -37,7 +37,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *stub, dim3 g, dim3 b, void *
     return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 1, file, line);
 }
 void simtbed_run(int (*program)(int, char **), int count, char **words) {
-    on_exit([](int, void *) { simtbedEnd(); }, 0);
+    on_exit([](int status, void *) { simtbedEnd(status); }, 0);
     exit(program(count, words));
 }
 }
