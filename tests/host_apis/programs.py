@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     *m = 3;
     CHECK(cudaHostGetDevicePointer(&mapped, m, 0)); CHECK(cudaLaunchHostFunc(s, called, mapped));
     if (cudaStreamDestroy(s) || cudaStreamSynchronize(s) != cudaErrorInvalidResourceHandle) return 6;
-    printf("helper %d\n", helper(LIMIT));
+    printf("helper %d\n", max(helper(LIMIT), min(3, 4)));
     return 0;
 }
 """

@@ -28,12 +28,13 @@ enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFo
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
 enum cudaSharedCarveout { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
 enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize };
+enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited, cudaComputeModeExclusiveProcess };
 enum cudaMemoryAdvise { cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation, cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy };
 enum cudaDeviceAttr {
     cudaDevAttrMaxThreadsPerBlock = 1, cudaDevAttrMaxBlockDimX, cudaDevAttrMaxBlockDimY, cudaDevAttrMaxBlockDimZ, cudaDevAttrMaxGridDimX,
     cudaDevAttrMaxGridDimY, cudaDevAttrMaxGridDimZ, cudaDevAttrMaxSharedMemoryPerBlock, cudaDevAttrTotalConstantMemory, cudaDevAttrWarpSize,
     cudaDevAttrMaxRegistersPerBlock = 12, cudaDevAttrClockRate, cudaDevAttrMultiProcessorCount = 16, cudaDevAttrIntegrated = 18,
-    cudaDevAttrCanMapHostMemory, cudaDevAttrConcurrentKernels = 31, cudaDevAttrL2CacheSize = 38, cudaDevAttrMaxThreadsPerMultiProcessor,
+    cudaDevAttrCanMapHostMemory, cudaDevAttrComputeMode, cudaDevAttrConcurrentKernels = 31, cudaDevAttrL2CacheSize = 38, cudaDevAttrMaxThreadsPerMultiProcessor,
     cudaDevAttrUnifiedAddressing = 41, cudaDevAttrComputeCapabilityMajor = 75, cudaDevAttrComputeCapabilityMinor,
     cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81, cudaDevAttrMaxRegistersPerMultiprocessor, cudaDevAttrManagedMemory,
     cudaDevAttrConcurrentManagedAccess = 89, cudaDevAttrCooperativeLaunch = 95, cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
@@ -101,3 +102,13 @@ void __assert_fail(const char *text, const char *file, unsigned line, const char
 static inline void __simtbed_assert(bool holds, const char *text, SIMTBED_PLACE) {
     if (!holds) __assert_fail(text, simtbed_file, simtbed_line, "");
 }
+
+// ------------------------------------------------------------------ functions of CUDA that host code calls too
+#define SIMTBED_EXTREMES(R, A, B) \
+    static inline R max(A a, B b) { return (R)a < (R)b ? (R)b : (R)a; } \
+    static inline R min(A a, B b) { return (R)b < (R)a ? (R)b : (R)a; }
+SIMTBED_EXTREMES(int, int, int) SIMTBED_EXTREMES(unsigned, unsigned, unsigned) SIMTBED_EXTREMES(unsigned, int, unsigned)
+SIMTBED_EXTREMES(unsigned, unsigned, int) SIMTBED_EXTREMES(long, long, long) SIMTBED_EXTREMES(unsigned long, unsigned long, unsigned long)
+SIMTBED_EXTREMES(long long, long long, long long) SIMTBED_EXTREMES(unsigned long long, unsigned long long, unsigned long long)
+SIMTBED_EXTREMES(float, float, float) SIMTBED_EXTREMES(double, double, double) SIMTBED_EXTREMES(double, float, double)
+SIMTBED_EXTREMES(double, double, float)
