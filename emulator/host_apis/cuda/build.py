@@ -46,7 +46,13 @@ _DEVICE = (
     "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-fgpu-rdc", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
     "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off",
 )  # fmt: skip
-_HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fPIC", "-c")
+_HOST = (
+    "--cuda-host-only",
+    "-fno-sanitize=all",
+    "-fwrapv",
+    "-fPIC",
+    "-c",
+)  # overflow wraps, as in the unoptimised code of nvcc
 _LIBRARY = {
     "__GLIBC_MINOR__": "31", "_LIBCPP_ABI_VERSION": "1", "_LIBCPP_ABI_NAMESPACE": "__1", "_LIBCPP_HAS_THREADS": "1",
     "_LIBCPP_HAS_MONOTONIC_CLOCK": "1", "_LIBCPP_HAS_TERMINAL": "1", "_LIBCPP_HAS_MUSL_LIBC": "0",
