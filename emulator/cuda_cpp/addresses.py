@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,6 +37,12 @@ def bound_to_addresses(
     bound = kernel.with_aliases(aliases)
     parameters = bound.signature().parameters
     return bound, {name: start for start, name in owners.items() if name in parameters}
+
+
+def memory_at(start: int, size: int) -> Bytes:
+    """Return memory of this process as an array."""
+    memory: Any = (ctypes.c_char * size).from_address(start)
+    return np.frombuffer(memory, np.uint8)
 
 
 def elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:

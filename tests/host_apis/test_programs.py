@@ -25,6 +25,13 @@ PROGRAMS = {
     "device error": ("__global__ void k(int *x) {\n  x[0] = wrong;\n}\nint main() {}", (), 2, "program.cu:2:10: use of undeclared"),
     "no main": ("__global__ void k() {}", (), 2, "program.cu: no function main; for kernels alone, write their launches in program.toml"),
     "unknown word": (VECTOR_ADD, ("--what",), 2, "--what: expected sources"),
+    "static kernels and variables": (
+        "static __constant__ int c = 1;\nstatic __global__ void k(int *x) { *x += c; }\n"
+        "namespace { __device__ int g = 3; __global__ void m(int *x) { *x += g++; } }\n"
+        "int main() { int *d, h = 5; cudaMalloc(&d, 4); cudaMemset(d, 0, 4); cudaMemcpyToSymbol(c, &h, 4); k<<<1, 1>>>(d);\n"
+        "for (int i = 0; i < 2; i++) m<<<1, 1>>>(d); cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d); return h; }",
+        (), 12, "",
+    ),
     "refused kernel": (
         "struct P { int *x; };\n__global__ void k(P p) { p.x[0] = 1; }\nint main() { k<<<1, 1>>>(P{}); return 0; }",
         (), 3, "p.x is i32 *: not supported in a struct",

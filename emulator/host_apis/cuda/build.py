@@ -46,7 +46,13 @@ _DEVICE = (
     "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-fgpu-rdc", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
     "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off",
 )  # fmt: skip
-_HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fPIC", "-c")
+_HOST = (
+    "--cuda-host-only",
+    "-fno-sanitize=all",
+    "-fwrapv",
+    "-fPIC",
+    "-c",
+)  # overflow wraps, as in the unoptimised code of nvcc
 _LIBRARY = {
     "__GLIBC_MINOR__": "31", "_LIBCPP_ABI_VERSION": "1", "_LIBCPP_ABI_NAMESPACE": "__1", "_LIBCPP_HAS_THREADS": "1",
     "_LIBCPP_HAS_MONOTONIC_CLOCK": "1", "_LIBCPP_HAS_TERMINAL": "1", "_LIBCPP_HAS_MUSL_LIBC": "0",
@@ -61,6 +67,7 @@ _INCLUDES = (
     "libcxx/include", "libcxxabi/include", "include", "libc/include/x86_64-linux-gnu", "libc/include/x86-linux-gnu",
     "libc/include/generic-glibc", "libc/include/x86-linux-any", "libc/include/any-linux-any",
 )  # fmt: skip
+_SUFFIX = re.compile(r"__(?:static|intern)__[0-9a-f]{8,16}\b")
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
 _UNKNOWN = re.compile(
     r"(?:undeclared identifier|unknown type name|no member named) '?(cu[A-Za-z]+[A-Z]\w*|thrust|cub)\b"
@@ -163,6 +170,14 @@ def _decoded(program: Program, data: bytes) -> Build:
     return Build(program.sources, tuple(module.decode() for module in modules), library, shim)
 
 
+def _with_host_symbols(module: str) -> str:
+    """Return a module whose static kernels and variables have the symbols of host code: clang adds a suffix, and an external variable."""
+    module = _SUFFIX.sub("", module)
+    lines = module.split("\n")
+    defined = {line.partition(" = ")[0] for line in lines if line.startswith("@") and " = external " not in line}
+    return "\n".join(line for line in lines if " = external " not in line or line.partition(" = ")[0] not in defined)
+
+
 class _Builder:
     """One build, with its files in a folder."""
 
@@ -195,7 +210,7 @@ class _Builder:
             binary.write_bytes(b"%d\0" % number)
             self._compile(source, module, *_DEVICE, "-MD", "-MF", str(self.folder / f"{number}.d"))
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
-            modules.append(module.read_text(encoding="utf-8", errors="replace"))
+            modules.append(_with_host_symbols(module.read_text(encoding="utf-8", errors="replace")))
             objects.append(str(object))
         shim, text = self.folder / "libsimtbed.so", self.folder / "shim.cu"
         text.write_text(shim_text(), encoding="utf-8")

@@ -60,7 +60,10 @@ class HostFindings:
         return f"{address:#x} is no memory of the device"
 
     def finish(self) -> None:
-        """Print a remark for each allocation that was not freed."""
-        if self.enabled:
-            for size, place in [*self._allocated.values()][:MAX_SHOWN]:
-                self.report(f"simtbed: remark: {place}: {size:,} bytes are not freed")
+        """Print a remark for each call whose allocations were not freed."""
+        sizes: dict[str, list[int]] = {}
+        for size, place in self._allocated.values():
+            sizes.setdefault(place, []).append(size)
+        for place, own in [*sizes.items()][: MAX_SHOWN * self.enabled]:
+            count = f" in {len(own):,} allocations" if len(own) > 1 else ""
+            self.report(f"simtbed: remark: {place}: {sum(own):,} bytes{count} are not freed")

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from ...cuda_cpp.addresses import Bytes, bound_to_addresses, elements, value_of
+from ...cuda_cpp.addresses import bound_to_addresses, elements, memory_at, value_of
 from ...cuda_cpp.kernel import CudaKernel
 from ...llvmir.debug import source_size
 from ...machine.device import Device
@@ -63,7 +61,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
         if parameter.name in owners:
             start = owners[parameter.name]
             size = (range_of(start) or (0, 0))[1]
-            values[parameter.name] = elements(_memory(start, size), parameter)
+            values[parameter.name] = elements(memory_at(start, size), parameter)
     engine, device = overrides("jit", device)
     _add_variables(bound, values)
     options = LaunchOptions(
@@ -86,12 +84,6 @@ def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:
     unit = kernel.owner
     assert isinstance(unit, ProgramUnit)
     for name, row in kernel.interface.variables.items():
-        values[name] = _memory(unit.addresses[row.symbol], len(row.contents)).view(split(row.element)[0].dtype)
+        values[name] = unit.memory(row).view(split(row.element)[0].dtype)
     for name, row in kernel.interface.constants.items():
-        unit.variables[name] = _memory(unit.addresses[row.symbol], len(row.contents)).copy()
-
-
-def _memory(start: int, size: int) -> Bytes:
-    """Return memory at an address as an array."""
-    memory: Any = (ctypes.c_char * size).from_address(start)
-    return np.frombuffer(memory, np.uint8)
+        unit.variables[name] = unit.memory(row).copy()
