@@ -17,6 +17,8 @@ from simtbed import Global, f32, i32, launch
 from tests.gpu.launches import in_threads
 from tests.test_architecture import ALLOWED, ROOT, _module, _package
 
+INSTALLED = Path(st.__file__).parent
+
 
 @st.kernel
 def scaled(x: Global[f32], out: Global[f32], a: f32, n: i32) -> None:
@@ -33,8 +35,12 @@ def _below(package: str) -> frozenset[str]:
 
 
 def _package_of(frame: FrameType | None) -> str | None:
+    """Return the package of a frame's code; None outside of the folder `emulator`, also where it is installed."""
     path = None if frame is None else Path(frame.f_code.co_filename)
-    return None if path is None or not path.is_relative_to(ROOT / "emulator") else _package(_module(path))
+    if path is None or not path.is_relative_to(INSTALLED):
+        return None
+    source = ROOT / "emulator" / path.relative_to(INSTALLED)
+    return _package(_module(source)) if source.exists() else None
 
 
 def path_of(work: Callable[[], object], last: str) -> tuple[set[str], int]:

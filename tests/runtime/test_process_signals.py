@@ -11,6 +11,7 @@ PROGRAM = """
 import os, signal, sys, threading, time
 from simtbed.process_signals import block_signals
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process of a shell ignores it
 threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
 try:
     with block_signals():
