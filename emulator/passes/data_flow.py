@@ -141,9 +141,9 @@ class DataFlow(Generic[Control]):
                 return exits
             case ir.Frame():
                 self.visit(stmt, control)
-                own, others = self._scoped("frame", stmt, self.frame(stmt, control))
+                own, outer = self._scoped("frame", stmt, self.frame(stmt, control))
                 self._join(own)
-                return others
+                return outer
         self.visit(stmt, control)
         if isinstance(stmt, ir.Break | ir.Continue | ir.Return):
             leaving = Exit(stmt, exited(stmt, self.scopes), control, self.copied(self.state))
@@ -159,8 +159,8 @@ class DataFlow(Generic[Control]):
             self.visit(loop, inside if isinstance(loop, ir.While) else control)
             within, *_ = self.arms(loop, inside)
             end = self.copied(self.state)
-            own, others = self._scoped("loop", loop, within)
-            self.repeated(loop, [*own, *others])
+            own, outer = self._scoped("loop", loop, within)
+            self.repeated(loop, [*own, *outer])
             self.state = self.joined_states(self.state, start)
             self._join([leaving for leaving in own if isinstance(leaving.stmt, ir.Continue)])
             if self.state == start:
@@ -169,7 +169,7 @@ class DataFlow(Generic[Control]):
         endless = isinstance(loop, ir.While) and isinstance(loop.cond, ir.Const) and bool(loop.cond.value)
         self.state = breaks[0].state if breaks and endless else end
         self._join(breaks)
-        return others
+        return outer
 
     def _scoped(
         self, kind: ScopeKind, node: Loop | ir.Frame | ir.Function, control: Control

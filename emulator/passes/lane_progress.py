@@ -116,9 +116,9 @@ class _StateMachine:
 
     def when_arrived(self, stmts: Sequence[ir.Stmt]) -> list[ir.Stmt]:
         """Return statements for the active lanes if they include the lanes of their masks that have not returned."""
-        here = self.let(self.arrived, self.vote("active", ir.Const(True, BOOL, self.span)))
+        present = self.let(self.arrived, self.vote("active", ir.Const(True, BOOL, self.span)))
         named = self.op("and", self.mask, self.alive)
-        return [here, self.choose(self.op("eq", self.op("and", named, self.arrived), named), stmts)]
+        return [present, self.choose(self.op("eq", self.op("and", named, self.arrived), named), stmts)]
 
     # -------------------------------------------------------------- the region
     def of_region(self, stmts: Sequence[ir.Stmt]) -> list[ir.Stmt]:
@@ -145,9 +145,9 @@ class _StateMachine:
     def emit(self, *stmts: ir.Stmt) -> None:
         self.segments[-1][1].extend(stmts)
 
-    def join(self, state: int, reached: bool = True) -> None:
+    def join(self, state: int, reachable: bool = True) -> None:
         """End the segment with a transition to the state of the next one, if control reaches its end."""
-        if reached:
+        if reachable:
             self.emit(self.goto(state))
         self.begin(state)
 

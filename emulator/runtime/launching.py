@@ -26,17 +26,17 @@ _FAULTS = ("raise", "return")
 
 
 @with_options(LaunchOptions)
-def launch(kernel: AnyKernel, **given: Any) -> Result:
+def launch(kernel: AnyKernel, **keywords: Any) -> Result:
     """Run `kernel` on `grid` blocks of `block` threads.
 
     Raises CompileError (kernel outside the language), LaunchError (wrong arguments), FaultError.
     """
     __tracebackhide__ = True
     try:
-        if "args" not in given:
-            LaunchOptions(**given)  # Python's error names all that are missing
-        args, engine, device = given.pop("args"), given.pop("engine", "jit"), given.pop("device", H200)
-        stream, faults = given.pop("stream", None), given.pop("faults", "raise")
+        if "args" not in keywords:
+            LaunchOptions(**keywords)  # Python's error names all that are missing
+        args, engine, device = keywords.pop("args"), keywords.pop("engine", "jit"), keywords.pop("device", H200)
+        stream, faults = keywords.pop("stream", None), keywords.pop("faults", "raise")
         if faults not in _FAULTS:
             one_of("faults", faults, _FAULTS)
         if type(device) is not Device:
@@ -44,13 +44,13 @@ def launch(kernel: AnyKernel, **given: Any) -> Result:
         if observing.current != ():
             engine, device = overrides(engine, device)
         kernel, facts, args = arranged(kernel, args)
-        key = plan_key(facts, engine, device, given, args)
+        key = plan_key(facts, engine, device, keywords, args)
         plan = find_plan(facts, key)
         if plan is not None and plan.direct and not observing.current and RECORDER.get() is None:
             started = plan.direct.run(args, stream)
             if started is not None:
                 return Result(started)
-        options = LaunchOptions(args=args, engine=engine, device=device, stream=stream, faults=faults, **given)
+        options = LaunchOptions(args=args, engine=engine, device=device, stream=stream, faults=faults, **keywords)
         return Result(_run(kernel, facts, key, plan, options))
     except SimtbedError as error:
         raise (shortened(error) if error.for_the_user else error) from error.__cause__
@@ -95,15 +95,15 @@ def _request(
     return plan.bind(cast("Mapping[str, Any]", options.args))
 
 
-def compile_launch(kernel: AnyKernel, **given: Any) -> Mapping[str, Any]:
+def compile_launch(kernel: AnyKernel, **keywords: Any) -> Mapping[str, Any]:
     """Validate and compile a launch; return its arguments by name, with defaults. Raises the errors of `launch`."""
-    options = LaunchOptions(**given)
+    options = LaunchOptions(**keywords)
     if options.in_place:
         raise LaunchError("a compiled launch does not modify arrays in place: leave in_place=False, or use launch")
     row, options.device = row_of(options.engine), find_device(options.device)
     kernel, facts, args = arranged(kernel, options.args)
-    given = {name: value for name, value in given.items() if name not in _NOT_PLANNED}
-    key, options.args = plan_key(facts, row.name, options.device, given, args), args
+    keywords = {name: value for name, value in keywords.items() if name not in _NOT_PLANNED}
+    key, options.args = plan_key(facts, row.name, options.device, keywords, args), args
     with locked([value for value in args.values() if isinstance(value, DeviceArray)]):
         request = _request(kernel, facts, key, find_plan(facts, key), options, row)
         compiling = engine_named(row.name)

@@ -208,7 +208,7 @@ class Result:
     `result.name` is either. SimtbedError is raised if an array and one of the details have this name.
     """
 
-    __slots__ = ("__weakref__", "_held")
+    __slots__ = ("__weakref__", "_source")
 
     launch: LaunchDetails
     buffers: dict[str, Buffer]
@@ -231,14 +231,14 @@ class Result:
     compiled: Callable[[], Any]
     wait: Callable[[], Result]
 
-    def __init__(self, held: LaunchDetails | StartedLaunch) -> None:
-        self._held = held
+    def __init__(self, source: LaunchDetails | StartedLaunch) -> None:
+        self._source = source
 
     @property
     def _details(self) -> LaunchDetails:
-        if not isinstance(self._held, LaunchDetails):
-            self._held = self._held.details()
-        return self._held
+        if not isinstance(self._source, LaunchDetails):
+            self._source = self._source.details()
+        return self._source
 
     def __repr__(self) -> str:
         return f"<Result of {self._details!r}>"

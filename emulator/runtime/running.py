@@ -314,10 +314,10 @@ def _deadlocks(request: Request, waits: Sequence[Diagnostic], together: int) -> 
 
     shared = request.specialisation.summary.shared + request.dynamic_shared
     most = occupancy(request.device, math.prod(request.block), 0, shared)
-    held, device = most.active_blocks * request.device.sms, request.device.name
-    if together <= held:
+    resident, device = most.active_blocks * request.device.sms, request.device.name
+    if together <= resident:
         return []
-    message = f"deadlock: {together:,} blocks wait for each other, and {device} holds {held:,} at once"
+    message = f"deadlock: {together:,} blocks wait for each other, and {device} holds {resident:,} at once"
     notes = (
         *waits[0].notes[:1],
         f"{most.active_blocks} blocks on each of {request.device.sms} SMs, limited by {most.limiter}; a block starts when an earlier "

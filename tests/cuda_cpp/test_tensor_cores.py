@@ -204,9 +204,9 @@ def test_conversions_of_operands() -> None:
         assert np.array_equal(_converted(f"cvt.{mode}.tf32.f32 %0, %1;", x), expected), mode
 
 
-def test_copies_of_a_part() -> None:
+def test_copies_of_fewer_bytes() -> None:
     def check(case: tuple[int, int]) -> None:
-        size, part = case
+        size, count = case
         text = f"""
         __global__ void k(const unsigned char *x, unsigned char *out, int bytes) {{
             __shared__ alignas(16) unsigned char tile[{size}];
@@ -219,9 +219,9 @@ def test_copies_of_a_part() -> None:
         }}"""
         x = np.arange(1, 17, dtype=np.uint8)
         out = st.launch(
-            st.cuda_source(text)["k"], grid=1, block=32, args=(x, st.zeros(size, st.u8), part), check="all"
+            st.cuda_source(text)["k"], grid=1, block=32, args=(x, st.zeros(size, st.u8), count), check="all"
         ).out
-        assert out.tolist() == [*x[:part], *[0] * (size - part)]
+        assert out.tolist() == [*x[:count], *[0] * (size - count)]
 
     check_each([(4, 4), (4, 0), (4, 3), (8, 4), (16, 16), (16, 0), (16, 9)], check)
 

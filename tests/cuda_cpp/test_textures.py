@@ -63,9 +63,9 @@ def _same(case: dict[str, Any], texture: st.Texture, at: Values, bits: Values, e
     kernel = FETCHES[f"fetch{case['call']}{word}"]
     out = st.launch(kernel, grid=1, block=case["points"], args=args, engine=engine).out
     channels = case["channels"]
-    got, wanted = out[:, :channels], bits.T.view(out.dtype)
-    both = (got != got) & (wanted != wanted)
-    assert np.array_equal(got.view(np.uint32) * ~both, wanted.view(np.uint32) * ~both)
+    got, expected_bits = out[:, :channels], bits.T.view(out.dtype)
+    both = (got != got) & (expected_bits != expected_bits)
+    assert np.array_equal(got.view(np.uint32) * ~both, expected_bits.view(np.uint32) * ~both)
     rest = [0, 0, 0, 1][channels:]
     assert (out[:, channels:] == rest).all()
 

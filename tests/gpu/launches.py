@@ -143,10 +143,10 @@ def in_threads(engine: Any = "cuda", threads: int = THREADS, launches: int = LAU
             problems.append(f"thread {thread}: {error!r}")
 
     started = [threading.Thread(target=work, args=(thread,)) for thread in range(threads)]
-    for one in started:
-        one.start()
-    for one in started:
-        one.join()
+    for running in started:
+        running.start()
+    for running in started:
+        running.join()
     return problems
 
 

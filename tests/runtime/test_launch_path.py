@@ -45,24 +45,24 @@ def _package_of(frame: FrameType | None) -> str | None:
 
 def path_of(work: Callable[[], object], last: str) -> tuple[set[str], int]:
     """Return the files with a frame until the function `last` of an engine begins, and the calls from a package to one above it."""
-    files, climbs, done = set[str](), 0, False
+    files, climbs, ended = set[str](), 0, False
 
     def note(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal climbs, done
+        nonlocal climbs, ended
         called = _package_of(frame)
-        if event != "call" or called is None or done:
+        if event != "call" or called is None or ended:
             return
         files.add(frame.f_code.co_filename)
         caller = _package_of(frame.f_back)
         climbs += caller is not None and caller in _below(called)
-        done = called == "engines" and frame.f_code.co_name == last
+        ended = called == "engines" and frame.f_code.co_name == last
 
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
-    assert done
+    assert ended
     return files, climbs
 
 

@@ -156,17 +156,17 @@ def _digest(path: str) -> str:
 
 
 def _encoded(build: Build) -> bytes:
-    parts = [*(module.encode() for module in build.modules), build.library, build.shim]
-    return json.dumps([len(part) for part in parts]).encode() + b"\n" + b"".join(parts)
+    contents = [*(module.encode() for module in build.modules), build.library, build.shim]
+    return json.dumps([len(part) for part in contents]).encode() + b"\n" + b"".join(contents)
 
 
 def _decoded(program: Program, data: bytes) -> Build:
     head, _, content = data.partition(b"\n")
-    parts, at = [], 0
+    contents, at = [], 0
     for size in json.loads(head):
-        parts.append(content[at : at + size])
+        contents.append(content[at : at + size])
         at += size
-    *modules, library, shim = parts
+    *modules, library, shim = contents
     return Build(program.sources, tuple(module.decode() for module in modules), library, shim)
 
 

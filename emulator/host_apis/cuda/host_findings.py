@@ -46,11 +46,11 @@ class HostFindings:
             del self._freed[next(iter(self._freed))]
 
     def explain(
-        self, address: int, size: int, found: tuple[int, int] | None, after_free: str = "use after free"
+        self, address: int, size: int, allocation: tuple[int, int] | None, after_free: str = "use after free"
     ) -> str:
-        """Return the error of a use of memory. found: start and size of the allocation with the address."""
-        if found is not None:
-            start, whole = found
+        """Return the error of a use of memory. allocation: start and size of the allocation with the address."""
+        if allocation is not None:
+            start, whole = allocation
             place = self._allocated.get(start, (0, ""))[1]
             origin = f", allocated at {place}" if place else ""
             return f"{size:,} bytes at byte {address - start:,} of an allocation of {whole:,} bytes{origin}"

@@ -74,9 +74,9 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
         cooperative=shape.cooperative,
         in_place=True,
     )
-    taken, args = bound.bind(values)
-    request = replace(validated_request(taken, replace(options, args=args)), show_prints=True, plain_prints=True)
-    launch_in_place(PendingLaunch(taken, args, request, engine))
+    launched, args = bound.bind(values)
+    request = replace(validated_request(launched, replace(options, args=args)), show_prints=True, plain_prints=True)
+    launch_in_place(PendingLaunch(launched, args, request, engine))
 
 
 def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:

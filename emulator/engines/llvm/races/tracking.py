@@ -345,10 +345,10 @@ class TrackedAccess:
         builder, element = self.builder, many(scalar_type(old.type))
         same = builder.let(f"icmp eq {element} {lanes(builder, old)}, {lanes(builder, expected)}", "same")
         same = builder.let(f"bitcast {many('i1')} {same} to i32", "same")
-        done = builder.let(f"and i32 {same}, {self.context.active()}", "done")
-        failed = builder.let(f"xor i32 {done}, {self.context.active()}", "failed")
+        swapped_lanes = builder.let(f"and i32 {same}, {self.context.active()}", "done")
+        failed = builder.let(f"xor i32 {swapped_lanes}, {self.context.active()}", "failed")
         failure = AccessId(self.context.plan.failures[self.site], self.access.effect)
-        for mask, access in ((done, self.access), (failed, failure)):
+        for mask, access in ((swapped_lanes, self.access), (failed, failure)):
             some, on = builder.label("some"), builder.label("continue")
             builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "empty"), on, some)
             builder.place(some)
