@@ -17,7 +17,8 @@ WITHOUT_BARRIER = {
     "counter_reset_by_another_block_than_the_last", "compaction_with_shared_slots", "everybody_writes_one_cell",
     "fence_of_the_block_only", "flag_between_blocks", "flag_read_plainly", "halo_written_by_two_blocks", "hand_over_without_a_release",
     "histogram_without_atomics", "in_place_stencil", "last_block_without_a_fence", "queue_length_read_plainly",
-    "release_to_its_own_block", "sum_into_one_cell", "table_made_by_the_first_block",
+    "release_to_its_own_block", "sum_into_one_cell", "table_made_by_the_first_block", "release_by_a_failed_swap", "release_by_a_poll",
+    "release_that_a_store_ends", "node_linked_after_the_push", "barrier_of_blocks_without_a_fence", "spin_lock_without_a_fence",
 }  # fmt: skip
 """Kernels with races between blocks, or of one statement: their advice is another one."""
 SYNCHRONISATION = {"race", "barrier", "convergence"}
