@@ -19,14 +19,13 @@ from simtbed.kernels.sfs.host.pipeline_plain import Merges, merged, normalised_a
 from simtbed.kernels.sfs.host.problem import Floats
 from simtbed.kernels.sfs.normalise import normalise
 from simtbed.kernels.sfs.normalise_printed import normalise_printed
-from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.request import prepare_request
 
 from ...launchers import Runner
 from ..claims import Value, predicted_for
 from ..paper import Row, Setting, model
-from ..predicted import pace
+from ..predicted import Pace, pace
 from ..ren2018.profiled import floors
 
 GPU = devices.C2070
@@ -161,16 +160,16 @@ def _modelled(
     run: Callable[[Launcher], object], sites: int, engine: EngineName, only: Kernel | None = None, scale: float = 1.0
 ) -> Modelled:
     """Predict the sum of the launches of a run. only: of one kernel. scale: of the times."""
-    requests: list[Request] = []
+    paces: list[tuple[float, Pace]] = []
 
     @FunctionLauncher
     def noted(kernel: Kernel, **how: Any) -> Result:
-        requests.append(prepare_request(kernel, **{**how, "device": CACHES_OFF}))
+        if only is None or kernel is only:  # before the launch, which changes its arrays
+            request = prepare_request(kernel, **{**how, "device": CACHES_OFF})
+            paces.append((request.grid[0] / sites, pace(request, CACHES_OFF, 0, engine)))
         return launch(kernel, engine=engine, counters=False, **how)
 
     run(noted)
-    requests = [request for request in requests if only is None or request.program.kernel.name == only.__name__]
-    paces = [(request.grid[0] / sites, pace(request, CACHES_OFF, 0, engine)) for request in requests]
     longest = max(paces, key=lambda one: one[0] * one[1].microseconds)[1].estimate.bound
     time = sum(blocks * one.microseconds for blocks, one in paces)
     low, high = (scale * sum(blocks * one.interval[end] for blocks, one in paces) for end in (0, 1))
