@@ -24,10 +24,13 @@ from ..ir.walk import map_bodies, statements
 from ..language.types import BOOL, I32, U32
 from ..span import Span
 from .barriers import holds_barrier
+from .varying_control import varying_control
 from .waiting import may_stall, sees_others, waits
 
 END, SYNCED = 0, -1
 """The states of a lane behind the region, and at a `syncwarp`."""
+_ANY = (3, 5, 7)
+"""Extents of a block with lanes of a warp that differ on each axis, as they may in some launch."""
 
 
 def with_lane_progress(kernel: ir.Function, sites: int) -> ir.Function | None:
@@ -38,6 +41,23 @@ def with_lane_progress(kernel: ir.Function, sites: int) -> ir.Function | None:
     rewriter = _Rewriter(max((sites, *(1 + stmt.site for stmt in statements(kernel.body)))))
     body = rewriter.body(kernel.body, framed=False)
     return replace(kernel, body=body) if rewriter.regions else None
+
+
+def lanes_wait(kernel: ir.Function) -> bool:
+    """Return whether lanes of a warp may wait for each other in a prepared kernel: in a loop that spins, or at a `syncwarp` that is in a
+    branch or loop that they may take differently."""
+    if any(map(_spins, statements(kernel.body))):
+        return True
+    around = [
+        stmt
+        for stmt in statements(kernel.body)
+        if isinstance(stmt, ir.If | ir.While | ir.For)
+        and any(isinstance(inner, ir.WarpBarrier) for inner in statements((stmt,)))
+    ]
+    if not around:
+        return False
+    varying = varying_control(kernel, "warp", _ANY, _ANY).conditions
+    return any((stmt.span.file, stmt.span.line) in varying for stmt in around)
 
 
 def _spins(stmt: ir.Stmt) -> bool:

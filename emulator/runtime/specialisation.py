@@ -43,7 +43,7 @@ class ProgramSummary:
     parameters: by name, without Const ones. changed: global arrays it may write. ordered: whether its warps must run
     in order. shared: bytes of its static shared arrays. dynamic: arrays in dynamic shared memory. needs: words with
     a minimum compute capability. cooperative: whether its blocks wait for each other. waits: whether it has a loop
-    that only waits (`passes.waiting`), or lanes that wait for each other (`passes.lane_progress`).
+    that only waits (`passes.waiting`). lanes_wait: whether lanes of a warp may wait for each other (`passes.lane_progress`).
     counters: its loops whose counter wraps for some launch.
     """
 
@@ -56,6 +56,7 @@ class ProgramSummary:
     needs: tuple[Needed, ...]
     cooperative: bool
     waits: bool
+    lanes_wait: bool
     counters: Counters
 
     @cached_property
@@ -70,7 +71,7 @@ class ProgramSummary:
         from ..passes.capabilities import needed
         from ..passes.counter_bounds import counters
         from ..passes.grids import is_cooperative
-        from ..passes.lane_progress import with_lane_progress
+        from ..passes.lane_progress import lanes_wait
         from ..passes.waiting import may_stall, waits
         from .prepared import prepare
 
@@ -78,12 +79,12 @@ class ProgramSummary:
         parameters = {param.name: param.type for param in kernel.params}
         body = prepared.program.kernel.body
         waiting = any(isinstance(stmt, While) and (waits(stmt) or may_stall(stmt)) for stmt in statements(body))
-        waiting |= with_lane_progress(prepared.program.kernel, len(prepared.sites)) is not None
         facts = (
             declared_arrays(kernel),
             needed(program),
             is_cooperative(prepared.program.kernel),
             waiting,
+            lanes_wait(prepared.program.kernel),
             counters(program),
         )
         return ProgramSummary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *facts)
@@ -92,16 +93,16 @@ class ProgramSummary:
         parameters = {name: type_text(type) for name, type in self.parameters.items()}
         dynamic = [[array.name, array.size, array.count, array.alignment] for array in self.dynamic]
         needs = [[need.word, need.capability, need.place] for need in self.needs]
-        rest = [dynamic, needs, self.cooperative, self.waits, self.counters.encode()]
+        rest = [dynamic, needs, self.cooperative, self.waits, self.lanes_wait, self.counters.encode()]
         return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared, *rest]).encode()
 
     @staticmethod
     def decode(data: bytes) -> ProgramSummary:
-        name, parameters, changed, ordered, shared, dynamic, needs, cooperative, waits, loops = json.loads(data)
+        name, parameters, changed, ordered, shared, dynamic, needs, *flags, loops = json.loads(data)
         types = {n: type_of(t) for n, t in parameters.items()}
         arrays = tuple(DeclaredArray(*array) for array in dynamic)
         needed = tuple(Needed(word, tuple(capability), place) for word, capability, place in needs)
-        rest = cooperative, waits, Counters.decode(loops)
+        rest = *flags, Counters.decode(loops)
         return ProgramSummary(name, types, tuple(changed), ordered, shared, arrays, needed, *rest)
 
 
