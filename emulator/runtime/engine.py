@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -303,6 +303,16 @@ class CodePlace(NamedTuple):
 
     def __str__(self) -> str:
         return f" ({name_of(self.file)}:{self.line})" if self.file else ""
+
+
+def user_place(frame: FrameType | None) -> tuple[str, int]:
+    """Return file and line of the innermost frame outside of this package, from this one on; no file without one."""
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+        frame = frame.f_back
+    return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+_PACKAGE = __name__.partition(".")[0] + "."
 
 
 class PendingOutcome(Protocol):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from types import FrameType
 from typing import Any, cast
 
 from ..checked import STACK_ENDED
@@ -17,7 +16,7 @@ from ..language.intrinsics import WARP_SIZE
 from ..profiler.launch_memory import digest
 from . import stream_races
 from .arrays import DeviceArray
-from .engine import CodePlace, Engine, Outcome, Request, StreamEngine
+from .engine import CodePlace, Engine, Outcome, Request, StreamEngine, user_place
 from .graphs import Graph, RecordedResult, current_graph
 from .observing import PendingLaunch, observers, run_through_observers
 from .registry import EngineRow, engine_named, row_of
@@ -62,7 +61,8 @@ def launch_in_place(call: PendingLaunch) -> LaunchDetails:
 def _may_run_again(request: Request) -> bool:
     """Return whether an emulator may have to repeat a launch: for a schedule, checkers, or a waiting loop at its limit."""
     repeated = request.schedule is not None or bool(request.checks) or request.step_limit is not None
-    return repeated or request.specialisation.summary.waits
+    summary = request.specialisation.summary
+    return repeated or summary.waits or summary.lanes_wait
 
 
 def run_locked(
@@ -70,7 +70,7 @@ def run_locked(
 ) -> LaunchDetails:
     """Run a launch whose device arrays are locked, and update them. call: the launch for the observers."""
     if (graph := current_graph()) is not None:
-        graph.add(request, stream, _place_of_launch(), _replay_of(row))
+        graph.add(request, stream, CodePlace(*user_place(sys._getframe(1))), _replay_of(row))
         for name in request.specialisation.summary.changed if row.queues else ():
             request.device_arrays[name].record_written(None)
         return LaunchDetails.pending(request, RecordedResult())
@@ -85,7 +85,9 @@ def run_locked(
                         f"{name} is in the memory of the host: a launch on a stream of a GPU takes a DeviceArray"
                     )
             queue: StreamEngine = cast("StreamEngine", engine_named(row.name))
-            return LaunchDetails.pending(request, queue.start(request, stream, _place_of_launch()))
+            return LaunchDetails.pending(
+                request, queue.start(request, stream, CodePlace(*user_place(sys._getframe(1))))
+            )
         result = _run_on(engine_named(row.name), request, stream)
     elif request.device_arrays:
         request = _in_place(request)
@@ -122,17 +124,6 @@ def _replay_one_by_one(graph: Graph, stream: Stream | None, row: EngineRow) -> N
                     array.fetch()
             result = run_locked(launch.request.with_contents(), row, stream if launch.stream is None else launch.stream)
         checked(result, "raise")
-
-
-def _place_of_launch() -> CodePlace:
-    """Return the place of the launch in the user's program."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
-        frame = frame.f_back
-    return CodePlace("", 0) if frame is None else CodePlace(frame.f_code.co_filename, frame.f_lineno)
-
-
-_PACKAGE = __name__.partition(".")[0] + "."
 
 
 def _in_place(request: Request) -> Request:
@@ -258,8 +249,8 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
         compiled=False,
         detail=False,
         show_prints=False,
+        checks=frozenset({"races"}),
     )
-    quiet = replace(quiet, checks=frozenset({"races"}))
 
     def run(program: Any) -> list[Diagnostic]:
         changed = replace(quiet, specialisation=Specialisation.of_program(program))
@@ -331,7 +322,7 @@ def _may_progress(request: Request) -> bool:
     from ..passes.lane_progress import with_lane_progress
 
     summary, prepared = request.specialisation.summary, request.prepared
-    if summary.cooperative or not summary.waits:
+    if summary.cooperative or not (summary.waits or summary.lanes_wait):
         return False
     several = summary.ordered and math.prod(request.block) * math.prod(request.grid) > WARP_SIZE
     return several or with_lane_progress(prepared.program.kernel, len(prepared.sites)) is not None

@@ -8,14 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import itemgetter
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...language.types import F32, Array
 from ...runtime.arrays import MOVES
-from ...runtime.engine import CodePlace, Outcome, Request
+from ...runtime.engine import CodePlace, Outcome, Request, user_place
 from ...runtime.gpu_memory import ExternalMemory
 from ...runtime.result import LaunchDetails
 from ...runtime.scalars import checked_scalar
@@ -37,7 +36,6 @@ _CODES = {
 Place = tuple[str, int]
 """The fields of a `CodePlace`."""
 _LARGEST = F32.largest
-_PACKAGE = __name__.partition(".")[0] + "."
 
 
 class DirectLaunch:
@@ -104,7 +102,7 @@ class DirectLaunch:
             if native is None:
                 return None
             handle = native.handle
-        place = None if stream is None else _place(sys._getframe(2))
+        place = None if stream is None else user_place(sys._getframe(2))
         pushed = self.context.context
         pushed.push()
         try:
@@ -231,10 +229,3 @@ def _getter(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ..
 def _length(request: Request, name: str) -> bytes:
     array: Any = request.arguments.get(name)
     return np.int32(request.dynamic_arrays[name].length if array is None else len(array)).tobytes()
-
-
-def _place(frame: FrameType) -> Place:
-    """Return the place of a launch in the user's program. frame: of the caller of `launch`."""
-    while frame.f_globals.get("__name__", "").startswith(_PACKAGE) and frame.f_back is not None:
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno

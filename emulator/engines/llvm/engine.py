@@ -117,7 +117,7 @@ class _CompiledKernel:
     def generate(self) -> tuple[bytes, ModuleText]:
         return self.module.buffers.encode(), self.module.text
 
-    @cached_property
+    @property
     def tier_up_after(self) -> float:
         """The seconds of run time before an unoptimised kernel is optimised."""
         return max(WORTH_OPTIMISING, WORTH_OPTIMISING_A_SITE * self.buffers.sites)

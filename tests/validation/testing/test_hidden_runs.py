@@ -42,10 +42,10 @@ def test_launches_of_threads_are_checked(pytester: pytest.Pytester) -> None:
 
 def test_a_launch_that_outlives_its_test_fails_it(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
-        "import threading, time\n" + LAUNCHED + "\nfrom simtbed.runtime import launching\n"
+        "import threading, time\n" + LAUNCHED + "\nfrom simtbed.runtime import running\n"
         "def test_leaves(monkeypatch):\n    started, released = threading.Event(), threading.Event()\n"
-        "    def slow(*args, real=launching._outcome):\n        started.set()\n        released.wait(30)\n        return real(*args)\n"
-        "    monkeypatch.setattr(launching, '_outcome', slow)\n"
+        "    def slow(*args, real=running._outcome):\n        started.set()\n        released.wait(30)\n        return real(*args)\n"
+        "    monkeypatch.setattr(running, '_outcome', slow)\n"
         "    threading.Thread(target=lambda: st.launch(transpose, **HOW)).start()\n    assert started.wait(30)\n"
         "    threading.Timer(0.5, released.set).start()\n"
     )
