@@ -15,7 +15,13 @@ engines = pytest.mark.parametrize("engine", ["numpy", "jit"])
 
 
 def run(
-    kernel: Kernel, engine: EngineName, check: str = "", grid: int = 2, block: int = 32, device: str = "H200", **args: Any
+    kernel: Kernel,
+    engine: EngineName,
+    check: str = "",
+    grid: int = 2,
+    block: int = 32,
+    device: str = "H200",
+    **args: Any,
 ) -> Any:
     how: Any = {"grid": grid, "block": block, "device": device, "engine": engine, "check": check, "faults": "return"}
     return launch(kernel, args=args, **how)
