@@ -41,6 +41,8 @@ FLOATS = {
 }  # fmt: skip
 """Formats of floating-point operands. e4m3 has no infinities, and one NaN of each sign."""
 BITS = {name: format.bits for name, format in FLOATS.items()} | {"s8": 8, "u8": 8, "s32": 32, "f64": 64}
+ROW_BYTES = 16
+"""Bytes of a row of an 8x8 matrix of 16-bit elements."""
 _VECTORS = {(v.element, v.lanes): v for v in VECTORS.values() if v.name.startswith(("uint", "int", "float", "double"))}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
-from ..ir.matrices import BITS, INSTRUCTIONS, Instruction
+from ..ir.matrices import BITS, INSTRUCTIONS, ROW_BYTES, Instruction
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import F32, F64, I8, I32, I64, U32, VECTORS, Scalar, Vector
 from .arithmetic import cast, constant, operation, unsigned
@@ -22,8 +22,6 @@ from .ptx_table import row
 from .types import UnsupportedError
 
 _HALVES = ("f16", "bf16")
-_ROW_BYTES = 16
-"""Bytes of a row of an 8x8 matrix of 16-bit elements."""
 _PAIRS = {F32: VECTORS["float2"], I32: VECTORS["int2"], F64: VECTORS["double2"]}
 
 
@@ -151,7 +149,7 @@ def _operand(r: Registers, p: Product, matrix: str, place: Place) -> list[ir.Exp
         groups = [tiles[first : first + count] for first in range(0, len(tiles), count)]
         return [value for group in groups for value in _matrices(r, place, group)]
     if place.by_rows:
-        width = _ROW_BYTES // 4 // place.size
+        width = ROW_BYTES // 4 // place.size
         return [r.scope.arrays.load(_element(r, place, *tile, width), U32, "weak", "elements") for tile in tiles]
     if type in _HALVES:
         return [_moved(r, place, tile) for tile in tiles]
@@ -178,10 +176,10 @@ def _matrices(r: Registers, place: Place, tiles: Sequence[tuple[int, int]]) -> l
     start = list(group[0])
     varying: list[ir.Expr] = [_lane(r, "and", 7), r.number(0)]
     for bit in range(len(tiles).bit_length() - 1):
-        set = operation("and", _lane(r, "shr", 3 + bit), r.number(1))
+        chosen = operation("and", _lane(r, "shr", 3 + bit), r.number(1))
         for axis in range(2):
             stride = group[1 << bit][axis] - start[axis]
-            varying[axis] = operation("add", varying[axis], operation("mul", set, r.number(stride)))
+            varying[axis] = operation("add", varying[axis], operation("mul", chosen, r.number(stride)))
     row, column = (r.let(own_axis) for own_axis in varying)
     return load_matrices(r, own.at((row, start[0]), (column, start[1])), len(tiles), not place.by_rows)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.matrices import INSTRUCTIONS, Instruction, moved
+from ..ir.matrices import INSTRUCTIONS, ROW_BYTES, Instruction, moved
 from ..ir.tensor_cores import multiply_add
 from ..language.intrinsics import WARP_SIZE
 from .access import write_register
@@ -25,8 +25,6 @@ from .traced import Traced, Untranslatable
 _SHAPES = {
     "16816": "m16n8k16", "1688": "m16n8k8", "1684": "m16n8k4", "884": "m8n8k4", "8x8x4": "m8n8k4", "8816": "m8n8k16", "16832": "m16n8k32",
 }  # fmt: skip
-_ROW_BYTES = 16
-"""Bytes of a row of an 8x8 matrix of 16-bit elements."""
 
 
 def instruction_of(op: Decoded) -> Instruction:
@@ -102,8 +100,8 @@ def _form(op: Decoded) -> tuple[bool, int]:
 def _rows(s: State, r: Rows, op: Decoded, address: Any, lanes: Any, count: int, counts: Counts, kind: str) -> Any:
     """Return the bytes of shared memory of the rows, and the lanes that give rows; count their access."""
     giving = lanes & (np.arange(WARP_SIZE) < 8 * count)
-    index = checked_index(op, SHARED, s, r, giving, address, _ROW_BYTES)
-    counts.add_access(op, "shared", kind, address, giving, _ROW_BYTES, s.memory)
+    index = checked_index(op, SHARED, s, r, giving, address, ROW_BYTES)
+    counts.add_access(op, "shared", kind, address, giving, ROW_BYTES, s.memory)
     return index, giving
 
 
@@ -117,7 +115,7 @@ def load(op: Decoded) -> Execute:
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         _all_lanes(op, lanes)
         index, _ = _rows(s, r, op, address(s, r, lanes), lanes, count, counts, "load")
-        words = read_words(SHARED.contents(s), index, _ROW_BYTES, False)
+        words = read_words(SHARED.contents(s), index, ROW_BYTES, False)
         for write, value in zip(writes, moved("load", transposed, words), strict=False):
             write(s, r, lanes, value)
 
@@ -134,7 +132,7 @@ def store(op: Decoded) -> Execute:
         _all_lanes(op, lanes)
         index, giving = _rows(s, r, op, address(s, r, lanes), lanes, count, counts, "store")
         values = [np.ascontiguousarray(np.broadcast_to(read(s, r), lanes.shape)) for read in reads]
-        write_words(SHARED.contents(s), index, giving, _ROW_BYTES, moved("store", transposed, values))
+        write_words(SHARED.contents(s), index, giving, ROW_BYTES, moved("store", transposed, values))
 
     return execute
 
