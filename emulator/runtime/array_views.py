@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 from typing import Any
@@ -44,8 +45,8 @@ class HostView(DeviceArray):
 class GpuView(DeviceArray):
     """A device array in memory of a GPU that another library owns. Only the engine cuda accesses it."""
 
-    def __init__(self, memory: ExternalMemory) -> None:
-        self._begin(memory.form, remote=memory)
+    def __init__(self, memory: ExternalMemory) -> None:  # of each argument of each launch: no child of a fork has it
+        self._host, self.remote, self.lock = memory.form, memory, threading.RLock()
 
     def interval(self) -> None:
         """Return None: the contents are unknown."""
@@ -74,6 +75,7 @@ def device_view(array: Any) -> DeviceArray:
         view = HostView(memory.view())  # NumPy's views stay writeable when their array becomes read only
     else:
         assert isinstance(view.remote, ExternalMemory)
+        view.continue_in_child()
         readonly = view.remote.readonly
     if readonly:
         raise LaunchError(f"array is {kind_of(array)}, which is read only: give a copy")
@@ -83,12 +85,14 @@ def device_view(array: Any) -> DeviceArray:
 def argument(name: str, parameter: KernelParameter | None, value: Any) -> Any:
     """Return the array of any library for a parameter of global or constant memory as a NumPy array, or as a device array in
     the memory of a GPU; other values as given."""
-    if isinstance(value, DeviceArray | NewArray | int | float | np.generic):
-        return value
-    if parameter is None or not isinstance(parameter.type, Array | RecordArrayParameter):
+    if isinstance(value, _VALUES) or parameter is None or not isinstance(parameter.type, _MEMORY):
         return value
     view = None if type(value) is np.ndarray else gpu_view(name, value)
     return as_array(name, value) if view is None else view
+
+
+_VALUES = (DeviceArray, NewArray, int, float, np.generic)
+_MEMORY = (Array, RecordArrayParameter)
 
 
 def check_aliases(kernel: str, arrays: Mapping[str, DeviceArray], changed: Iterable[str]) -> None:

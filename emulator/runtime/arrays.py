@@ -180,7 +180,13 @@ class DeviceArray:
     """
 
     remains = True
-    written: Buffer | None
+    remote: RemoteArray | None = None
+    fill: Buffer | None = None
+    written: Buffer | None = None
+    layout: tuple[Any, ...] | None = None
+    changing = rewritten = _lost = False
+    _interval: tuple[int, int] | None = None
+    _exports: tuple[RemoteArray, ...] = ()
 
     def __init__(self, contents: Buffer | NewArray) -> None:
         if not isinstance(contents, NewArray):
@@ -190,19 +196,14 @@ class DeviceArray:
         if not contents.readable:
             self.written = np.broadcast_to(np.False_, contents.shape)  # it takes no memory
 
-    def _begin(self, host: Buffer, fill: Buffer | None = None, remote: RemoteArray | None = None) -> None:
-        """Begin with contents on the host, or in the memory of a device. fill: the value of each element, until the first write."""
-        self._host = host
-        self.fill: Buffer | None = fill
-        self.remote: RemoteArray | None = remote
-        self.written = None
-        self._exports: list[Any] = []
-        self.lock = threading.RLock()
-        self.changing = self._lost = False
+    def _begin(self, host: Buffer, fill: Buffer | None = None) -> None:
+        """Begin with contents on the host. fill: the value of each element, until the first write."""
+        self._host, self.fill, self.lock = host, fill, threading.RLock()
+        self.continue_in_child()
+
+    def continue_in_child(self) -> None:
+        """Call `after_fork` in each child of a fork."""
         _ARRAYS.add(self)
-        self._interval: tuple[int, int] | None = None
-        self.rewritten = False
-        self.layout: tuple[Any, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the contents, on the host of the other process."""
@@ -280,7 +281,7 @@ class DeviceArray:
         self._require_contents()
         address: int | None = getattr(self.remote, "address", None)
         if address is not None and self.remote not in self._exports:
-            self._exports.append(self.remote)
+            self._exports += (self.remote,)
         return address
 
     def read_layout(self) -> tuple[Any, ...] | None:

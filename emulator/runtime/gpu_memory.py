@@ -25,7 +25,7 @@ _LEGACY_STREAM = 1
 """The number of the default stream in both protocols."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class ExternalMemory:
     """An array in the memory of a GPU, owned by another library.
 
@@ -61,7 +61,7 @@ def external_memory(name: str, value: Any) -> ExternalMemory | None:
     """Return the memory of an array on a GPU of any library; None for other objects. Raises LaunchError for an unsupported array."""
     try:
         interface = _interface(value)
-        if isinstance(interface, Mapping):
+        if type(interface) is dict or isinstance(interface, Mapping):
             return _of_interface(name, value, interface)
         if has(type(value), "__dlpack_device__") and value.__dlpack_device__()[0] in CUDA_DEVICES:
             return _of_capsule(name, value)
