@@ -98,6 +98,7 @@ ALLOWED["compiled"] = {*BASE, "documents", "passes", "machine", "profiler", "run
 ALLOWED["simtbed"] = {*ALLOWED} - {"oracles", "engines", "sass"}  # the public API
 ALLOWED["testing"] = {
     *BASE,
+    "compiled",
     "tracebacks",
     "documents",
     "simtbed",

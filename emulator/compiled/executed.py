@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..engines.cuda.printer import Source
+from ..engines.cuda.interface import Interface
+from ..engines.cuda.own_code import packed as packed_own
 from ..engines.cuda.sass import Instruction
 from ..passes.work_queues import uses_dynamic_work
 from ..profiler.block_sampling import sampled_blocks
@@ -18,7 +20,7 @@ from ..runtime.engine import Request
 from ..sass.counts import Counts
 from ..sass.cubin import Sections
 from ..sass.execution import Program
-from ..sass.state import ExecutionError, GlobalMemory, packed
+from ..sass.state import ExecutionError, GlobalMemory, aligned, packed
 from .device_launch import DeviceLaunch, execute_on_device
 from .kernel_launches import KernelLaunches, LaunchInputs
 
@@ -56,13 +58,15 @@ def execute_launches(
     """
     program, sections = Program.from_listing(instructions), Sections.read(cubin)
     total = sum(one.instructions for one in launched.inputs)
-    interval = max(1, ceil(total / limit)) if _may_sample(launched.request) else 1
+    interval = max(1, ceil(total / limit)) if may_sample(launched.request) else 1
     warps, threads = np.zeros(len(instructions)), np.zeros(len(instructions))
     traffic = np.zeros((len(instructions), 3))
     differing, first, most = dict[str, None](), None, 1
     for inputs in launched.inputs:
         blocks = _blocks(prod(inputs.request.grid), interval)
-        counts, memory = execute_on_device(_device_launch(launched.source, inputs), sections, program, blocks)
+        counts, memory = execute_on_device(
+            device_launch(launched.source.interface, inputs.request, inputs.memory.before), sections, program, blocks
+        )
         scale = prod(inputs.request.grid) / len(blocks)
         by_warps, by_lanes = counts.totals()
         warps, threads, traffic = warps + scale * by_warps, threads + scale * by_lanes, traffic + scale * counts.traffic
@@ -75,7 +79,7 @@ def execute_launches(
     return Executed(warps, threads, traffic, most, tuple(differing), *first)
 
 
-def _may_sample(request: Request) -> bool:
+def may_sample(request: Request) -> bool:
     """Return whether blocks can be executed without the others: they neither wait for them nor share work with them."""
     kernel = request.prepared.program.kernel
     return not (request.cooperative or request.specialisation.summary.waits or uses_dynamic_work(kernel))
@@ -88,22 +92,32 @@ def _blocks(count: int, interval: int) -> npt.NDArray[np.int64]:
     return chosen if len(chosen) else blocks[count // 2 : count // 2 + 1]
 
 
-def _device_launch(source: Source, inputs: LaunchInputs) -> DeviceLaunch:
-    """Return what a launch of a printed kernel passes to the device. Raises ExecutionError for arrays that overlap."""
-    request, arrays = inputs.request, inputs.memory.before
+def device_launch(interface: Interface, request: Request, arrays: Mapping[str, npt.NDArray[Any]]) -> DeviceLaunch:
+    """Return what a launch of a kernel passes to the device. arrays: their contents, flat.
+
+    Raises ExecutionError for arrays that overlap.
+    """
     if request.overlapping and any(
         np.may_share_memory(a, b) for n, a in request.arrays.items() for m, b in request.arrays.items() if n < m
     ):
         raise ExecutionError("the arrays of the launch share memory")
-    dynamic = request.dynamic_arrays
-    parameters: list[str | np.generic] = [
-        name if name in arrays else request.numbers[name] for name in source.arguments
-    ]
-    parameters += [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in source.lengths]
+    dynamic, packing = request.dynamic_arrays, interface.packing
+
+    def parameters(address: Callable[[str], int]) -> bytes:
+        addresses = {name: np.uint64(address(name)) for name in arrays}
+        if packing is not None:
+            own = packed_own(packing, {**request.numbers, **arrays}, addresses)
+            return aligned((value.tobytes(), one.alignment) for value, one in zip(own, packing, strict=True))
+        values: list[np.generic] = [
+            addresses[name] if name in arrays else request.numbers[name] for name in interface.arguments
+        ]
+        values += [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in interface.lengths]
+        return packed(values)
+
+    together = request.cooperative or request.specialisation.summary.waits
     return DeviceLaunch(
-        source.kernel, request.device, request.grid, request.block, source.carved_bytes + request.dynamic_shared, arrays,
-        lambda address: packed(np.uint64(address(one)) if isinstance(one, str) else one for one in parameters),
-        request.cooperative, request.cooperative or request.specialisation.summary.waits,
+        interface.kernel, request.device, request.grid, request.block, interface.carved_bytes + request.dynamic_shared,
+        arrays, parameters, request.cooperative, together,
     )  # fmt: skip
 
 

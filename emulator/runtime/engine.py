@@ -333,6 +333,15 @@ class CompilingEngine(Protocol):
 
 
 @runtime_checkable
+class GpuEngine(Protocol):
+    """An engine on a GPU."""
+
+    def architecture(self) -> str:
+        """Return the architecture of the GPU, such as "sm_90"."""
+        ...
+
+
+@runtime_checkable
 class StreamEngine(Protocol):
     """An engine that queues launches on streams."""
 

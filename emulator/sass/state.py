@@ -131,9 +131,14 @@ class GlobalMemory:
 
 def packed(parameters: Iterable[np.generic]) -> bytes:
     """Return numbers at their alignments, a pointer as uint64."""
+    return aligned((value.tobytes(), value.dtype.alignment) for value in parameters)
+
+
+def aligned(parameters: Iterable[tuple[bytes, int]]) -> bytes:
+    """Return the bytes of parameters, each at its alignment."""
     result = bytearray()
-    for value in parameters:
-        result += bytes(-len(result) % value.dtype.alignment) + value.tobytes()
+    for value, alignment in parameters:
+        result += bytes(-len(result) % alignment) + value
     return bytes(result)
 
 

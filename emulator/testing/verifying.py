@@ -59,8 +59,8 @@ def verify(  # noqa: PLR0913 - the public signature: keywords only
     `atol + rtol * |expected|`, or within `ulp` units in the last place; a tolerance applies between engines too.
     any_order: arrays compared as multisets of their elements. On a GPU an array that depends on the order of threads
     (old values of atomics, compare-and-swap, sums of floats) may differ: the result has a remark. A GPU runs the kernel
-    with CUDA's own mathematical functions too: the result has a remark with the largest difference, and a difference
-    beyond its bound is a Disagreement.
+    with CUDA's own mathematical functions too: the result has a remark with the largest difference. A Disagreement is a
+    result without the bits of the kernel's executed SASS; where that is not emulated, a difference beyond its bound.
     Every element of an array given as `empty` must be written: give `zeros` for a partial output.
     checked: emulators run all checkers, and the first one other orders of blocks and warps too. how: as in `launch`.
 
@@ -131,7 +131,10 @@ def _gpu_findings(
     kernel's own code computed it with CUDA's functions. With a tolerance there is none: it states the comparison."""
     if comparison.tolerance != Tolerance():
         return []
-    return order_remarks(request, actual, expected, names, comparison) + own_code_findings(request, actual, expected)
+    remarks = order_remarks(request, actual, expected, names, comparison)
+    if row_of(names[0]).emulates:
+        return remarks + own_code_findings(request, expected, actual, names[1])
+    return remarks + own_code_findings(request, actual, expected, names[0])
 
 
 def _launched(

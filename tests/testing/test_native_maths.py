@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed import Global, f32, i32
+from simtbed.compiled.answer import executed_arrays
+from simtbed.engines.cuda.nvcc import find_tool
 from simtbed.ir.op import Policy, ulp
 from simtbed.profiler.run import merge_findings
 from simtbed.runtime.engine import Outcome, Request
@@ -112,14 +114,53 @@ def softened(x: Global[f32], out: Global[f32]) -> None:
 
 
 def findings(
-    kernel: Any, units: int, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...] = ("out",), **how: Any
+    kernel: Any,
+    units: int,
+    monkeypatch: pytest.MonkeyPatch,
+    names: tuple[str, ...] = ("out",),
+    gpu: type[Gpu] = Gpu,
+    **how: Any,
 ) -> list[st.Diagnostic]:
-    gpu = Gpu(units)
+    device = gpu(units)
     args = {"x": np.linspace(0.1, 3, 32, dtype=np.float32), **{name: st.empty(32, f32) for name in names}}
     request = replace(prepare_request(kernel, grid=1, block=32, args=args, counters=False), **how)
-    portable = request.shaped(gpu.run(request).buffers)
-    monkeypatch.setattr(native_maths, "engine_named", lambda name: gpu)
+    portable = request.shaped(device.run(request).buffers)
+    monkeypatch.setattr(native_maths, "engine_named", lambda name: device)
     return native_maths.native_findings(request, portable, "cuda")
+
+
+needs_nvcc = pytest.mark.skipif(
+    find_tool("nvcc") is None or find_tool("nvdisasm") is None, reason="nvcc or nvdisasm is not installed"
+)
+
+
+class Hopper(Gpu):
+    """A GPU of sm_90 with CUDA's own functions, by the executed SASS; then one result is `units` in the last place from it."""
+
+    def architecture(self) -> str:
+        return "sm_90"
+
+    def run(self, request: Request) -> Outcome:
+        outcome = engine_named("jit").run(request)
+        if request.maths == "native" or request.specialisation.own_code is not None:
+            executed = executed_arrays(request, self.architecture())
+            assert executed is not None
+            outcome.buffers.update({name: np.array(values) for name, values in executed.items()})
+            next(iter(outcome.buffers.values())).view(np.int32)[3] += self.units
+        return outcome
+
+
+@pytest.mark.slow
+@needs_nvcc
+def test_the_executed_sass_has_the_bits_of_native_mathematics(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kernel in (exponential, softened):
+        (remark,) = findings(kernel, 0, monkeypatch, gpu=Hopper)
+        assert (remark.kind, remark.notes) == ("native", ("the executed SASS of the kernel has the same bits",))
+        (wrong,) = findings(kernel, 1, monkeypatch, gpu=Hopper)
+        assert (wrong.kind, wrong.message) == (
+            "disagreement",
+            "out: 1 of 32 elements differ between the GPU and the executed SASS of the kernel, by at most 1 ulp",
+        )
 
 
 def test_a_difference_within_its_bound_is_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +213,24 @@ __global__ void own(const float *x, float *direct, float *later, int *exact) {
 """
 
 
+def of_own_code() -> Request:
+    args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), **zeros("direct", "later"), "exact": st.zeros(32, i32)}
+    return prepare_request(st.cuda_source(OWN)["own"], grid=1, block=32, args=args, counters=False)
+
+
+@pytest.mark.slow
+@needs_nvcc
+def test_the_executed_sass_has_the_bits_of_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ziglang")
+    request = of_own_code()
+    portable, native = (request.shaped(gpu.run(request).buffers) for gpu in (engine_named("jit"), Hopper(0)))
+    assert (native["exact"] == portable["exact"]).all()
+    monkeypatch.setattr(native_maths, "engine_named", lambda name: Hopper(0))
+    remarks = native_maths.own_code_findings(request, native, portable, "cuda")
+    assert [(remark.kind, remark.array) for remark in remarks] == [("native", "direct"), ("native", "later")]
+    assert {remark.notes for remark in remarks} == {("the executed SASS of the kernel has the same bits",)}
+
+
 @pytest.mark.parametrize(
     ("array", "units", "kinds"),
     [
@@ -194,9 +253,9 @@ def test_own_code_calls_cudas_functions(
             outcome.buffers[array].view(np.int32)[5] += units
             return outcome
 
-    monkeypatch.setattr(verifying, "engine_named", lambda name: OwnCode())
-    args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), **zeros("direct", "later"), "exact": st.zeros(32, i32)}
-    request = prepare_request(st.cuda_source(OWN)["own"], grid=1, block=32, args=args, counters=False)
+    for module in (verifying, native_maths):
+        monkeypatch.setattr(module, "engine_named", lambda name: OwnCode())
+    request = of_own_code()
     expected = request.shaped(engine_named("jit").run(request).buffers)
     differences = verifying.compare_engines(request, expected, ["cuda"], Comparison())
     assert [finding.kind for finding in differences] == kinds

@@ -26,6 +26,10 @@ class CudaEngine:
 
     name = "cuda"
 
+    def architecture(self) -> str:
+        """Return the architecture of the device of launches, such as "sm_90". Raises the errors of `run`."""
+        return primary_context().arch
+
     def run(self, request: Request) -> Outcome:
         """Launch once. The kernel's prints are written to the process's standard output, not into the outcome.
 
