@@ -204,18 +204,16 @@ def operands(row: GroupInstruction, seed: int) -> tuple[Values, Values, Values]:
 
 
 def cases() -> list[Case]:
-    """Return forms that have each type, each width of D, each layout of A and of B, and the flags."""
+    """Return forms that have each type, each layout of A and of B, the flags, and narrow and wide products."""
     draw, results = np.random.default_rng(3), list[Case]()
     parts = {row.part.name: row.part for row in GROUP_INSTRUCTIONS.values()}
     for part in parts.values():
-        rows = [row for row in GROUP_INSTRUCTIONS.values() if row.part is part]
-        size = BITS[part.a] // 8
-        for layout in layouts(64, size):
-            row = rows[draw.integers(len(rows))]
+        rows = sorted((row for row in GROUP_INSTRUCTIONS.values() if row.part is part), key=lambda row: row.n)
+        size, floats = BITS[part.a] // 8, part.total != "s32"
+        for a in (*layouts(64, size), None):
+            row = rows[draw.integers(len(rows) // 2)]
             mine = layouts(row.n, size)
-            for a in (layout, None):
-                b = mine[draw.integers(len(mine))]
-                floats = part.total != "s32"
-                results.append(Case(row, a, b, bool(draw.random() < 0.8), floats and bool(draw.random() < 0.3)))
-        results += [Case(row, layouts(64, size)[4], layouts(row.n, size)[2]) for row in rows[:: max(1, len(rows) // 6)]]
+            b = mine[draw.integers(len(mine))]
+            results.append(Case(row, a, b, bool(draw.random() < 0.8), floats and bool(draw.random() < 0.3)))
+        results += [Case(row, layouts(64, size)[4], layouts(row.n, size)[2]) for row in (rows[0], rows[-1])]
     return results
