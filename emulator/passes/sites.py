@@ -90,7 +90,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         node = performed(stmt)
         action, issue, span = row.action or action, row.issue, node.span
         if isinstance(node, ir.Mma):
-            action = f"mma_{PARTS[node.instruction].a}"
+            action = f"mma_{PARTS[node.instruction].a}" if stmt.site != UNCOUNTED else "compute"
         if row.spaces:
             array, accessed = arrays[node.array], node.array
             action, size = (
