@@ -21,6 +21,7 @@ from .sites import UNCOUNTED
 SIGNS = {"f16": 0x80008000, "bf16": 0x80008000, "tf32": 0x80000000, "e4m3": 0x80808080, "e5m2": 0x80808080}
 """Sign bits of the elements in a register."""
 _FIELD = (1 << 14) - 1
+WITH_BASE = "a descriptor with a base offset is not supported"
 INCOMPLETE = "wgmma needs the four warps of a warpgroup"
 
 
@@ -54,6 +55,8 @@ class _Matrix:
             return code.cast(code.op("and", own, _FIELD), I32)
 
         self.start, self.leading, self.stride = field(0), field(16), field(32)
+        base = code.op("eq", code.op("and", code.op("shr", whole, 49), 7), 0)
+        code.body.append(ir.Assert(base, WITH_BASE, code.span, UNCOUNTED))
         mode = code.cast(code.op("shr", whole, 62), I32)
         self.plain = code.op("eq", mode, 0)
         self.width_bits = code.op("select", self.plain, 0, code.op("sub", ir.Const(4, I32, code.span), mode))

@@ -142,8 +142,8 @@ def kernel_of(case: Case, words_a: int, words_b: int) -> Any:
     return from_registers if a is None else from_shared
 
 
-def run(case: Case, a: Values, b: Values, c: Values, engine: EngineName) -> Values:
-    """Return the bits of D [64, n] from those of A [64, k], B by its columns [n, k], and C [64, n]."""
+def launched(case: Case, a: Values, b: Values, c: Values, engine: EngineName) -> st.Result:
+    """Launch the kernel of a case with A [64, k], B by its columns [n, k], and C [64, n], as bits."""
     row, width = case.row, max(32 // BITS[case.row.part.a], 1)
     own_b = case.b.words(b)
     if case.a is None:
@@ -152,8 +152,12 @@ def run(case: Case, a: Values, b: Values, c: Values, engine: EngineName) -> Valu
         own_a = case.a.words(a)
     own_c = fragment_of_sums(row, c)
     args = dict(a=own_a, b=own_b, c=own_c, d=np.zeros_like(own_c), add=int(case.add))
-    launched = st.launch(kernel_of(case, len(own_a), len(own_b)), grid=1, block=128, args=args, engine=engine)
-    return sums_of_fragment(row, np.asarray(launched["d"]))
+    return st.launch(kernel_of(case, len(own_a), len(own_b)), grid=1, block=128, args=args, engine=engine)
+
+
+def run(case: Case, a: Values, b: Values, c: Values, engine: EngineName) -> Values:
+    """Return the bits of D [64, n]."""
+    return sums_of_fragment(case.row, np.asarray(launched(case, a, b, c, engine)["d"]))
 
 
 def fragment_of_sums(row: GroupInstruction, c: Values) -> Values:
