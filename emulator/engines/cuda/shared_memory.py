@@ -26,7 +26,7 @@ def carved_bytes(shared: tuple[ir.Alloc, ...], unit: int) -> int:
 
 def alignment(widest: Mapping[str, int]) -> int:
     """Return the alignment of arrays in one allocation. widest: bytes of the widest accesses."""
-    return max(UNIT, *widest.values())
+    return max((UNIT, *widest.values()))
 
 
 def declarations(shared: tuple[ir.Alloc, ...], expr: Expressions, scope: Names) -> Iterator[tuple[str, ir.Alloc]]:
