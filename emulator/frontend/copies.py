@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from ..ir import nodes as ir
 from ..language import forms
 from ..language.intrinsics import Intrinsic
@@ -36,9 +38,10 @@ def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
         else reader.constant_int(argument, "the number of groups that may be pending")
     )
     if not 0 <= pending <= MAX_PENDING:
-        message = f"0 to {MAX_PENDING} groups of copies may be pending, not {pending}"
-        raise SourceError(span, message, "wait for fewer groups, or for all of them: st.async_wait()")
-    reader.emit(ir.AsyncWait(pending, span))
+        message = f"0 to {MAX_PENDING} groups may be pending, not {pending}"
+        raise SourceError(span, message, f"wait for fewer groups, or for all of them: st.{word.name}()")
+    of_products = cast(forms.AsyncWaitForm, word.form).of_products
+    reader.emit(ir.WgmmaOrder("wait", span, pending=pending) if of_products else ir.AsyncWait(pending, span))
     return NOTHING
 
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import BOOL, F32, F64, I32, I64, U32, Scalar, Space, Vector
+from ..language.types import BOOL, F32, F64, I32, I64, U32, U64, Scalar, Space, Vector
 from . import nodes as ir
-from .matrices import INSTRUCTIONS, registers
+from .matrices import GROUP_INSTRUCTIONS, PARTS, registers
 from .walk import statements
 
 Values = npt.NDArray[Any]
@@ -207,11 +207,11 @@ def _votes_uniformly(vote: ir.Vote) -> tuple[ir.Expr, ...] | None:
 
 # ------------------------------------------------------------------ matrices
 def _mma_needs(node: ir.Mma) -> Needs:
-    yield f"st.mma of {node.instruction}", INSTRUCTIONS[node.instruction].needs
+    yield f"st.mma of {node.instruction}", PARTS[node.instruction].needs
 
 
 def _has_fragments(node: ir.Mma) -> bool:
-    row = INSTRUCTIONS.get(node.instruction)
+    row = PARTS.get(node.instruction)
     return row is not None and (node.a.type, node.b.type, node.c.type) == row.types
 
 
@@ -225,6 +225,28 @@ def _moves_registers(node: ir.MoveMatrix) -> bool:
     if node.mode == "move":
         return value == result == U32
     return (value == four and result in some) if node.mode == "load" else (result == four and value in some)
+
+
+def _group_needs(node: ir.Wgmma | ir.WgmmaOrder) -> Needs:
+    yield f"st.{'wgmma' if isinstance(node, ir.Wgmma) else WGMMA_ORDERS[node.mode][0]}", (9, 0)
+
+
+def _has_operands(node: ir.Wgmma) -> bool:
+    row = GROUP_INSTRUCTIONS.get(node.instruction)
+    if row is None:
+        return False
+    plain = {"f16": 2, "bf16": 2}.get(row.part.a, 0) == 0
+    a = U64 if node.in_a is not None else row.part.types[0]
+    return (node.a.type, node.b.type, node.add.type) == (a, U64, BOOL) and not (plain and any(node.transposed))
+
+
+WGMMA_ORDERS = {
+    "fence": ("wgmma_fence", "wgmma.fence.sync.aligned"),
+    "commit": ("wgmma_commit", "wgmma.commit_group.sync.aligned"),
+    "wait": ("wgmma_wait", "wgmma.wait_group.sync.aligned"),
+    "proxy": ("fence_async", "fence.proxy.async.shared::cta"),
+}
+"""The function of the language and the PTX instruction of each mode of a `WgmmaOrder`."""
 
 
 # ------------------------------------------------------------------ the table
@@ -328,6 +350,17 @@ ROWS = (
         rules=((_moves_registers, "registers of 8x8 matrices"),),
         label=lambda node: f"{node.mode}_matrix",
     ),
+    Effect(
+        ir.Wgmma,
+        "wgmma {instruction} {d} = {a} in {in_a}, {b} in {in_b}, add {add}, transposed {transposed}, negative {negative}",
+        issue="tensor",
+        operands={"a": Operand(None), "b": Operand(U64), "add": Operand(BOOL, default=True)},
+        scope="warp",
+        aligned=True,
+        needs=_group_needs,
+        rules=((_has_operands, "an instruction of a warpgroup, with its operands"),),
+    ),
+    Effect(ir.WgmmaOrder, "wgmma {mode} {pending}", needs=_group_needs),
     Effect(
         ir.Clock,
         "clock {type}",

@@ -1,7 +1,8 @@
 """Instructions of the tensor cores: their shapes, the types of their fragments, and the lane that holds each element.
 
 A fragment of a matrix is a vector of registers in each of the 32 lanes. `places` has the layout of all fragments.
-An instruction has the name of PTX after `mma.sync.aligned.`, without `.row.col`: its shape and the types of D, A, B and C.
+An instruction has the name of PTX after `mma.sync.aligned.`, without `.row.col`: its shape and the types of D, A, B and C; one of a
+warpgroup has that after `wgmma.mma_async.sync.aligned.`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import F32, F64, I32, U32, VECTORS, Scalar, Value
+from ..language.types import F32, F64, I32, U32, VECTORS, Scalar, Value, Vector
 
 Values = npt.NDArray[Any]
 Capability = tuple[int, int]
@@ -55,7 +56,8 @@ def registers(element: Scalar, count: int) -> Value:
 class Instruction:
     """A matrix multiply-accumulate D = A B + C of a warp. A is [m, k], B is [k, n], C and D are [m, n].
 
-    total: type of C and D. a, b: types of the elements of A and B. needs: the lowest compute capability.
+    total: type of C and D. a, b: types of the elements of A and B. needs: the lowest compute capability. warpgroup: whether it is a
+    part of a `GroupInstruction`.
     """
 
     m: int
@@ -65,10 +67,11 @@ class Instruction:
     a: str
     b: str
     needs: Capability
+    warpgroup: bool = False
 
     @cached_property
     def name(self) -> str:
-        return f"m{self.m}n{self.n}k{self.k}.{self.total}.{self.a}.{self.b}.{self.total}"
+        return f"{'wgmma.' * self.warpgroup}m{self.m}n{self.n}k{self.k}.{self.total}.{self.a}.{self.b}.{self.total}"
 
     @cached_property
     def types(self) -> tuple[Value, Value, Value]:
@@ -103,6 +106,52 @@ def _instructions() -> list[Instruction]:
 
 
 INSTRUCTIONS = {row.name: row for row in _instructions()}
+
+
+@dataclass(frozen=True)
+class GroupInstruction:
+    """A matrix multiply-accumulate of a warpgroup, four warps: D = A B + D, or A B. A is [64, k], B is [k, n], D is [64, n].
+
+    Warp w computes the rows 16 w ... 16 w + 15, with the fragments of `part` for A, and for D one for each 8 columns.
+    """
+
+    n: int
+    part: Instruction
+
+    @cached_property
+    def name(self) -> str:
+        part = self.part
+        return f"m64n{self.n}k{part.k}.{part.total}.{part.a}.{part.b}"
+
+    @property
+    def element(self) -> Scalar:
+        """The type of the registers of D."""
+        total = self.part.types[2]
+        return total.element if isinstance(total, Vector) else total
+
+    @property
+    def registers(self) -> int:
+        """Registers of D in each lane."""
+        total = self.part.types[2]
+        return self.n // 8 * (total.lanes if isinstance(total, Vector) else 1)
+
+
+def _group_instructions() -> list[GroupInstruction]:
+    def part(k: int, total: str, a: str, b: str) -> Instruction:
+        return Instruction(16, 8, k, total, a, b, (9, 0), warpgroup=True)
+
+    floats = [part(16, "f32", "f16", "f16"), part(16, "f16", "f16", "f16"), part(16, "f32", "bf16", "bf16")]
+    floats.append(part(8, "f32", "tf32", "tf32"))
+    narrow = ("e4m3", "e5m2")
+    floats += [part(32, total, a, b) for total in ("f32", "f16") for a in narrow for b in narrow]
+    integers = [part(32, "s32", a, b) for a in ("s8", "u8") for b in ("s8", "u8")]
+    rows = [GroupInstruction(n, own) for own in floats for n in range(8, 257, 8)]
+    return rows + [GroupInstruction(n, own) for own in integers for n in (8, 24, *range(16, 257, 16))]
+
+
+GROUP_INSTRUCTIONS = {row.name: row for row in _group_instructions()}
+PARTS = INSTRUCTIONS | {row.part.name: row.part for row in GROUP_INSTRUCTIONS.values()}
+"""Instructions of a warp, and those that a warp executes of an instruction of its warpgroup."""
 
 
 # ------------------------------------------------------------------ layout of fragments

@@ -31,6 +31,7 @@ from ..language.forms import (
     MemoryScope,
     ShuffleMode,
     VoteMode,
+    WgmmaMode,
 )
 from ..language.textures import TextureForm
 from ..language.types import Array, Results, Scalar, Value
@@ -164,6 +165,19 @@ class AsyncCommit: span: Span; site: int = -1
 @node
 class AsyncWait:   pending: int; span: Span; site: int = -1
 @node
+class Wgmma:
+    """A matrix multiply-accumulate of a warpgroup, before `passes.warpgroups`: of matrices.GROUP_INSTRUCTIONS.
+
+    d: the register array of D. a: the fragment of A, or its descriptor, with the address from the start of the shared array `in_a`.
+    b: the descriptor of B. add: whether D is added to the product. transposed: whether M, and N, are contiguous in memory in place of K.
+    negative: whether the product is subtracted.
+    """
+
+    instruction: str; d: ArrayRef; a: Expr; in_a: ArrayRef | None; b: Expr; in_b: ArrayRef; add: Expr
+    transposed: tuple[bool, bool]; negative: bool; span: Span; site: int = -1
+@node
+class WgmmaOrder:  mode: WgmmaMode; span: Span; site: int = -1; pending: int = 0  # of effects.WGMMA_ORDERS
+@node
 class Sleep:       time: Expr; span: Span; site: int = -1                # nanoseconds
 @node
 class Assert:
@@ -198,7 +212,7 @@ Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined |
 Effect = Load | Fetch | Atomic | CompareSwap | Shuffle | Vote | Mma | MoveMatrix | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Assert | Print | HostCall | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Wgmma | WgmmaOrder | Assert | Print | HostCall | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 Access = Load | Store | Atomic | CompareSwap

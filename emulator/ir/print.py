@@ -123,8 +123,8 @@ def _effect(node: Any) -> str:
 
 def _field(value: Any) -> str:
     if isinstance(value, tuple):
-        return _all(value)
-    return _text(value) if isinstance(value, ir.Expr) else str(value)
+        return ", ".join(_field(item) for item in value)
+    return _text(value) if isinstance(value, ir.Expr | ir.ArrayRef) else str(value)
 
 
 def _all(nodes: tuple[Any, ...]) -> str:

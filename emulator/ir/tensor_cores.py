@@ -37,6 +37,7 @@ class Rule:
     source: str
     result: int = 23
     split: tuple[int, ...] = ()
+    warpgroup: bool | None = None
 
 
 def _rows() -> list[tuple[Capability, Rule]]:
@@ -57,7 +58,11 @@ RULES = _rows()
 @cache
 def rule(instruction: Instruction, capability: Capability) -> Rule:
     """Return the rule of an instruction on a device: of the highest compute capability up to the device's, else of the lowest."""
-    rows = [(version, row) for version, row in RULES if instruction.a in row.operands]
+    rows = [
+        (version, row)
+        for version, row in RULES
+        if instruction.a in row.operands and row.warpgroup in (None, instruction.warpgroup)
+    ]
     return max([one for one in rows if one[0] <= capability] or [min(rows, key=_version)], key=_version)[1]
 
 
@@ -129,8 +134,8 @@ def multiply_add(
 def product_sums(instruction: Instruction, own: Rule, a: Values, b: Values, c: Values) -> Values:
     """Return the bits of D [..., m, n] from those of A [..., m, k], B [..., n, k] and C."""
     name = instruction.total
-    x, y = (decoded(v, instruction.a) for v in (a, b))
-    fraction = FLOATS[instruction.a].fraction
+    x, y = decoded(a, instruction.a), decoded(b, instruction.b)
+    fraction = FLOATS[instruction.a].fraction + FLOATS[instruction.b].fraction
     total = np.zeros_like(c) if own.split else c
     for group in groups(instruction, own):
         total = _sum(own, name, fraction, _operands(x, group, 2), _operands(y, group, 3), decoded(total, name))
@@ -153,7 +158,7 @@ def _sum(own: Rule, name: str, fraction: int, x: Numbers, y: Numbers, c: Numbers
     product = x.significand * y.significand
     exponent = np.where(product == 0, NOTHING, x.exponent + y.exponent)
     top = np.maximum(exponent.max(axis=-1), np.where(c.significand == 0, NOTHING, c.exponent))
-    shifted = np.abs(product) << (own.fraction - 2 * fraction)
+    shifted = np.abs(product) << (own.fraction - fraction)
     terms = np.sign(product) * (shifted >> np.minimum(top[..., None] - exponent, 63))
     cut = np.minimum(top - c.exponent + form.fraction, 63)
     total = terms.sum(axis=-1) + np.sign(c.significand) * ((np.abs(c.significand) << own.fraction) >> cut)
@@ -191,11 +196,13 @@ def parameters(instruction: Instruction, capability: Capability) -> tuple[str, t
         return "mma_doubles", (instruction.m, instruction.k)
     if instruction.total == "s32":
         return "mma_integers", (instruction.m, instruction.k, instruction.a == "s8", instruction.b == "s8")
-    own, form, total = rule(instruction, capability), FLOATS[instruction.a], FLOATS[instruction.total]
+    own, form, other = rule(instruction, capability), FLOATS[instruction.a], FLOATS[instruction.b]
+    total = FLOATS[instruction.total]
     sums = groups(instruction, own)
     order = [at for group in sums for at in group]
     return "mma_floats", (
         instruction.m, instruction.k, (32 // form.bits).bit_length() - 1, form.unused, form.fraction, form.exponent,
         instruction.a != "e4m3", own.fraction, len(sums[0]), min(own.result, total.fraction), total.bits, bool(own.split),
+        other.fraction, other.exponent, instruction.b != "e4m3",
         *(order.index(at) for at in range(instruction.k)),
     )  # fmt: skip

@@ -12,6 +12,8 @@ from . import nodes as ir
 from .effects import accesses
 from .walk import statements
 
+SWIZZLED_BYTES = 1024
+
 
 def access_type(access: ir.Access) -> Value:
     """Return the type of the value that an access reads or writes."""
@@ -36,9 +38,15 @@ def accessed_array(access: ir.Access, array: Array) -> Array:
 
 
 def widest_accesses(kernel: ir.Function) -> dict[str, int]:
-    """Return the bytes of the widest access of each array, of those with an access wider than an element."""
+    """Return the bytes of the widest access of each array, of those with an access wider than an element.
+
+    A matrix of `wgmma` is one access of the bytes after which its swizzle repeats.
+    """
     types = array_types(kernel)
     results: dict[str, int] = {}
+    for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.Wgmma):
+            results |= {array.name: SWIZZLED_BYTES for array in (stmt.in_a, stmt.in_b) if array is not None}
     for _, access in accesses(kernel):
         size = access_type(access).size
         if size > max(types[access.array].element.size, results.get(access.array, 0)):

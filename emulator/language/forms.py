@@ -16,6 +16,7 @@ AccessOrder = Literal["weak", "volatile", "acquire", "release", "async"]
 MemoryOrder = Literal["relaxed", "acquire", "release", "acq_rel"]
 FenceScope = Literal["block", "device"]
 MatrixMode = Literal["load", "store", "move"]
+WgmmaMode = Literal["fence", "commit", "wait", "proxy"]
 AllocatedSpace = Literal["shared", "local", "register", "constant"]
 
 
@@ -108,7 +109,9 @@ class AsyncCopyForm:
 
 @dataclass(frozen=True)
 class AsyncWaitForm:
-    """A wait for groups of asynchronous copies."""
+    """A wait for groups of asynchronous copies, or of matrix multiply-accumulates of a warpgroup."""
+
+    of_products: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,16 @@ class MatrixForm:
     """A load, a store or a transposition of 8x8 matrices of a warp."""
 
     mode: MatrixMode
+
+
+@dataclass(frozen=True)
+class WgmmaForm:
+    """A matrix multiply-accumulate of a warpgroup."""
+
+
+@dataclass(frozen=True)
+class DescriptorForm:
+    """The descriptor of a matrix in shared memory."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +169,6 @@ class UnrolledRangeForm:
 Form = (
     AllocationForm | EffectForm | ShuffleForm | VoteForm | MatchAllForm | ReductionForm | LaneMaskForm
     | AtomicUpdateForm | CompareAndSwapForm | OrderedLoadForm | OrderedStoreForm | AsyncCopyForm | AsyncWaitForm
-    | MmaForm | MatrixForm
+    | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
     | OperationForm | OperationsForm | ConjugateForm | BitcastForm | UnrolledRangeForm
 )  # fmt: skip

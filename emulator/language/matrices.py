@@ -1,13 +1,14 @@
-"""Tensor cores: matrix multiply-accumulates of a warp, and moves of 8x8 matrices between shared memory and fragments.
+"""Tensor cores: matrix multiply-accumulates of a warp or of a warpgroup, and moves of 8x8 matrices between shared memory and fragments.
 
-A fragment is a vector of registers in each of the 32 lanes of a warp. All 32 lanes execute these functions together.
+A fragment is a vector of registers in each of the 32 lanes of a warp. All 32 lanes execute these functions together. A warpgroup is
+four warps, the first one a multiple of 4; they execute the functions of `wgmma` together.
 """
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from .forms import MatrixForm, MmaForm
+from .forms import AsyncWaitForm, DescriptorForm, EffectForm, MatrixForm, MmaForm, WgmmaForm
 from .hints import Array
 from .intrinsics import intrinsic
 
@@ -46,4 +47,72 @@ def move_matrix(value: int) -> int:
     """The register of the transposed 8x8 matrix of 16-bit elements. Needs compute capability 7.5."""
 
 
-__all__ = ["load_matrix", "mma", "move_matrix", "store_matrix"]
+@intrinsic(WgmmaForm())
+def wgmma(
+    d: Array[Any],
+    a: Any,
+    b: tuple[Array[Any], int],
+    shape: str,
+    type: str,
+    add: bool = True,
+    transposed: str = "",
+    negative: bool = False,
+) -> None:
+    """D = A B + D of a warpgroup, or A B without `add`, asynchronously: D has its value after a `wgmma_wait`.
+
+    shape: "m64n128k16" of A [64, 16], B [16, 128], D [64, 128]. type: of the elements of A and B, as in `mma`: all but "f64"; the last
+    extent has 32 bytes. d: a register array, of f32, of i32, or of u32 with two f16 sums each. Warp w of the warpgroup has the rows
+    16 w ... 16 w + 15: with the layout of `mma` for each 8 columns, one after the other. a: the fragment of `mma` of these rows; or, as b,
+    an array in shared memory and a `matrix_descriptor`. K is contiguous in memory; with transposed = "a", "b" or "ab", for types of 16
+    bits, it is M of A or N of B. negative: subtract the product. Needs compute capability 9.0.
+    """
+
+
+@intrinsic(DescriptorForm())
+def matrix_descriptor(offset: int, leading: int, stride: int, swizzle: int = 0) -> int:
+    """The u64 descriptor of a matrix in shared memory for `wgmma`. All offsets are multiples of 16 bytes.
+
+    offset: of the first element, bytes from the start of the array. A matrix consists of blocks of 8 rows of 16 bytes. swizzle: 0 for
+    contiguous blocks; 32, 64 or 128 for rows of so many bytes, whose 16-byte chunks are exchanged: the bits of the offset from 16 on,
+    below the swizzle, are XORed with those from 128 on. stride: bytes between blocks of 8 rows. leading: bytes between
+    blocks side by side; with a swizzle, between rows of blocks if transposed, else unused. Transposed without a swizzle, the two are
+    exchanged.
+    Adding bytes / 16 to the descriptor moves the matrix.
+    """
+
+
+@intrinsic(EffectForm("WgmmaOrder", mode="fence"))
+def wgmma_fence() -> None:
+    """Order the warpgroup's earlier accesses to registers before its later `wgmma`. Needs compute capability 9.0."""
+
+
+@intrinsic(EffectForm("WgmmaOrder", mode="commit"))
+def wgmma_commit() -> None:
+    """Commit the warpgroup's `wgmma` since the last `wgmma_commit` as a group. Needs compute capability 9.0."""
+
+
+@intrinsic(AsyncWaitForm(of_products=True))
+def wgmma_wait(pending: int = 0) -> None:
+    """Wait until at most the last `pending` groups of `wgmma`, 0 to 8, are incomplete. Needs compute capability 9.0."""
+
+
+@intrinsic(EffectForm("WgmmaOrder", mode="proxy"))
+def fence_async() -> None:
+    """Order the thread's earlier writes to shared memory before accesses of the asynchronous proxy, as those of `wgmma`.
+
+    A barrier must follow before other threads' `wgmma`. Needs compute capability 9.0.
+    """
+
+
+__all__ = [
+    "fence_async",
+    "load_matrix",
+    "matrix_descriptor",
+    "mma",
+    "move_matrix",
+    "store_matrix",
+    "wgmma",
+    "wgmma_commit",
+    "wgmma_fence",
+    "wgmma_wait",
+]

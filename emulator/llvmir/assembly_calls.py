@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..ir import nodes as ir
 from ..language.types import BOOL, I64, Scalar, Vector
-from . import ptx_conversions, ptx_matrices, ptx_wmma  # noqa: F401
+from . import ptx_conversions, ptx_matrices, ptx_warpgroups, ptx_wmma  # noqa: F401
 from .accesses import Scope
 from .arithmetic import constant, operation
 from .arrays import Need
@@ -23,7 +23,8 @@ def assembly_accesses(call: Instruction) -> Iterator[tuple[Operand, Scalar, Need
     """Yield the operands that an assembly text may access as addresses, each with the type of the elements and the need."""
     if isinstance(call.callee, Assembly):
         for statement in statements(call.callee.text):
-            matrices = (*ptx_matrices.accessed(statement.name), *ptx_wmma.accessed(statement.name))
+            modules = ptx_matrices, ptx_warpgroups, ptx_wmma
+            matrices = [type for module in modules for type in module.accessed(statement.name)]
             for type, need in (*accessed(statement), *((type, "any") for type in matrices)):
                 lane = type.element if isinstance(type, Vector) else type
                 yield from ((operand, lane, need) for operand in call.operands)

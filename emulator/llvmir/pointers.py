@@ -364,7 +364,7 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return instruction.operands[:1]
         case "inttoptr" if isinstance(instruction.operands[0], Number):
             return [Constant("inttoptr", instruction.operands, instruction.type)]
-        case "insertvalue" | "insertelement" | "add" | "sub" | "and" | "or" | "xor":
+        case "insertvalue" | "insertelement" | "add" | "sub" | "mul" | "and" | "or" | "xor" | "shl" | "lshr" | "ashr":
             return instruction.operands
         case "addrspacecast" | "bitcast" | "freeze" | "ptrtoint" | "ptrtoaddr" | "inttoptr" | "trunc" | "zext" | "sext":
             return instruction.operands

@@ -74,12 +74,13 @@ N = 8
 def decode(fragment: Global[u32], rows: i64, row_step: i64, step: i64, p: Global[i64], numbers: Local[i32]) -> i32:
     """Decode a fragment, its products in the order of their sums. Return whether a number is not finite."""
     special, count = i32(0), X if row_step > 1 else Y
+    form = 4 if row_step > 1 else 12
     for row in range(rows):
         for at in range(p[1]):
             word = read(fragment, row, at, rows, p[2]) >> i32(p[3])
-            value, place, kind = number(word, i32(p[4]), i32(p[5]), i32(p[6]))
+            value, place, kind = number(word, i32(p[form]), i32(p[form + 1]), i32(p[form + 2]))
             special |= kind
-            to = row * row_step + p[12 + at] * step
+            to = row * row_step + p[15 + at] * step
             numbers[to], numbers[to + count], numbers[to + 2 * count] = value, place, kind
     return special
 
@@ -174,7 +175,7 @@ def mma_floats(a: Global[u32], b: Global[u32], c: Global[u32], d: Global[u32], p
                 value, place, kind = number(sums[n], fraction, exponent, i32(1))
                 own_c[n], own_c[N + n], own_c[2 * N + n], top[n] = value, place, kind, place
                 some_special |= kind
-            exact_sums(x, y, row * k, first, last, top, total, precision - 2 * i32(p[4]))
+            exact_sums(x, y, row * k, first, last, top, total, precision - i32(p[4]) - i32(p[12]))
             for n in range(i64(N)):
                 term = (i64(abs(own_c[n])) << i64(precision)) >> i64(min(top[n] - own_c[N + n] + fraction, 63))
                 whole = total[n] + (-term if own_c[n] < 0 else term)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
 from ..ir.effects import REDUCTIONS, performed, row_of
-from ..ir.matrices import INSTRUCTIONS
+from ..ir.matrices import PARTS
 from ..ir.shifts import cost_class
 from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..ir.wide import access_type
@@ -90,7 +90,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         node = performed(stmt)
         action, issue, span = row.action or action, row.issue, node.span
         if isinstance(node, ir.Mma):
-            action = f"mma_{INSTRUCTIONS[node.instruction].a}"
+            action = f"mma_{PARTS[node.instruction].a}" if stmt.site != UNCOUNTED else "compute"
         if row.spaces:
             array, accessed = arrays[node.array], node.array
             action, size = (

@@ -9,18 +9,17 @@ place. An infinite texel whose weight is rounded to 0 is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from ..ir import nodes as ir
-from ..ir.names import component, temporary
-from ..ir.ops import TABLE
+from ..ir.names import component
 from ..ir.walk import effect, map_bodies, rewrite_operands, statements
 from ..language.textures import AddressMode
 from ..language.types import F16, F32, F64, I32, U32, U64, Scalar
-from ..span import Span
+from .generated import Code
 from .sites import UNCOUNTED
 
 NORMALIZED_BITS = 21
@@ -28,7 +27,6 @@ WEIGHT = 256
 LARGEST = float(1 << 20)  # texels, beyond the extents of every texture
 _HUGE = 1e9
 _SMALLEST_NORMAL = 2.0**-126
-Operand = ir.Expr | int | float
 
 
 def lower_fetches(program: ir.Program) -> ir.Program:
@@ -62,7 +60,7 @@ class _Fetches:
     def statement(self, stmt: ir.Stmt) -> Iterable[ir.Stmt]:
         stmt = rewrite_operands(stmt, self.split)
         if isinstance(stmt, ir.Let) and isinstance(fetch := stmt.value, ir.Fetch):
-            target, code = stmt.target, _Code(fetch.span, self.numbers)
+            target, code = stmt.target, _Code(fetch.span, "fetch@texel", self.numbers)
             results = _Lowering(code, fetch).results()
             if isinstance(target, ir.Reg):
                 for number, result in enumerate(results):
@@ -72,33 +70,15 @@ class _Fetches:
         return (map_bodies(stmt, self.body),)
 
 
-class _Code:
-    """Statements without instructions of their own."""
+class _Code(Code):
+    """The code of a fetch."""
 
-    def __init__(self, span: Span, numbers: Iterator[int]) -> None:
-        self.span, self.numbers, self.body = span, numbers, list[ir.Stmt]()
-        self.loads = 0
-
-    def let(self, value: ir.Expr | ir.Load, site: int = UNCOUNTED) -> ir.Expr:
-        register = ir.Reg(temporary("fetch@texel", next(self.numbers)), value.type, self.span)
-        self.body.append(ir.Let(register, value, self.span, site))
-        return register
+    loads = 0
 
     def load(self, array: str, index: ir.Expr, type: Scalar) -> ir.Expr:
         """Load an element. The first one is the instruction of the fetch."""
         self.loads += 1
         return self.let(ir.Load(array, index, type, self.span), -1 if self.loads == 1 else UNCOUNTED)
-
-    def op(self, name: str, *operands: Operand) -> ir.Expr:
-        """Return the register of an operation; numbers have the type of the other operands."""
-        row = TABLE[name]
-        typed = [o for o in operands[1 if name == "select" else 0 :] if not isinstance(o, int | float)]
-        type: Any = typed[-1].type
-        args = tuple(ir.Const(o, type, self.span) if isinstance(o, int | float) else o for o in operands)
-        return self.let(ir.Op(name, args, row.result_type(type), self.span))
-
-    def cast(self, value: ir.Expr, type: Scalar) -> ir.Expr:
-        return value if value.type is type else self.op(f"cast_{type}", value)
 
     def sum(self, terms: Sequence[ir.Expr]) -> ir.Expr:
         total = terms[0]

@@ -19,6 +19,7 @@ from ..passes.sites import Site, number
 from ..passes.textures import lower_fetches
 from ..passes.thread_order import order_dependent_arrays
 from ..passes.unroll import unroll
+from ..passes.warpgroups import lower_products
 from ..sanitizer.instrument import instrument
 from ..span import Span
 
@@ -94,7 +95,7 @@ def _numbered(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
     """Return the numbered program and its sites, common to all sets of checks. Cached while the program lives."""
     if program not in _NUMBERED:
         budget.check_calls(program)
-        inlined = inline(lower_fetches(program))
+        inlined = inline(lower_products(lower_fetches(program)))
         verify(inlined)
         budget.check_memory(inlined.kernel)
         unrolled = unroll(inlined)

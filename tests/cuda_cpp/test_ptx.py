@@ -137,7 +137,7 @@ def test_atomics_stores_and_asynchronous_copies() -> None:
 
 
 @pytest.mark.parametrize(
-    "assembly", ["bra L;", "ld.global.u32 %0, [q];", "add.u32 %0, %1;", "wgmma.fence.sync.aligned;"]
+    "assembly", ["bra L;", "ld.global.u32 %0, [q];", "add.u32 %0, %1;", "mbarrier.inval.shared.b64 [q];"]
 )
 def test_other_texts_are_refused_by_name(assembly: str) -> None:
     with pytest.raises(st.CompileError, match="inline assembly"):

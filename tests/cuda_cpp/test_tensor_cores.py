@@ -272,7 +272,6 @@ def test_addresses_from_the_start_of_shared_memory() -> None:
 
 
 REFUSED = [
-    ("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0}, %1, %1, p;", "wgmma.mma_async"),
     ("mbarrier.init.shared.b64 [%1], 1;", "mbarrier.init"),
     (
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%1], [%1];",

@@ -15,7 +15,7 @@ from ...ir.wide import access_type
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, Array, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
-from .matrices import function, moved
+from .matrices import function, group_function, moved, order
 from .names import Names
 from .operators import (
     ANY,
@@ -259,6 +259,14 @@ class Expressions:
         value: Any = node.value
         place = f"&{self.accessed(value).text}" if node.mode == "load" else self(value)
         return Fragment(f"{moved(node)}({place})")
+
+    def _Wgmma(self, node: ir.Wgmma) -> Fragment:
+        a = [node.a] if node.in_a is None else [node.in_a, node.a]
+        operands = [node.d, *a, node.in_b, node.b, node.add]
+        return Fragment(f"{group_function(node)}({', '.join(self(own) for own in operands)})")
+
+    def _WgmmaOrder(self, node: ir.WgmmaOrder) -> Fragment:
+        return Fragment(order(node))
 
     def _WarpBarrier(self, node: ir.WarpBarrier) -> Fragment:
         full = isinstance(node.mask, ir.Const) and node.mask.value == FULL_MASK

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...ir import nodes as ir
-from ...ir.matrices import INSTRUCTIONS, Instruction
+from ...ir.effects import WGMMA_ORDERS
+from ...ir.matrices import GROUP_INSTRUCTIONS, INSTRUCTIONS, Instruction
 from ...language.types import Scalar, Value, Vector
 
 _SPELLED = {"u32": "unsigned int", "f32": "float", "i32": "int", "f64": "double"}
@@ -61,6 +62,53 @@ def moved(node: ir.MoveMatrix) -> str:
     """The name of the function of a move of matrices."""
     count = _count(node.type if node.mode == "load" else node.value.type)
     return f"{node.mode}_matrix{'' if node.mode == 'move' else f'_x{count}'}{'_transposed' * (node.transposed and node.mode != 'move')}"
+
+
+def group_function(node: ir.Wgmma) -> str:
+    """The name of the function of an instruction of a warpgroup."""
+    form = "_registers" if node.in_a is None else ""
+    form += "".join(f"_transposed_{name}" for name, own in zip("ab", node.transposed, strict=True) if own)
+    return f"wgmma_{node.instruction.replace('.', '_')}{form}{'_negative' * node.negative}"
+
+
+def group_helper(node: ir.Wgmma) -> str:
+    """The function of an instruction of a warpgroup. Descriptors have addresses from the start of their array."""
+    row = GROUP_INSTRUCTIONS[node.instruction]
+    part, count, element = row.part, row.registers, name(row.element)
+    operands = [f'"+{_CONSTRAINTS[row.element.name]}"(d[{n}])' for n in range(count)]
+    total = f"{{{', '.join(f'%{n}' for n in range(count))}}}"
+    fragment = part.types[0]
+    if node.in_a is None:
+        given, inputs = f"{name(fragment)} a", [_operands("a", fragment)]
+        places = f"{{{', '.join(f'%{count + n}' for n in range(_count(fragment)))}}}"
+    else:
+        given, inputs, places = "const void* in_a, unsigned long long a", ['"l"(in_shared(in_a, a))'], f"%{count}"
+    at = count + (_count(fragment) if node.in_a is None else 1)
+    inputs += ['"l"(in_shared(in_b, b))', '"r"((int)add)']
+    flags = "" if part.total == "s32" else f", {-1 if node.negative else 1}, 1"
+    if part.a in ("f16", "bf16"):
+        flags += "".join(f", {int(own)}" for own in node.transposed[node.in_a is None :])
+    wrapped = [", ".join(operands[first : first + 8]) for first in range(0, count, 8)]
+    outputs = ",\n          ".join(wrapped)
+    return f"""\
+static __device__ __forceinline__ void {group_function(node)}(
+    {element} (&d)[{count}], {given}, const void* in_b, unsigned long long b, bool add) {{
+    auto in_shared = [](const void* array, unsigned long long descriptor) {{
+        return descriptor + ((unsigned int)__cvta_generic_to_shared(array) >> 4);
+    }};
+    asm volatile("{{ .reg .pred p; setp.ne.b32 p, %{at + 1}, 0; wgmma.mma_async.sync.aligned.{node.instruction} "
+        "{total}, "
+        "{places}, %{at}, p{flags}; }}"
+        : {outputs}
+        : {", ".join(inputs)} : "memory");
+}}
+"""
+
+
+def order(node: ir.WgmmaOrder) -> str:
+    """The instruction of an order of a warpgroup."""
+    pending = f" {node.pending}" if node.mode == "wait" else ""
+    return f'asm volatile("{WGMMA_ORDERS[node.mode][1]}{pending};" ::: "memory")'
 
 
 def _move(mode: str, count: int, transposed: bool) -> str:

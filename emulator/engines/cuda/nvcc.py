@@ -55,6 +55,7 @@ def build(
     """
     nvcc = compiler or find_nvcc()
     release = version(nvcc)
+    arch += "a" * (arch == "sm_90" and "wgmma." in text)  # an instruction of this architecture alone
     options = OPTIONS if options is None else options
     key = hashlib.sha256("\0".join((text, arch, *options, release)).encode()).hexdigest()
 

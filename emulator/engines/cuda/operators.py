@@ -201,7 +201,17 @@ def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     return result
 
 
-def helpers(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
+def helper(op: ir.Op | ir.Effect | ir.Wgmma) -> tuple[str, str] | None:
+    """The function that an operation calls: its name and its text."""
+    if isinstance(op, ir.Wgmma):
+        return matrices.group_function(op), matrices.group_helper(op)
+    if (called := _helper(op)) is None:
+        return None
+    name, type = called
+    return name, HELPERS[name].format(T=type, **BITS.get(type, {}))
+
+
+def _helper(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
     """The function of HELPERS that an operation calls and the C++ type it computes in."""
     if isinstance(op, ir.CompareSwap):
         return None if op.order == "relaxed" else (f"compare_swap_{op.order}_{op.scope}", type_name(op.type))

@@ -30,9 +30,9 @@ from .expressions import Common, Expressions, format_of, quoted
 from .fold import Update, fold, nodes, same
 from .interface import Interface
 from .names import Names
-from .operators import ANY, BITS, HELPERS, INFIX, helpers, infix, literal, type_name
+from .operators import ANY, INFIX, helper, infix, literal, type_name
 from .portable import with_library
-from .shared_memory import carved_bytes, declarations
+from .shared_memory import alignment, carved_bytes, declarations
 
 WIDTH = 120
 INDENT = "    "
@@ -54,11 +54,8 @@ class Source:
     lengths: tuple[str, ...]
     written: frozenset[str]
     shared: tuple[ir.Alloc, ...]
+    carved_bytes: int
     cooperative: bool
-
-    @property
-    def carved_bytes(self) -> int:
-        return carved_bytes(self.shared)
 
     @property
     def interface(self) -> Interface:
@@ -148,6 +145,7 @@ def _printed(program: ir.Program, block: Dim3, maths: Maths) -> Source:
         lengths[kernel.name],
         frozenset(written[kernel.name] & arrays),
         whole.shared,
+        carved_bytes(whole.shared, alignment(widest)),
         cooperative,
     )
 
@@ -169,9 +167,9 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
         yield Line("")
         yield from (Line(f"#include <{name}>") for name in includes)
     yield Line("")
-    used = {helpers(n) for s in body for n in nodes(s) if isinstance(n, ir.Op | ir.Effect)} - {None}
-    for name, number in sorted(u for u in used if u is not None):
-        yield from map(Line, HELPERS[name].format(T=number, **BITS.get(number, {})).splitlines())
+    called = [n for s in body for n in (s, *nodes(s)) if isinstance(n, ir.Op | ir.Effect | ir.Wgmma)]
+    for _, text in sorted({own for n in called if (own := helper(n)) is not None}):
+        yield from map(Line, text.splitlines())
         yield Line("")
 
 

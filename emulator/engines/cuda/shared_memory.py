@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...ir import nodes as ir
 from ...language.types import I32
@@ -10,7 +10,7 @@ from .expressions import Expressions
 from .names import Names
 from .operators import INFIX, type_name
 
-UNIT = 16  # bytes: the widest access, and so the alignment of every array
+UNIT = 16  # bytes: the alignment of an array, unless an access is wider
 MOST_STATIC = 48 * 1024  # bytes
 
 
@@ -19,9 +19,14 @@ def too_large(shared: tuple[ir.Alloc, ...]) -> bool:
     return sum(map(_bytes, shared)) > MOST_STATIC
 
 
-def carved_bytes(shared: tuple[ir.Alloc, ...]) -> int:
-    """Dynamic shared memory that the launch must add for arrays of constant size."""
-    return sum(map(_bytes, shared)) if too_large(shared) else 0
+def carved_bytes(shared: tuple[ir.Alloc, ...], unit: int) -> int:
+    """Dynamic shared memory that the launch must add for arrays of constant size. unit: their alignment."""
+    return sum(_bytes(alloc, unit) for alloc in shared) if too_large(shared) else 0
+
+
+def alignment(widest: Mapping[str, int]) -> int:
+    """Return the alignment of arrays in one allocation. widest: bytes of the widest accesses."""
+    return max((UNIT, *widest.values()))
 
 
 def declarations(shared: tuple[ir.Alloc, ...], expr: Expressions, scope: Names) -> Iterator[tuple[str, ir.Alloc]]:
@@ -36,15 +41,15 @@ def declarations(shared: tuple[ir.Alloc, ...], expr: Expressions, scope: Names) 
     if not together and len(dynamic) == 1 and dynamic[0].count is None:
         (alloc,) = dynamic
         type = type_name(alloc.type.element)
-        yield f"extern __shared__ __align__({UNIT}) {type} {expr.names[alloc.array]}[];", alloc
+        yield f"extern __shared__ __align__({alignment(expr.widest)}) {type} {expr.names[alloc.array]}[];", alloc
         return
     if not together and not dynamic:
         return
-    memory, start = scope.new("shared_memory"), 0
-    yield f"extern __shared__ __align__({UNIT}) unsigned char {memory}[];", shared[0]
+    memory, start, unit = scope.new("shared_memory"), 0, alignment(expr.widest)
+    yield f"extern __shared__ __align__({unit}) unsigned char {memory}[];", shared[0]
     for alloc in fixed if together else ():
         yield f"{_declaration(alloc, expr, memory, start)}  // {alloc.type.length} elements", alloc
-        start += _bytes(alloc)
+        start += _bytes(alloc, unit)
     yield from _dynamic(dynamic, expr, scope, memory, start)
 
 
@@ -55,12 +60,12 @@ def _dynamic(
     aligned = UNIT  # divides the end
     for alloc in arrays:
         size = alloc.type.element.size
-        alignment = max(size, expr.widest.get(alloc.array, 0))
+        step = max(size, expr.widest.get(alloc.array, 0))
         if isinstance(end, int):
-            start: int | str = -(-end // alignment) * alignment
+            start: int | str = -(-end // step) * step
         else:
             start = scope.new(f"{expr.names[alloc.array]}_start")
-            rounded = end if alignment <= aligned else f"({end} + {alignment - 1}) & ~{alignment - 1}"
+            rounded = end if step <= aligned else f"({end} + {step - 1}) & ~{step - 1}"
             yield f"const int {start} = {rounded};", alloc
         yield _declaration(alloc, expr, memory, start), alloc
         count = alloc.count
@@ -85,7 +90,7 @@ def _declaration(alloc: ir.Alloc, expr: Expressions, memory: str, start: int | s
     return f"{type}* {name} = reinterpret_cast<{type}*>({memory} + {start});"
 
 
-def _bytes(alloc: ir.Alloc) -> int:
+def _bytes(alloc: ir.Alloc, unit: int = UNIT) -> int:
     """Return the bytes of a shared array, rounded up to the alignment of the next; 0 for unknown lengths."""
     size = alloc.type.element.size * (alloc.type.length or 0)
-    return -(-size // UNIT) * UNIT
+    return -(-size // unit) * unit

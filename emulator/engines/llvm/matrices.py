@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...ir import nodes as ir
 from ...ir.library import PREFIX
-from ...ir.matrices import INSTRUCTIONS, moved
+from ...ir.matrices import PARTS, moved
 from ...ir.tensor_cores import parameters
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import U32, Scalar, Vector
@@ -53,7 +53,7 @@ def _registers(context: CodegenContext, type: Scalar | Vector, buffer: str) -> V
 def mma(context: CodegenContext, node: ir.Mma, site: int) -> Values:
     """Return the registers of D, by a function of `maths.tensor_cores`."""
     participants(context, node, site)
-    name, numbers = parameters(INSTRUCTIONS[node.instruction], context.options.device.compute_capability)
+    name, numbers = parameters(PARTS[node.instruction], context.options.device.compute_capability)
     cells = ", ".join(f"i64 {int(number)}" for number in numbers)
     table = context.table(node.instruction, f"internal constant [{len(numbers)} x i64] [{cells}], align 64")
     operands = [

@@ -11,7 +11,7 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir import tensor_cores
 from ...ir.effects import ALL_LANES, LANE_BITS, TABLE, lane_bits, source_lanes, wrong_masks
-from ...ir.matrices import INSTRUCTIONS, moved
+from ...ir.matrices import PARTS, moved
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
 from ...sanitizer import barriers
@@ -163,7 +163,7 @@ def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
 def mma(node: ir.Mma, site: int) -> Callable[[WarpGroup], Register]:
     """A matrix multiply-accumulate, with the arithmetic of the device."""
     operands, check = [value(operand) for operand in (node.a, node.b, node.c)], participants(node, site)
-    instruction = INSTRUCTIONS[node.instruction]
+    instruction = PARTS[node.instruction]
 
     def run(group: WarpGroup) -> Register:
         check(group)

@@ -21,6 +21,7 @@ from ...language.types import Array
 from ...passes.grids import is_cooperative
 from ...passes.textures import lower_fetches
 from ...passes.waiting import may_stall, waits
+from ...passes.warpgroups import lower_products
 from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
 from ...runtime.prints import Prints
@@ -245,7 +246,8 @@ def code_of(request: Request, recorded: bool, traced: bool) -> Code:
 
 
 def _printed(request: Request, recorded: bool, traced: bool) -> Code:
-    program, prepared = lower_fetches(request.program), request.prepared.program.kernel
+    program = lower_products(lower_fetches(request.program))
+    prepared = request.prepared.program.kernel
     waiting: dict[Span, bool] = {}
     progress: set[Span] = set()
     for loop in (s for s in statements(prepared.body) if isinstance(s, ir.While)):

@@ -10,7 +10,7 @@ import numpy as np
 from ...ir import nodes as ir
 from ...ir import tensor_cores
 from ...ir.effects import ALL_LANES, TABLE, source_lanes, wrong_masks
-from ...ir.matrices import INSTRUCTIONS, moved
+from ...ir.matrices import PARTS, moved
 from ...ir.updates import update_of
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
@@ -187,7 +187,7 @@ class Mma(Matrix):
 
     def compute(self, thread: Thread, fragments: list[list[Any]]) -> Sequence[Any]:
         capability = thread.block.launch.request.device.compute_capability
-        return tensor_cores.multiply_add(INSTRUCTIONS[self.node.instruction], capability, *fragments)
+        return tensor_cores.multiply_add(PARTS[self.node.instruction], capability, *fragments)
 
 
 class Shuffle(Collective):

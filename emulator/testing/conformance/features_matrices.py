@@ -93,3 +93,36 @@ def moves_of_matrices(out: Global[u32]) -> None:
     st.syncwarp()
     out[64 + st.lane] = u32(63 - i32(other[st.lane]))
     out[96 + st.lane] = u32(63 - i32(other[st.lane + 32]))
+
+
+@feature(
+    (_A[:, None, :] * _B.T[None]).sum(axis=2).repeat(4, axis=0).reshape(-1).tolist(),
+    block=128,
+    a=_A.reshape(-1).astype(np.float16),
+    b=_B.reshape(-1).astype(np.float16),
+    out=out(512, "f32"),
+)
+@st.kernel
+def matrix_product_of_a_warpgroup(a: Global[f16], b: Global[f16], out: Global[f32]) -> None:
+    left = st.shared(f16, 1024)
+    right = st.shared(f16, 128)
+    for i in range(st.thread.x, 1024, 128):
+        row, k = i // 16, i % 16
+        left[16 * row + (k ^ (row // 4 % 2 * 8))] = a[row // 4 * 16 + k]
+    right[st.thread.x] = b[st.thread.x]
+    d = st.registers(f32, 4)
+    for i in st.unroll(range(4)):
+        d[i] = f32(0)
+    st.fence_async()
+    st.sync()
+    st.wgmma_fence()
+    rows = st.matrix_descriptor(0, leading=16, stride=256, swizzle=32)
+    columns = st.matrix_descriptor(0, leading=128, stride=128)
+    st.wgmma(d, (left, rows), (right, columns), shape="m64n8k16", type="f16", transposed="b")
+    st.wgmma_commit()
+    st.wgmma_wait()
+    place = (st.warp * 16 + st.lane // 4) * 8 + st.lane % 4 * 2
+    out[place] = d[0]
+    out[place + 1] = d[1]
+    out[place + 64] = d[2]
+    out[place + 65] = d[3]

@@ -1,0 +1,38 @@
+"""Code of passes that replace an effect by others: statements without instructions of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..ir import nodes as ir
+from ..ir.names import temporary
+from ..ir.ops import TABLE
+from ..language.types import Scalar
+from ..span import Span
+from .sites import UNCOUNTED
+
+Operand = ir.Expr | int | float
+
+
+class Code:
+    """Statements in order. stem, numbers: of the registers' names."""
+
+    def __init__(self, span: Span, stem: str, numbers: Iterator[int]) -> None:
+        self.span, self.stem, self.numbers, self.body = span, stem, numbers, list[ir.Stmt]()
+
+    def let(self, value: ir.Expr | ir.Effect, site: int = UNCOUNTED) -> ir.Reg:
+        register = ir.Reg(temporary(self.stem, next(self.numbers)), value.type, self.span)  # type: ignore[arg-type]
+        self.body.append(ir.Let(register, value, self.span, site))
+        return register
+
+    def op(self, name: str, *operands: Operand) -> ir.Expr:
+        """Return the register of an operation; numbers have the type of the other operands."""
+        row = TABLE[name]
+        typed = [o for o in operands[1 if name == "select" else 0 :] if not isinstance(o, int | float)]
+        type: Any = typed[-1].type
+        args = tuple(ir.Const(o, type, self.span) if isinstance(o, int | float) else o for o in operands)
+        return self.let(ir.Op(name, args, row.result_type(type), self.span))
+
+    def cast(self, value: ir.Expr, type: Scalar) -> ir.Expr:
+        return value if value.type is type else self.op(f"cast_{type}", value)

@@ -1,0 +1,163 @@
+"""Matrix multiply-accumulates of a warpgroup as those of its warps: loads of rows by descriptors, and an `Mma` for each 8 columns.
+
+Warp w computes the rows 16 w ... 16 w + 15. A matrix in shared memory consists of blocks of 8 rows of 16 bytes: the 8x8 matrices of
+`matrices.moved`. The hardware reads operands until a wait; here they are read where the instruction is issued.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+
+from ..ir import nodes as ir
+from ..ir.matrices import GROUP_INSTRUCTIONS, GroupInstruction, registers
+from ..ir.walk import map_bodies, statements
+from ..language.intrinsics import FULL_MASK
+from ..language.types import I32, U32, Vector
+from .generated import Code
+from .sites import UNCOUNTED
+
+SIGNS = {"f16": 0x80008000, "bf16": 0x80008000, "tf32": 0x80000000, "e4m3": 0x80808080, "e5m2": 0x80808080}
+"""Sign bits of the elements in a register."""
+_FIELD = (1 << 14) - 1
+WITH_BASE = "a descriptor with a base offset is not supported"
+INCOMPLETE = "wgmma needs the four warps of a warpgroup"
+
+
+def lower_products(program: ir.Program) -> ir.Program:
+    """Return the program without instructions of warpgroups."""
+    kernel = program.kernel
+    if not any(isinstance(stmt, ir.Wgmma | ir.WgmmaOrder) for stmt in statements(kernel.body)):
+        return program
+    numbers = count()
+
+    def lowered(body: ir.Body) -> ir.Body:
+        return tuple(new for stmt in body for new in statement(stmt))
+
+    def statement(stmt: ir.Stmt) -> Iterable[ir.Stmt]:
+        if isinstance(stmt, ir.WgmmaOrder):
+            return ()
+        return _Product(stmt, numbers).statements() if isinstance(stmt, ir.Wgmma) else (map_bodies(stmt, lowered),)
+
+    return ir.Program(replace(kernel, body=lowered(kernel.body)), program.functions)
+
+
+class _Matrix:
+    """A matrix in shared memory. Offsets are in units of 16 bytes."""
+
+    def __init__(self, code: Code, array: ir.ArrayRef, descriptor: ir.Expr, transposed: bool) -> None:
+        self.code, self.array, self.transposed = code, array, transposed
+        whole = code.let(descriptor)
+
+        def field(shift: int) -> ir.Expr:
+            own = code.op("shr", whole, shift) if shift else whole
+            return code.cast(code.op("and", own, _FIELD), I32)
+
+        self.start, self.leading, self.stride = field(0), field(16), field(32)
+        base = code.op("eq", code.op("and", code.op("shr", whole, 49), 7), 0)
+        code.body.append(ir.Assert(base, WITH_BASE, code.span, UNCOUNTED))
+        mode = code.cast(code.op("shr", whole, 62), I32)
+        self.plain = code.op("eq", mode, 0)
+        self.width_bits = code.op("select", self.plain, 0, code.op("sub", ir.Const(4, I32, code.span), mode))
+        self.width = code.op("shl", ir.Const(1, I32, code.span), self.width_bits)
+        self.swizzled = code.op("sub", self.width, 1)
+
+    def rows(self, block: ir.Expr, half: ir.Expr, count: int) -> ir.Expr:
+        """Load 8x8 matrices, one a register: lane 8 i + r loads row r of matrix i.
+
+        block: of 8 rows of the matrix, or columns of B. half: of K. They are those of the lane.
+        """
+        code = self.code
+        if self.transposed:
+            across = code.op("and", block, self.swizzled)
+            down = code.op("mul", code.op("shr", block, self.width_bits), self.leading)
+            swizzled = code.op("add", code.op("add", across, down), code.op("mul", half, self.stride))
+            plain = code.op("add", code.op("mul", block, self.stride), code.op("mul", half, self.leading))
+            offset = code.op("select", self.plain, plain, swizzled)
+        else:
+            beside = code.op("mul", half, code.op("select", self.plain, self.leading, 1))
+            offset = code.op("add", code.op("mul", block, self.stride), beside)
+        row = code.op("and", ir.Special("lane", I32, code.span), 7)
+        index = code.op("add", code.op("add", self.start, code.op("mul", row, self.width)), offset)
+        index = code.op("xor", index, code.op("and", code.op("shr", index, 3), self.swizzled))
+        four, full = registers(U32, 4), ir.Const(FULL_MASK, U32, code.span)
+        loaded = code.let(ir.Load(self.array.name, index, four, code.span, lanes=8 * count))
+        return code.let(ir.MoveMatrix("load", self.transposed, loaded, full, registers(U32, count), code.span))
+
+
+class _Product:
+    """One instruction."""
+
+    def __init__(self, stmt: ir.Wgmma, numbers: Iterator[int]) -> None:
+        self.stmt, self.code = stmt, Code(stmt.span, "wgmma@part", numbers)
+        self.row: GroupInstruction = GROUP_INSTRUCTIONS[stmt.instruction]
+
+    def statements(self) -> list[ir.Stmt]:
+        code, stmt = self.code, self.stmt
+        self.require_warpgroup()
+        lane = ir.Special("lane", I32, code.span)
+        number = code.op("shr", lane, 3)  # of the 8x8 matrix
+        low, high = code.op("and", number, 1), code.op("shr", number, 1)
+        a: ir.Expr = stmt.a
+        if stmt.in_a is not None:
+            warp = code.op("and", ir.Special("warp", I32, code.span), 3)
+            block = code.op("add", code.op("shl", warp, 1), low)
+            a = _Matrix(code, stmt.in_a, stmt.a, stmt.transposed[0]).rows(block, high, 4)
+        if stmt.negative:
+            a = self.negated(a)
+        matrix = _Matrix(code, stmt.in_b, stmt.b, stmt.transposed[1])
+        for first in range(0, self.row.n // 8, 2):
+            blocks = min(2, self.row.n // 8 - first)
+            rows = matrix.rows(code.op("add", high, first), low, 2 * blocks)
+            for part in range(blocks):
+                self.multiply(a, self.part(rows, 2 * part, 2), first + part)
+        return code.body
+
+    def require_warpgroup(self) -> None:
+        code = self.code
+        threads: ir.Expr = ir.Special("block_dim.x", I32, code.span)
+        for axis in "yz":
+            threads = code.op("mul", threads, ir.Special(f"block_dim.{axis}", I32, code.span))
+        last = code.op("or", ir.Special("warp", I32, code.span), 3)
+        whole = code.op("lt", code.op("shl", last, 5), threads)
+        code.body.append(ir.Assert(whole, INCOMPLETE, code.span, UNCOUNTED))
+
+    def part(self, vector: ir.Expr, first: int, count: int) -> ir.Expr:
+        """Return some registers of a vector as a fragment."""
+        code, whole = self.code, vector.type
+        assert isinstance(whole, Vector)
+        if whole.lanes == count:
+            return vector
+        parts = tuple(
+            ir.Component(vector, ir.Const(first + n, I32, code.span), whole.element, code.span) for n in range(count)
+        )
+        return ir.Pack(parts, registers(whole.element, count), code.span)
+
+    def negated(self, a: ir.Expr) -> ir.Expr:
+        code, whole = self.code, a.type
+        assert isinstance(whole, Vector)
+        fragment = code.let(a)
+        parts = tuple(
+            code.op("xor", ir.Component(fragment, ir.Const(n, I32, code.span), U32, code.span), SIGNS[self.row.part.a])
+            for n in range(whole.lanes)
+        )
+        return ir.Pack(parts, whole, code.span)
+
+    def multiply(self, a: ir.Expr, b: ir.Expr, block: int) -> None:
+        """Multiply by 8 columns. The first one is the instruction."""
+        code, stmt, part = self.code, self.stmt, self.row.part
+        total, element = part.types[2], self.row.element
+        lanes = total.lanes if isinstance(total, Vector) else 1
+        items = [
+            ir.Item(stmt.d.name, ir.Const(block * lanes + n, I32, code.span), element, code.span) for n in range(lanes)
+        ]
+        sums: list[ir.Expr] = list(items)
+        if not (isinstance(stmt.add, ir.Const) and stmt.add.value):
+            sums = [code.op("select", stmt.add, item, element.dtype.type(0).item()) for item in items]
+        full = ir.Const(FULL_MASK, U32, code.span)
+        product = ir.Mma(part.name, a, b, ir.Pack(tuple(sums), total, code.span), full, total, code.span)
+        result = code.let(product, -1 if block == 0 else UNCOUNTED)
+        for n, item in enumerate(items):
+            own = ir.Component(result, ir.Const(n, I32, code.span), element, code.span)
+            code.body.append(ir.Let(item, own, code.span, UNCOUNTED))

@@ -1,0 +1,139 @@
+"""`wgmma` in inline PTX: a tiled product with swizzled tiles of dynamic shared memory, A in registers, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.ir.matrices import GROUP_INSTRUCTIONS
+from simtbed.ir.tensor_cores import product_sums, rule
+from simtbed.runtime.registry import EngineName
+
+from tests.recorded_fragments import Values
+from tests.table_checks import check_each
+
+H200 = (9, 0)
+HEAD = """
+__device__ unsigned long long described(const void *tile, unsigned leading, unsigned stride, unsigned long long mode) {
+    unsigned long long bits = (__cvta_generic_to_shared(tile) & 0x3FFFF) >> 4;
+    return bits | (unsigned long long)(leading >> 4) << 16 | (unsigned long long)(stride >> 4) << 32 | mode << 62;
+}
+"""
+
+
+def _registers(first: int, count: int) -> str:
+    return "{" + ", ".join(f"%{first + n}" for n in range(count)) + "}"
+
+
+OUTPUTS = ", ".join(f'"+f"(d[{n}])' for n in range(32))
+TILED = f"""{HEAD}
+__global__ void product(const unsigned short *a, const unsigned short *b, float *c, int k) {{
+    extern __shared__ __align__(1024) unsigned char memory[];
+    unsigned short *rows = (unsigned short *)memory, *columns = (unsigned short *)(memory + 8192);
+    float d[32];
+    for (int n = 0; n < 32; ++n) d[n] = 0.0f;
+    for (int start = 0; start < k; start += 64) {{
+        for (int i = threadIdx.x; i < 64 * 8; i += 128) {{
+            int row = i / 8, to = row * 8 + ((i % 8) ^ (row % 8));
+            ((uint4 *)rows)[to] = *(const uint4 *)(a + row * k + start + i % 8 * 8);
+            ((uint4 *)columns)[to] = *(const uint4 *)(b + row * k + start + i % 8 * 8);
+        }}
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        for (int step = 0; step < 4; ++step)
+            asm volatile("{{ .reg .pred p; setp.ne.b32 p, %34, 0; "
+                "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {_registers(0, 32)}, %32, %33, p, 1, 1, 0, 0; }}"
+                : {OUTPUTS}
+                : "l"(described(rows, 16, 1024, 1) + 2 * step), "l"(described(columns, 16, 1024, 1) + 2 * step),
+                  "r"(start + step > 0));
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        __syncthreads();
+    }}
+    int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+    for (int n = 0; n < 32; ++n) c[(row + n / 2 % 2 * 8) * 64 + column + n / 4 * 8 + n % 2] = d[n];
+}}"""
+IN_REGISTERS = f"""{HEAD}
+__global__ void product(const unsigned *a, const unsigned short *b, float *c) {{
+    __shared__ __align__(128) unsigned short columns[64 * 16];
+    float d[32];
+    for (int i = threadIdx.x; i < 64 * 16; i += 128) {{
+        int n = i / 16, k = i % 16;
+        columns[n / 8 * 128 + k / 8 * 64 + n % 8 * 8 + k % 8] = b[i];
+    }}
+    for (int n = 0; n < 32; ++n) d[n] = 7.0f;
+    __syncthreads();
+    const unsigned *own = a + threadIdx.x * 4;
+    asm volatile("wgmma.fence.sync.aligned;");
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {_registers(0, 32)}, {_registers(32, 4)}, %36, 0, -1, 1, 0;"
+        : {OUTPUTS} : "r"(own[0]), "r"(own[1]), "r"(own[2]), "r"(own[3]), "l"(described(columns, 128, 256, 0)));
+    asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;");
+    for (int n = 0; n < 32; ++n) c[threadIdx.x * 32 + n] = d[n];
+}}"""
+
+
+def expected(a: Values, b: Values) -> Values:
+    """Return f32 sums of f16 by the reference, one instruction after the other."""
+    part = GROUP_INSTRUCTIONS["m64n64k16.f32.f16.f16"].part
+    total = np.zeros((len(a), len(b)), np.uint32)
+    for k in range(0, a.shape[1], 16):
+        own, other = (
+            v[None, :, k : k + 16].view(np.uint16) for v in (np.ascontiguousarray(a), np.ascontiguousarray(b))
+        )
+        total = product_sums(part, rule(part, H200), own, other, total[None])[0]
+    return total
+
+
+def test_tiled_product() -> None:
+    draw = np.random.default_rng(1)
+    a, b = (draw.standard_normal((64, 128)).astype(np.float16) for _ in "ab")
+
+    def check(engine: EngineName) -> None:
+        args = (a.view(np.uint16).ravel(), b.view(np.uint16).ravel(), st.zeros(64 * 64, "f32"), 128)
+        result = st.launch(st.cuda_source(TILED)["product"], grid=1, block=128, args=args, shared=16384, engine=engine)
+        assert np.array_equal(np.asarray(result.c).view(np.uint32), expected(a, b).ravel())
+        if engine != "python":
+            assert result.counters.total("mma_f16") == 2 * 4 * 4
+
+    check_each(("jit", "numpy"), check)
+
+
+def test_rows_in_registers() -> None:
+    draw = np.random.default_rng(2)
+    a, b = (draw.standard_normal((64, 16)).astype(np.float16) for _ in "ab")
+    lane = np.arange(128)
+    row = lane // 32 * 16 + lane % 32 // 4
+    high = np.stack([a[row + n % 2 * 8, lane % 4 * 2 + n // 2 * 8 + 1] for n in range(4)], axis=-1)
+    low = np.stack([a[row + n % 2 * 8, lane % 4 * 2 + n // 2 * 8] for n in range(4)], axis=-1)
+    words = low.view(np.uint16).astype(np.uint32) | high.view(np.uint16).astype(np.uint32) << 16
+    args = (words.ravel(), b.view(np.uint16).ravel(), st.zeros(128 * 32, "f32"))
+    c = np.asarray(st.launch(st.cuda_source(IN_REGISTERS)["product"], grid=1, block=128, args=args).c).reshape(128, 32)
+    at = np.arange(32)
+    own = c[:, at]
+    rows, columns = row[:, None] + at // 2 % 2 * 8, lane[:, None] % 4 * 2 + at // 4 * 8 + at % 2
+    assert np.array_equal(own.view(np.uint32), expected(-a, b)[rows, columns])
+
+
+REFUSED = [
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%0,%0,%0}, %1, %1, 1, 1, 1, 0, 0;",
+        "shared memory of the descriptor",
+    ),
+    ("wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%0}, %1, %1, 1, 1, 1, 0, 0;", "wgmma m64n12k16"),
+    ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%0}, %1, %1, %0, 0, 1, 1, 1, 0, 0;", "wgmma.mma_async.sp"),
+]
+
+
+def test_other_forms_are_refused() -> None:
+    def check(case: tuple[str, str]) -> None:
+        assembly, name = case
+        text = f"""__global__ void k(unsigned *x) {{
+            float d = 0;
+            asm volatile("{assembly}" : "+f"(d) : "l"((unsigned long long)x[0]));
+            x[0] = d;
+        }}"""
+        with pytest.raises(st.CompileError, match=name):
+            st.launch(st.cuda_source(text)["k"], grid=1, block=128, args=(np.zeros(64, np.uint32),))
+
+    check_each(REFUSED, check)
