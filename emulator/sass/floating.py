@@ -16,6 +16,7 @@ from .traced import contiguous, fma, special_function
 f32, f64 = np.float32, np.float64
 NAN32, NAN64 = u32(0x7FFFFFFF), u64(0xFFF8000000000000)
 _LEAST_NORMAL = f32(2.0**-126)
+_SMALL_PRODUCT, _NEAR, _SCALE = f64(2.0**-960), f64(2.0**-400), f64(2.0**600)
 _ROUNDINGS = {"RM": -1, "RP": 1, "RZ": 0}
 _INTEGER_TYPES = {f"{sign}{bits}": (sign == "S", bits) for sign in "SU" for bits in (8, 16, 32, 64)}
 
@@ -62,11 +63,20 @@ def fused(op: Decoded, a: Values, b: Values, c: Values) -> Values:
             exact = product + c.astype(f64)
             error = sum_error(product, c.astype(f64), exact)
             return _step(value, (exact - value) + error, direction)
+        # The lower half of a product has its bits only in the range of normal numbers.
+        small = np.abs(a * b) < _SMALL_PRODUCT
+        near = small & (np.abs(c) < _NEAR)
+        scale = np.where(near, _SCALE, f64(1))
+        a_smaller = np.abs(a) < np.abs(b)
+        a, b = np.where(a_smaller, a * scale, a), np.where(a_smaller, b, b * scale)
+        c, scaled = c * scale, value * scale
         product = a * b
         product_low = fma(a, b, -product)
         first = c + product_low
         second = product + first
-        error = (second - value) + sum_error(product, first, second) + sum_error(c, product_low, first)
+        error = (second - scaled) + sum_error(product, first, second) + sum_error(c, product_low, first)
+        tiny = np.where((a == 0) | (b == 0), f64(0), np.copysign(f64(1), a) * np.copysign(f64(1), b))
+        error = np.where((small & ~near) | (product == 0), tiny, error)  # c is the nearest number
         return _step(value, np.where(np.isfinite(error), error, 0), direction)
 
 
@@ -130,8 +140,9 @@ def _compare(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, 
 
 
 def _order(op: Decoded, a: Values, b: Values, other: Values) -> tuple[Values, Values]:
-    """Return whether a is the larger (smaller) one or b is NaN, and whether both are NaN."""
-    first = a > b if "MAX" in op.flags else a < b
+    """Return whether a is the larger (smaller) one or b is NaN, and whether both are NaN. -0 is below 0."""
+    equal = a == b
+    first = (a > b) | equal & ~np.signbit(a) if "MAX" in op.flags else (a < b) | equal & np.signbit(a)
     return first | ~np.isnan(a) & np.isnan(b), np.isnan(a) & np.isnan(b)
 
 
