@@ -40,7 +40,7 @@ def flush(op: Decoded, *values: Values) -> tuple[Values, ...]:
 
 def _step(value: Values, error: Values, direction: int) -> Values:
     """Round in a direction. value: rounded to nearest. error: exact value less `value`. direction: 0 is toward zero."""
-    toward = np.where(value > 0, -1, 1) if direction == 0 else direction
+    toward = np.where(value > 0, -1, np.where(value < 0, 1, 0)) if direction == 0 else direction
     wrong = np.isfinite(value) & (error * toward > 0)
     return np.where(wrong, np.nextafter(value, value.dtype.type(np.inf) * toward, dtype=value.dtype), value)
 
