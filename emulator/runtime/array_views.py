@@ -46,7 +46,7 @@ class GpuView(DeviceArray):
     """A device array in memory of a GPU that another library owns. Only the engine cuda accesses it."""
 
     def __init__(self, memory: ExternalMemory) -> None:  # of each argument of each launch: no child of a fork has it
-        self._host, self.remote, self.lock = memory.form, memory, threading.RLock()
+        self._host, self.remote, self.lock, self.layout = memory.form, memory, threading.RLock(), memory.layout
 
     def interval(self) -> None:
         """Return None: the contents are unknown."""

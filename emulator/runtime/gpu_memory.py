@@ -29,13 +29,14 @@ _LEGACY_STREAM = 1
 class ExternalMemory:
     """An array in the memory of a GPU, owned by another library.
 
-    form: an array of the same shape, type and strides, with any contents. stream: of its pending operations; 0 for none.
+    form: an array of the same shape, type and strides, with any contents. layout: these, one object for equal arrays. stream: of its pending operations; 0 for none.
     readonly: whether kernels must not write it. owner, capsule: keep the
     memory.
     """
 
     address: int
     form: Buffer
+    layout: tuple[Any, ...]
     stream: int
     readonly: bool
     owner: Any
@@ -86,13 +87,19 @@ def _of_interface(name: str, value: Any, interface: Mapping[str, Any]) -> Extern
     address, readonly = interface["data"]
     stream = interface.get("stream") or 0
     form = _form(tuple(interface["shape"]), interface.get("strides"), interface["typestr"])
-    return ExternalMemory(address or 0, form, 0 if stream == _LEGACY_STREAM else stream, bool(readonly), value)
+    return ExternalMemory(address or 0, *form, 0 if stream == _LEGACY_STREAM else stream, bool(readonly), value)
 
 
 @lru_cache(256)
-def _form(shape: tuple[int, ...], strides: tuple[int, ...] | None, type: str | np.dtype[Any]) -> Buffer:
-    """Return an array that nothing accesses; its memory is not allocated by the system until then."""
-    dtype = np.dtype(type)
+def _form(
+    shape: tuple[int, ...], strides: tuple[int, ...] | None, type: str | np.dtype[Any]
+) -> tuple[Buffer, tuple[Any, ...]]:
+    """Return form and layout: an array that nothing accesses; its memory is not allocated by the system until then."""
+    form = _array(shape, strides, np.dtype(type))
+    return form, (ExternalMemory, form.dtype, form.shape, form.strides)
+
+
+def _array(shape: tuple[int, ...], strides: tuple[int, ...] | None, dtype: np.dtype[Any]) -> Buffer:
     if strides is None or 0 in shape:
         return np.empty(shape, dtype)
     if min(strides, default=0) < 0:
@@ -158,7 +165,7 @@ def _of_capsule(name: str, value: Any) -> ExternalMemory:
     shape = tuple(tensor.shape[: tensor.dimensions])
     strides = tuple(step * size for step in tensor.strides[: tensor.dimensions]) if tensor.strides else None
     form = _form(shape, strides, dtype)
-    return ExternalMemory((tensor.data or 0) + tensor.offset, form, 0, False, value, capsule)
+    return ExternalMemory((tensor.data or 0) + tensor.offset, *form, 0, False, value, capsule)
 
 
 _exported: dict[int, tuple[Any, ...]] = {}
