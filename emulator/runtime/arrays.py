@@ -279,9 +279,10 @@ class DeviceArray:
     def _address(self) -> int | None:
         """Return the address on a GPU, in memory that now lives as long as this object; None on the host."""
         self._require_contents()
-        address: int | None = getattr(self.remote, "address", None)
-        if address is not None and self.remote not in self._exports:
-            self._exports += (self.remote,)
+        remote = self.remote
+        address: int | None = getattr(remote, "address", None)
+        if remote is not None and address is not None and remote not in self._exports:
+            self._exports += (remote,)
         return address
 
     def read_layout(self) -> tuple[Any, ...] | None:

@@ -29,8 +29,8 @@ _LEGACY_STREAM = 1
 class ExternalMemory:
     """An array in the memory of a GPU, owned by another library.
 
-    form: an array of the same shape, type and strides, with any contents. layout: these, one object for equal arrays. stream: of its pending operations; 0 for none.
-    readonly: whether kernels must not write it. owner, capsule: keep the
+    form: an array of the same shape, type and strides, with any contents. layout: these, one object for equal arrays.
+    stream: of its pending operations; 0 for none. readonly: whether kernels must not write it. owner, capsule: keep the
     memory.
     """
 

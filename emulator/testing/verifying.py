@@ -125,7 +125,7 @@ def _raise_disagreement(findings: Sequence[Diagnostic]) -> None:
 
 
 def _gpu_findings(
-    request: Request, actual: Answer, expected: Answer, names: tuple[str, str], comparison: Comparison
+    request: Request, actual: Answer, expected: Answer, names: tuple[EngineName, EngineName], comparison: Comparison
 ) -> list[Diagnostic]:
     """Return a finding for each array that differs and is not compared to the bit: it depends on the order of threads, or a
     kernel's own code computed it with CUDA's functions. With a tolerance there is none: it states the comparison."""
@@ -192,7 +192,7 @@ def compare_engines(
     findings: list[Diagnostic] = []
     for engine in engines:
         answer = request.shaped(engine_named(engine).run(request).buffers)
-        names = (engine, "jit")
+        names: tuple[EngineName, EngineName] = (engine, "jit")
         remarks = [] if row_of(engine).emulates else _gpu_findings(request, answer, actual, names, comparison)
         compared = {name: values for name, values in answer.items() if name not in _arrays(remarks)}
         wrong = disagreement(request, compared, actual, names, comparison)
