@@ -153,8 +153,8 @@ def _conversion(operands: tuple[Scalar, ...], target: Scalar, rounding: str | No
     (source,) = operands
     if target in HALVES and rounding in ("rz", "rd", "ru"):
         if source.size < 8 or source is F64:
-            return HalfFunction(operands, target, lambda value: _rounded(value, target, rounding))
-        return HalfFunction(operands, target, lambda value: _rounded(_rounded_to_odd(value), target, rounding))
+            return HalfFunction(operands, target, lambda value: rounded_half(value, target, rounding))
+        return HalfFunction(operands, target, lambda value: rounded_half(_rounded_to_odd(value), target, rounding))
     if target.is_float:
         return HalfFunction(operands, target, lambda value: cast(value, target)) if rounding in (None, "rn") else None
     step = _STEPS.get(rounding or "rz", "trunc")
@@ -183,7 +183,7 @@ def _rounded_to_odd(value: ir.Expr) -> ir.Expr:
     return selected(operation("either", small, is_exact), value, odd)
 
 
-def _rounded(value: ir.Expr, target: Scalar, rounding: str) -> ir.Expr:
+def rounded_half(value: ir.Expr, target: Scalar, rounding: str) -> ir.Expr:
     """Return a number as a half, rounded toward zero, down or up: the nearest half, or its neighbour. value: exact in f64."""
     exact, near = cast(value, F64), cast(value, target)
     wide, bits = cast(near, F64), bitcast(near, I16)

@@ -6,6 +6,7 @@ A form is a regular expression of the whole name; its groups are arguments of th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -14,6 +15,7 @@ from ..ir import nodes as ir
 from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
 from .arithmetic import UNSIGNED, cast, constant, operation, selected, unsigned
 from .assembly import Registers, Statement, as_type, packed, pairs
+from .halves import rounded_half
 from .pointers import Pointer
 from .thread_calls import SPECIALS, lane_mask
 from .types import UnsupportedError
@@ -126,11 +128,21 @@ def _approximate(r: Registers, name: str, ftz: str | None, type: str, d: str, a:
         assert isinstance(x.type, Scalar)
         if x.type is F64:
             return operation("rsqrt", x) if name == "rsqrt" else operation("fdiv", constant(1, F64, r.span), x)
-        wide = cast(x, F32) if x.type in (F16, BF16) else x
-        suffix = "_ftz" if ftz and name not in _SAME_WITH_FTZ else ""
-        return cast(operation(_APPROXIMATE[name] + suffix, wide), x.type)
+        is_half = x.type in (F16, BF16)
+        suffix = "_ftz" if (ftz or is_half) and name not in _SAME_WITH_FTZ else ""
+        value = operation(_APPROXIMATE[name] + suffix, cast(x, F32))
+        return _truncated(value, x.type) if is_half else value
 
     r.write(d, _lanes(compute, r, type, a))
+
+
+def _truncated(value: ir.Expr, type: Scalar) -> ir.Expr:
+    """Return a result of the special function unit as a half: its upper bits, and infinity beyond the exponents of the type."""
+    result = rounded_half(value, type, "rz")
+    if type is BF16:
+        return result
+    beyond = operation("ge", value, constant(65536.0, F32, value.span))
+    return selected(beyond, constant(math.inf, type, value.span), result)
 
 
 @row(r"fma(?:\.rn)?(?:\.ftz)?\.(F)")

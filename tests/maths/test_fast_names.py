@@ -67,6 +67,42 @@ def test_names_of_cuda(engine: st.EngineName) -> None:
     assert len(names) == len(statements) and differing(names, x, y, np.asarray(launched.out)) == []
 
 
+HALVES = {
+    "ex2.approx.f16": "fast_exp2_ftz",
+    "tanh.approx.f16": "fast_tanh",
+    "ex2.approx.ftz.bf16": "fast_exp2_ftz",
+    "tanh.approx.bf16": "fast_tanh",
+}
+"""Instructions of halves, and the row of f32 whose result they truncate."""
+
+
+@pytest.mark.parametrize("engine", ["numpy", "jit"])
+def test_halves_are_truncated(engine: st.EngineName) -> None:
+    """All 2^16 arguments. Beyond the exponents of f16 is infinity."""
+    text = "__global__ void k(const unsigned short *a, unsigned short *out, int n) {\n"
+    text += "int i = blockIdx.x * blockDim.x + threadIdx.x; unsigned short r;\n"
+    for n, name in enumerate(HALVES):
+        text += f'asm("{name} %0, %1;" : "=h"(r) : "h"(a[i])); out[{n} * n + i] = r;\n'
+    x, out = np.arange(1 << 16, dtype=np.uint16), st.empty((len(HALVES), 1 << 16), st.u16)
+    launched = st.launch(st.cuda_source(text + "}")["k"], grid=512, block=128, args=(x, out, x.size), engine=engine)
+    for (name, row), bits in zip(HALVES.items(), np.asarray(launched.out), strict=True):
+        with np.errstate(all="ignore"):
+            if name.endswith("bf16"):
+                exact = TABLE[row].meaning((x.astype(np.uint32) << 16).view(np.float32))
+                values, expected = (
+                    (v.astype(np.uint32) << 16).view(np.float32) for v in (bits, exact.view(np.uint32) >> 16)
+                )
+            else:
+                exact = TABLE[row].meaning(x.view(np.float16).astype(np.float32)).astype(np.float64)
+                unit = 2.0 ** (np.maximum(np.frexp(exact)[1], -13) - 11)
+                values, expected = bits.view(np.float16), np.where(exact < 65536, np.trunc(exact / unit) * unit, exact)
+                expected = expected.astype(np.float16)
+        equal = (values == expected) & (np.signbit(values) == np.signbit(expected)) | np.isnan(values) & np.isnan(
+            expected
+        )
+        assert equal.all(), name
+
+
 @pytest.mark.slow
 def test_names_of_numba(tmp_path: Path) -> None:
     pytest.importorskip("numba.cuda")
