@@ -99,6 +99,17 @@ def test_tiled_product() -> None:
     check_each(("jit", "numpy"), check)
 
 
+def test_a_missing_wait_is_found() -> None:
+    zeros = np.zeros(64 * 128, np.uint16)
+    for text, missing in ((TILED, False), (TILED.replace("wgmma.wait_group.sync.aligned 0;", ""), True)):
+        args = (zeros, zeros, st.zeros(64 * 64, "f32"), 128)
+        result = st.launch(
+            st.cuda_source(text)["product"], grid=1, block=128, args=args, shared=16384, check="all", faults="return"
+        )
+        assert bool(result.faults) == missing, result.faults
+        assert all("is read before its wgmma is waited for" in fault.message for fault in result.faults)
+
+
 def test_rows_in_registers() -> None:
     draw = np.random.default_rng(2)
     a, b = (draw.standard_normal((64, 16)).astype(np.float16) for _ in "ab")

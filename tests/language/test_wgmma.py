@@ -146,8 +146,8 @@ def test_refusals() -> None:
         (_wrong_swizzle, "a swizzle has 0, 32, 64 or 128 bytes, not 16"),
     ]
     check_each(cases, check)
+    args = {"x": np.ones(1024, np.float16), "out": np.zeros(128, np.float32), "WARPS": 4}
     with pytest.raises(st.LaunchError, match=r"st\.wgmma"):
-        args = {"x": np.ones(1024, np.float16), "out": np.zeros(128, np.float32), "WARPS": 4}
         st.launch(_ones, grid=1, block=128, args=args, device=st.devices.A100)
 
 
