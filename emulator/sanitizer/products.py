@@ -52,8 +52,8 @@ class Instrumentation(checker.Instrumentation):
         names = {
             stmt.target.name for stmt, _ in products if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg)
         }
-        copies = [(s.target.name, own.name) for s in statements(kernel.body) if isinstance(s, ir.Let)
-                  and isinstance(s.target, ir.Reg) and (own := _copied(s)) is not None]  # fmt: skip
+        copies = [(s.target.name, source.name) for s in statements(kernel.body) if isinstance(s, ir.Let)
+                  and isinstance(s.target, ir.Reg) and (source := _copied(s)) is not None]  # fmt: skip
         size = -1
         while len(names) != size:
             size = len(names)
