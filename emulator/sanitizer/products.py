@@ -1,7 +1,8 @@
 """Checker of products of warpgroups: registers of D that are read before a wait, and registers without a `wgmma_fence`.
 
 Each register with a value of D, also after copies, has the number of the group of its product. A wait completes all groups but the last
-few. Known limits: it does not find operands in shared memory that are written before the wait, nor a missing `fence_async`.
+few. Known limits: it does not find operands in shared memory that are written before the wait, nor a missing `fence_async`. It does not
+follow D into local memory, where compiled code has arrays of loops that are not unrolled.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Instrumentation(checker.Instrumentation):
         self.committed, self.complete = (
             ir.Reg(temporary(f"wgmma@{name}", 0), I32, kernel.span) for name in ("committed", "complete")
         )
+        self.local = {s.array for s in statements(kernel.body) if isinstance(s, ir.Alloc) and s.type.space == "local"}
         self.ready = ir.Reg(temporary("wgmma@ready", 0), BOOL, kernel.span)
         self.last: Span | None = None
 
@@ -91,7 +93,7 @@ class Instrumentation(checker.Instrumentation):
             if product.span is not self.last:
                 yield ir.Check(KIND, self.ready, self.ready, (), product.span)
             self.last = product.span
-        elif (source := _copied(stmt)) is not None and source.name in self.groups:
+        elif _copied(stmt) is not None or (isinstance(stmt, ir.Store) and stmt.array in self.local):
             return
         for register in {own.name: own for own in read if own.name in self.groups}.values():
             waited = ir.Op("le", (self.groups[register.name], self.complete), BOOL, register.span)
