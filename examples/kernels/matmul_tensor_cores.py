@@ -1,4 +1,7 @@
-"""Products of two matrices by the tensor cores, from tiles of halves in shared memory: a warp computes 16 x 8 elements, a warpgroup 64 x 64."""
+"""Products of two matrices by the tensor cores, from tiles of halves in shared memory.
+
+A warp computes 16 x 8 elements, a warpgroup 64 x 64.
+"""
 
 from collections.abc import Callable
 from typing import Any
