@@ -36,7 +36,7 @@ class Diagnostic:
     """One finding.
 
     kind: "compile", "bounds", "alignment", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign
-    race", "unacquired race", "arithmetic", "nan" or "schedule"; "unwritten" for elements of an output that no thread wrote;
+    race", "unacquired race", "arithmetic", "nan", "wgmma" or "schedule"; "unwritten" for elements of an output that no thread wrote;
     "order" for a difference due to the order of threads, "native" for one due to CUDA's own mathematical functions; "spill"
     for a compiler message; "budget" for costs. notes: lines of explanation (position, values, allocation, advice). count:
     occurrences of the finding (thread executions for a fault). related: the position of the other access. remedy: statements

@@ -168,10 +168,10 @@ def _descriptor(reader: FunctionReader, word: Intrinsic, args: Args, span: Span)
         raise SourceError(span, f"a swizzle has 0, 32, 64 or 128 bytes, not {swizzle}")
     bits = SWIZZLES[swizzle] << 62
     for name, shift in (("leading", 16), ("stride", 32)):
-        offset = reader.constant_int(args[name], f"the {name} offset")
-        if offset % 16 or not 0 <= offset < 1 << 18:
-            raise SourceError(span, f"the {name} offset is a multiple of 16 bytes below 2**18, not {offset}")
-        bits |= offset >> 4 << shift
+        step = reader.constant_int(args[name], f"the {name} offset")
+        if step % 16 or not 0 <= step < 1 << 18:
+            raise SourceError(span, f"the {name} offset is a multiple of 16 bytes below 2**18, not {step}")
+        bits |= step >> 4 << shift
     offset = reader.convert(args["offset"], I32, "an offset")
     units = ir.Op("cast_u64", (ir.Op("shr", (offset, ir.Const(4, I32, span)), I32, span),), U64, span)
     return ir.Op("or", (units, ir.Const(bits, U64, span)), U64, span)

@@ -235,9 +235,9 @@ def _has_operands(node: ir.Wgmma) -> bool:
     row = GROUP_INSTRUCTIONS.get(node.instruction)
     if row is None:
         return False
-    plain = {"f16": 2, "bf16": 2}.get(row.part.a, 0) == 0
+    fixed = row.part.a not in ("f16", "bf16")
     a = U64 if node.in_a is not None else row.part.types[0]
-    return (node.a.type, node.b.type, node.add.type) == (a, U64, BOOL) and not (plain and any(node.transposed))
+    return (node.a.type, node.b.type, node.add.type) == (a, U64, BOOL) and not (fixed and any(node.transposed))
 
 
 WGMMA_ORDERS = {

@@ -26,9 +26,9 @@ INCOMPLETE = "wgmma needs the four warps of a warpgroup"
 
 
 def lower_products(program: ir.Program) -> ir.Program:
-    """Return the program without instructions of warpgroups."""
+    """Return the program without products of warpgroups."""
     kernel = program.kernel
-    if not any(isinstance(stmt, ir.Wgmma | ir.WgmmaOrder) for stmt in statements(kernel.body)):
+    if not any(isinstance(stmt, ir.Wgmma) for stmt in statements(kernel.body)):
         return program
     numbers = count()
 
@@ -36,8 +36,6 @@ def lower_products(program: ir.Program) -> ir.Program:
         return tuple(new for stmt in body for new in statement(stmt))
 
     def statement(stmt: ir.Stmt) -> Iterable[ir.Stmt]:
-        if isinstance(stmt, ir.WgmmaOrder):
-            return ()
         return _Product(stmt, numbers).statements() if isinstance(stmt, ir.Wgmma) else (map_bodies(stmt, lowered),)
 
     return ir.Program(replace(kernel, body=lowered(kernel.body)), program.functions)
@@ -154,7 +152,8 @@ class _Product:
         ]
         sums: list[ir.Expr] = list(items)
         if not (isinstance(stmt.add, ir.Const) and stmt.add.value):
-            sums = [code.op("select", stmt.add, item, element.dtype.type(0).item()) for item in items]
+            zero = ir.Const(element.dtype.type(0).item(), element, code.span)
+            sums = [ir.Op("select", (stmt.add, item, zero), element, code.span) for item in items]
         full = ir.Const(FULL_MASK, U32, code.span)
         product = ir.Mma(part.name, a, b, ir.Pack(tuple(sums), total, code.span), full, total, code.span)
         result = code.let(product, -1 if block == 0 else UNCOUNTED)

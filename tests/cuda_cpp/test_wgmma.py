@@ -31,6 +31,7 @@ __global__ void product(const unsigned short *a, const unsigned short *b, float 
     extern __shared__ __align__(1024) unsigned char memory[];
     unsigned short *rows = (unsigned short *)memory, *columns = (unsigned short *)(memory + 8192);
     float d[32];
+    #pragma unroll
     for (int n = 0; n < 32; ++n) d[n] = 0.0f;
     for (int start = 0; start < k; start += 64) {{
         for (int i = threadIdx.x; i < 64 * 8; i += 128) {{
@@ -41,6 +42,7 @@ __global__ void product(const unsigned short *a, const unsigned short *b, float 
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        #pragma unroll
         for (int step = 0; step < 4; ++step)
             asm volatile("{{ .reg .pred p; setp.ne.b32 p, %34, 0; "
                 "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {_registers(0, 32)}, %32, %33, p, 1, 1, 0, 0; }}"
@@ -52,6 +54,7 @@ __global__ void product(const unsigned short *a, const unsigned short *b, float 
         __syncthreads();
     }}
     int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
+    #pragma unroll
     for (int n = 0; n < 32; ++n) c[(row + n / 2 % 2 * 8) * 64 + column + n / 4 * 8 + n % 2] = d[n];
 }}"""
 IN_REGISTERS = f"""{HEAD}
@@ -97,6 +100,17 @@ def test_tiled_product() -> None:
             assert result.counters.total("mma_f16") == 2 * 4 * 4
 
     check_each(("jit", "numpy"), check)
+
+
+def test_a_missing_wait_is_found() -> None:
+    zeros = np.zeros(64 * 128, np.uint16)
+    for text, missing in ((TILED, False), (TILED.replace("wgmma.wait_group.sync.aligned 0;", ""), True)):
+        args = (zeros, zeros, st.zeros(64 * 64, "f32"), 128)
+        result = st.launch(
+            st.cuda_source(text)["product"], grid=1, block=128, args=args, shared=16384, check="all", faults="return"
+        )
+        assert bool(result.faults) == missing, result.faults
+        assert all("is read before its wgmma is waited for" in fault.message for fault in result.faults)
 
 
 def test_rows_in_registers() -> None:

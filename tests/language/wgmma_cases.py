@@ -91,7 +91,7 @@ class Case:
 def kernel_of(case: Case, words_a: int, words_b: int) -> Any:
     """Return the kernel of a case."""
     row, a, b, negative = case.row, case.a, case.b, case.negative
-    shape, total, first, second = row.name.split(".")
+    shape, _, first, second = row.name.split(".")
     kind, sums, count = f"{first}.{second}", getattr(st, row.element.name), row.registers
     transposed = "a" * (a is not None and a.transposed) + "b" * b.transposed
     a_leading, a_stride, a_swizzle = (a.leading, a.stride, a.swizzle) if a is not None else (0, 0, 0)
@@ -146,12 +146,10 @@ def launched(case: Case, a: Values, b: Values, c: Values, engine: EngineName) ->
     """Launch the kernel of a case with A [64, k], B by its columns [n, k], and C [64, n], as bits."""
     row, width = case.row, max(32 // BITS[case.row.part.a], 1)
     own_b = case.b.words(b)
-    if case.a is None:
-        own_a = lanes_of(a.reshape(4, 16, -1), row.part.types[0], width).view(np.uint32).reshape(-1)
-    else:
-        own_a = case.a.words(a)
+    fragments = lanes_of(a.reshape(4, 16, -1), row.part.types[0], width).view(np.uint32).reshape(-1)
+    own_a = fragments if case.a is None else case.a.words(a)
     own_c = fragment_of_sums(row, c)
-    args = dict(a=own_a, b=own_b, c=own_c, d=np.zeros_like(own_c), add=int(case.add))
+    args = {"a": own_a, "b": own_b, "c": own_c, "d": np.zeros_like(own_c), "add": int(case.add)}
     return st.launch(kernel_of(case, len(own_a), len(own_b)), grid=1, block=128, args=args, engine=engine)
 
 

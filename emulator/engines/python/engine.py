@@ -259,7 +259,7 @@ def _printed(request: Request, recorded: bool, traced: bool) -> Code:
     lockstep = request.device.warp_synchronous
     rules = Rules("uninitialised" in request.checks, recorded, traced, lockstep, limits, waiting, frozenset(progress))
     functions: dict[str, Any] = {}
-    checks = request.checks - {"uninitialised"}
+    checks = request.checks - {"uninitialised", "wgmma"}
     for function in program.functions:
         own = instrument(function, 0, checks)
         functions[function.name] = FunctionPrinter(own, rules, functions).compiled(False)

@@ -257,7 +257,7 @@ class FunctionPrinter(Expressions):
                 return [
                     self.finding_check(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)
                 ]
-        assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait)
+        assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait | ir.WgmmaOrder)
         return [ast.Pass()]  # threads run one after another
 
     def returned(self, stmt: ir.Return) -> ast.stmt:
