@@ -16,6 +16,7 @@ from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
 from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
 from ..ir.limits import over_capacity
+from ..ir.names import Name
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
 from .array_forms import ArrayForm, as_elements, fill_of_elements, real_view, struct_field
 from .arrays import MAX_DIMENSIONS, Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
@@ -39,7 +40,7 @@ class Bindings:
 
     def bind_array(self, name: str, element: Scalar | Vector, argument: Any, accepts: tuple[str, ...] = ()) -> None:
         array, own, fill = accessed_memory(name, element, argument, accepts)
-        form = ArrayForm.for_array(name, array, element)
+        form = ArrayForm.for_array(Name.parse(name).user, array, element)
         self.forms[name] = form if array is own else replace(form, own=(own.dtype, own.shape))
         self.arrays[name] = form.flat(array)
         if fill is not None:
@@ -169,7 +170,7 @@ def accessed_memory(
 ) -> tuple[Buffer, Buffer, Buffer | None]:
     """Return the memory of an array argument as elements of a type, the memory as the argument has it, and the value of each element
     of a filled one. accepts: as in `KernelParameter`. Raises LaunchError."""
-    is_created = isinstance(argument, NewArray | DeviceArray)
+    is_created, name = isinstance(argument, NewArray | DeviceArray), Name.parse(name).user
     fill = argument.fill if is_created else None
     if accepts and fill is not None:
         fill = fill_of_elements(fill, element)
