@@ -13,7 +13,7 @@ from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.forms import AtomicOp, MemoryOrder, MemoryScope
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import BOOL, I8, I32, I64, SCALARS, U32, VECTORS, Scalar, Vector
+from ..language.types import BOOL, I8, I32, SCALARS, U32, VECTORS, Scalar, Vector
 from .accesses import Scope
 from .arithmetic import bitcast, cast, compared, constant, operation, selected, signed, unsigned
 from .arrays import Need, Ordering
@@ -21,6 +21,7 @@ from .calls import Handler, fixed
 from .module import Instruction, Number, Operand
 from .printing import text_at
 from .texture_calls import CALLS as TEXTURE_CALLS
+from .thread_calls import active_mask_call, clock, sleep, warp_barrier
 from .types import UnsupportedError, scalar_of
 from .values import Item, truth
 
@@ -172,10 +173,6 @@ def _barrier(scope: Scope, call: Instruction) -> Item | None:
     return returned(result, call) if call.name else None
 
 
-def _warp_barrier(scope: Scope, call: Instruction) -> None:
-    scope.emitter.emit(ir.WarpBarrier(unsigned(scope.values.expr(call.operands[0])), scope.emitter.span))
-
-
 def _fence(scope: Scope, call: Instruction) -> None:
     scope.emitter.emit(ir.Fence(words_of(call)[1], scope.emitter.span))  # type: ignore[arg-type]
 
@@ -215,20 +212,6 @@ def _vote(scope: Scope, call: Instruction) -> Item:
     return returned(scope.emitter.effect(vote, mode), call)
 
 
-def _active(scope: Scope, call: Instruction) -> Item:
-    span = scope.emitter.span
-    vote = ir.Vote("active", constant(True, BOOL, span), constant(0xFFFFFFFF, U32, span), U32, span)
-    return signed(scope.emitter.effect(vote, "active"))
-
-
-def _clock(scope: Scope, call: Instruction) -> Item:
-    return scope.emitter.effect(ir.Clock(I64 if words_of(call)[1] == "i64" else I32, scope.emitter.span), "clock")
-
-
-def _sleep(scope: Scope, call: Instruction) -> None:
-    scope.emitter.emit(ir.Sleep(unsigned(scope.values.expr(call.operands[0])), scope.emitter.span))
-
-
 def _assert(scope: Scope, call: Instruction) -> None:
     condition, text = truth(scope.values.expr(call.operands[0])), text_at(scope.values.pointer(call.operands[1]))
     scope.emitter.emit(ir.Assert(condition, text, scope.emitter.span))
@@ -245,8 +228,8 @@ def _wait(scope: Scope, call: Instruction) -> None:
 
 _HANDLERS: Mapping[str, Callable[[Scope, Instruction], Item | None]] = MappingProxyType({
     OPERATION: _row, "atomic": _atomic, "swap": _swap, "load": _load, "store": _store, "copy_async": _copy, "barrier": _barrier,
-    "warp_barrier": _warp_barrier, "fence": _fence, "shuffle": _shuffle, "vote": _vote, "active": _active, "clock": _clock,
-    **TEXTURE_CALLS, "sleep": _sleep, "assert": _assert, "commit": _commit, "wait": _wait,
+    "warp_barrier": warp_barrier, "fence": _fence, "shuffle": _shuffle, "vote": _vote, "active": active_mask_call, "clock": clock,
+    **TEXTURE_CALLS, "sleep": sleep, "assert": _assert, "commit": _commit, "wait": _wait,
 })  # fmt: skip
 
 

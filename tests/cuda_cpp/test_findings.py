@@ -176,6 +176,18 @@ def test_unwritten_elements_are_those_of_the_array() -> None:
         assert device.written is not None and (~device.written).sum() == int(message[0])
 
 
+def test_volatile_accesses_in_a_race_are_loads_and_stores() -> None:
+    source = st.cuda_source("""
+    __global__ void read(int *x) { if (threadIdx.x == 0) x[0] = 1; if (threadIdx.x == 40) x[1] = *(volatile int *)x; }
+    __global__ void write(int *x) { if (threadIdx.x == 0) x[1] = x[0]; if (threadIdx.x == 40) *(volatile int *)x = 3; }
+    __global__ void add(int *x) { if (threadIdx.x == 0) x[1] = x[0]; if (threadIdx.x == 40) atomicAdd(x, 3); }
+    """)
+    for name, words in (("read", "read"), ("write", "written"), ("add", "changed by an atomic operation")):
+        args = (np.zeros(2, np.int32),)
+        (fault,) = st.launch(source[name], grid=1, block=64, args=args, check="races", faults="return").faults
+        assert f"x[0] is {words} here" in fault.message
+
+
 def test_variables_keep_their_contents_between_launches() -> None:
     source = st.cuda_source("""
     __device__ int count;
