@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -182,7 +183,8 @@ def processor_seconds() -> float:
 
 def _run(command: Sequence[str], folder: str) -> tuple[int, str]:
     """Run a command below the limits. Return its status and its messages."""
-    limits = f'ulimit -t {SECONDS} -v {KIBIBYTES} -f {BLOCKS} -c 0; exec "$@"'
+    # One limit a command: dash ignores all but the last of several.
+    limits = f'ulimit -t {SECONDS}; ulimit -v {KIBIBYTES}; ulimit -f {BLOCKS}; ulimit -c 0; exec "$@"'
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": folder, "LC_ALL": "C.UTF-8", "TMPDIR": folder}
     environment |= {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
     try:
@@ -194,4 +196,6 @@ def _run(command: Sequence[str], folder: str) -> tuple[int, str]:
         return -1, f"it was ended after {MAX_WAIT} s"
     except OSError as error:
         raise UnavailableError(f"clang cannot be run: {error.strerror or error}") from None
+    if result.returncode in (-signal.SIGKILL, -signal.SIGXCPU):
+        return result.returncode, f"it was ended after {SECONDS} s of processor time"
     return result.returncode, result.stderr.decode(errors="replace")

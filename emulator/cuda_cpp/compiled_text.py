@@ -21,6 +21,8 @@ from .segments import Segment, segments, without
 
 _MOST_ERRORS = 20
 """Errors that are listed."""
+_MOST_CHARACTERS = 400
+"""Characters of the compiler's message that are shown."""
 _ROUNDS = 12
 """Compilations of a text, each without the erroneous declarations of the one before."""
 _KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n@]*@(\"[^\"]*\"|[-\w.$]+)\(", re.MULTILINE)
@@ -157,7 +159,7 @@ class CompiledText(CompiledModule):
     def refused(self, errors: Sequence[Error]) -> CompileError:
         """Return errors of the compiler."""
         results = []
-        for error in sorted(errors, key=lambda error: (error.file != SOURCE, error.file, error.line))[:_MOST_ERRORS]:
+        for error in sorted(dict.fromkeys(errors), key=lambda error: (error.file != SOURCE, error.file, error.line))[:_MOST_ERRORS]:
             instance = error.line - self.source.text.count("\n") - 2  # each in a line behind the text
             requested = error.file == SOURCE and 0 <= instance < len(self.instances)
             prefix = f"instance {self.instances[instance]}: " if requested else ""
@@ -187,7 +189,7 @@ def _cause(error: Error, causes: Mapping[str, Error]) -> Error:
 
 def _message(error: Error, span: Span) -> str:
     """Return the message of the compiler in this project's words."""
-    text = error.message
+    text = error.message[:_MOST_CHARACTERS]
     if error.option == "-Wuninitialized":
         return f"{text.removeprefix('variable ').partition(' is ')[0]} is read before it is assigned".replace("'", "")
     if text.endswith("file not found") and _COMPUTED.match(source_text.line(span.file, span.line)):

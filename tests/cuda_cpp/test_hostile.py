@@ -56,6 +56,12 @@ def test_a_text_is_one_error(name: str, tmp_path: Path) -> None:
         st.cuda_source(text, (f"-I{tmp_path}",))["k"].signature()
 
 
+def test_the_compiler_has_limits(tmp_path: Path) -> None:
+    command = "for limit in t v f c; do ulimit -$limit; done >&2"
+    status, limits = clang._run(["/bin/sh", "-c", command], str(tmp_path))
+    assert (status, limits.split()) == (0, [str(own) for own in (clang.SECONDS, clang.KIBIBYTES, clang.BLOCKS, 0)])
+
+
 @pytest.mark.slow
 def test_the_compiler_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clang, "SECONDS", 1)
