@@ -29,6 +29,7 @@ _KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n@]*@(\"[^\"]*\"|[-\w.$]+)
 _TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*?__global__[^;{}(]*?(\w+)\s*\(")
 _COMPUTED = re.compile(r"\s*#\s*include\s+[A-Za-z_]")
 _REQUEST = "simtbed_instance_"
+_ASSERTION = "static assertion failed"
 
 
 class CompiledModule:
@@ -108,7 +109,7 @@ class CompiledText(CompiledModule):
             removed = {
                 file: _erroneous(text, {e.line for e in errors if e.file == file}) for file, text in texts.items()
             }
-            if not any(removed.values()):
+            if not any(removed.values()) or any(error.message.startswith(_ASSERTION) for error in errors):
                 break
             for file, own in removed.items():
                 for segment in own:
@@ -159,7 +160,9 @@ class CompiledText(CompiledModule):
     def refused(self, errors: Sequence[Error]) -> CompileError:
         """Return errors of the compiler."""
         results = []
-        for error in sorted(dict.fromkeys(errors), key=lambda error: (error.file != SOURCE, error.file, error.line))[:_MOST_ERRORS]:
+        for error in sorted(dict.fromkeys(errors), key=lambda error: (error.file != SOURCE, error.file, error.line))[
+            :_MOST_ERRORS
+        ]:
             instance = error.line - self.source.text.count("\n") - 2  # each in a line behind the text
             requested = error.file == SOURCE and 0 <= instance < len(self.instances)
             prefix = f"instance {self.instances[instance]}: " if requested else ""

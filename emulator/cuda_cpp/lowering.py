@@ -140,9 +140,11 @@ class _Wrapper:
     def text(self, module: str) -> str:
         """Return the module with the entry function."""
         head, body, arguments = list[str](), list[str](), list[str]()
-        for (name, type), (llvm, passed) in zip(
-            self.function.parameters, _passed(module, self.function.symbol), strict=True
-        ):
+        types = list(_passed(module, self.function.symbol))
+        if ("...", "") in types:
+            message = "a kernel with a variable number of parameters is not supported"
+            raise CompileError([Diagnostic("compile", message, self.span)])
+        for (name, type), (llvm, passed) in zip(self.function.parameters, types, strict=True):
             local = f'%"{name}"'
             if isinstance(type, PointerTo):
                 arguments.append(f"ptr {self._pointer(name, local, head, body)}")
