@@ -14,7 +14,7 @@ from .assembly import Registers, Statement, packed, pairs
 from .calls import fixed
 from .effect_calls import COPIED, copy_async
 from .ptx_table import PAIRED, TYPES, row
-from .thread_calls import active_mask, shuffled
+from .thread_calls import active_mask, shuffled, trap
 from .types import UnsupportedError
 
 # ------------------------------------------------------------------ memory
@@ -226,7 +226,7 @@ def _sleep(r: Registers, time: str) -> None:
 
 @row(r"trap|brkpt")
 def _trap(r: Registers) -> None:
-    r.scope.emitter.emit(ir.Assert(constant(False, BOOL, r.span), "trap", r.span))
+    trap(r.scope)
 
 
 @row(r"griddepcontrol\.\w+|prefetchu?\.[\w.:]+|applypriority\.[\w.:]+|discard\.[\w.:]+|pmevent")

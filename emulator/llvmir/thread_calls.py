@@ -177,5 +177,10 @@ def active_mask(scope: Scope) -> ir.Expr:
     return signed(scope.emitter.effect(ir.Vote("active", constant(True, BOOL, span), full, U32, span), "active"))
 
 
+def trap(scope: Scope, call: Instruction | None = None) -> None:
+    span = scope.emitter.span
+    scope.emitter.emit(ir.Assert(constant(False, BOOL, span), "trap", span))
+
+
 def sleep(scope: Scope, call: Instruction) -> None:
     scope.emitter.emit(ir.Sleep(unsigned(operand_values(scope, call)[0]), scope.emitter.span))

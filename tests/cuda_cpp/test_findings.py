@@ -140,7 +140,7 @@ __global__ void vectors(float4 *x) { if (threadIdx.x < 3) x[threadIdx.x].y = 1.f
 """
 
 
-def test_arrays_of_launches_are_accessed_as_elements_of_another_size() -> None:
+def test_created_arrays_are_accessed_as_other_elements() -> None:
     source = st.cuda_source(OTHER_SIZES)
     cases = [
         (name, type, engine, value)
