@@ -388,9 +388,10 @@ def _struct(name: str, type: Record | ArrayOf, value: Any) -> Any:
         raise LaunchError(f"{name} is {type}: give ({', '.join(kinds)}), not {shown(value)}")
     own = re.sub(r"\W", "_", type.name.rpartition("::")[2]) or "struct"
     named = namedtuple(own, list(kinds), rename=True)  # type: ignore[misc]
-    for field, renamed in zip(kinds, named._fields, strict=True):
-        if field != renamed:  # a keyword of Python
-            setattr(named, field, getattr(named, renamed))
+    others: tuple[str, ...] = named._fields
+    for field, other in zip(kinds, others, strict=True):
+        if field != other:  # a keyword of Python
+            setattr(named, field, getattr(named, other))
     return named(*(_item(name, kind, item) for kind, item in zip(kinds.values(), items, strict=True)))
 
 

@@ -234,9 +234,9 @@ def _interface(
             signature[name] = KernelParameter(RecordParameter(str(type), pieces))
         elif isinstance(type, Scalar):
             signature[name] = KernelParameter(arrays.get(name, type))
-        for own in HostParameter(name, type).pointers:
-            if own.name in arrays and isinstance(own.type, PointerTo):
-                signature[own.name] = KernelParameter(arrays[own.name], accepts=_accepted(own.type.to))
+        for pointer in HostParameter(name, type).pointers:
+            if pointer.name in arrays and isinstance(pointer.type, PointerTo):
+                signature[pointer.name] = KernelParameter(arrays[pointer.name], accepts=_accepted(pointer.type.to))
     constants, variables = {}, {}
     for symbol in translation.constants.values():
         own = outside_variable(text, text.module.variables[symbol])

@@ -130,7 +130,7 @@ def flags_of_elements(flags: Buffer, count: int) -> Buffer:
     parts have it."""
     parts = max(flags.size, count)
     by_element = flags.reshape(-1).repeat(parts // max(flags.size, 1)).reshape(count, parts // max(count, 1))
-    return np.logical_and.reduce(by_element, axis=1)
+    return np.asarray(by_element.all(axis=1))
 
 
 def _new(shape: Any, type: Any, readable: bool) -> NewArray:
