@@ -62,6 +62,10 @@ class Diagnostic:
         return f"<pre>{html(render(self))}</pre>"
 
 
+MAX_COLUMNS = 400
+"""Characters of a source line that a message shows, around the position."""
+
+
 def render(diagnostic: Diagnostic) -> str:
     """Return `file:line:column: message`, the source line with the position underlined, then the notes; all printable."""
     span = diagnostic.span
@@ -69,9 +73,11 @@ def render(diagnostic: Diagnostic) -> str:
     for place in (span, diagnostic.related):
         source = place.source if place else ""
         if place and source:
+            first = max(place.column - 1 - MAX_COLUMNS // 2, 0) if len(source) > MAX_COLUMNS else 0
+            source, column = source[first : first + MAX_COLUMNS], place.column - 1 - first
             # A tab must remain a tab under the line, or the caret drifts.
-            lead = "".join(c if c == "\t" else " " for c in source_line(source[: place.column - 1]))
-            carets = "^" * max(1, len(source_line(place.text)))
+            lead = "".join(c if c == "\t" else " " for c in source_line(source[:column]))
+            carets = "^" * max(1, len(source_line(place.text[: MAX_COLUMNS - column])))
             lines += [f"{place.line:>5} | {source_line(source)}", f"      | {lead}{carets}"]
     lines += [f"      {printable(note)}" for note in diagnostic.notes]
     lines += [f"      called from {call.place}: {printable(call.source.strip())}" for call in reversed(span.calls)]

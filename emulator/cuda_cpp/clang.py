@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ ZIGLANG = "0.17."
 MIN_VERSION, MIN_LLVM = 20, 22
 SECONDS, KIBIBYTES, BLOCKS = 10, 4_000_000, 400_000
 """Limits of the compiler: processor time, memory, and the size of its output in blocks of 512 bytes."""
+MAX_WAIT = 300
+"""Seconds until a compiler is ended that other processes keep from its processor time."""
 ARGUMENTS = (
     "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++",
     "-target", "x86_64-linux-gnu", "-std=c++17", "-fgpu-rdc", "-S", "-emit-llvm", "-O1", "-Xclang", "-disable-llvm-passes",
@@ -172,18 +175,27 @@ def _overlay(files: Mapping[str, str], folders: Sequence[str], folder: Path) -> 
     return {"version": 0, "case-sensitive": "true", "use-external-names": False, "fallthrough": False, "roots": roots}
 
 
+def processor_seconds() -> float:
+    """Return the processor time of the compilers so far; the time of day depends on the load of the machine."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
 def _run(command: Sequence[str], folder: str) -> tuple[int, str]:
     """Run a command below the limits. Return its status and its messages."""
-    limits = f'ulimit -t {SECONDS} -v {KIBIBYTES} -f {BLOCKS} -c 0; exec "$@"'
+    # One limit a command: dash ignores all but the last of several.
+    limits = f'ulimit -t {SECONDS}; ulimit -v {KIBIBYTES}; ulimit -f {BLOCKS}; ulimit -c 0; exec "$@"'
     environment = {"PATH": os.environ.get("PATH", ""), "HOME": folder, "LC_ALL": "C.UTF-8", "TMPDIR": folder}
     environment |= {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
     try:
         result = subprocess.run(
-            ["/bin/sh", "-c", limits, "sh", *command], capture_output=True, cwd=folder, env=environment, timeout=3 * SECONDS,
+            ["/bin/sh", "-c", limits, "sh", *command], capture_output=True, cwd=folder, env=environment, timeout=MAX_WAIT,
             stdin=subprocess.DEVNULL, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return -1, f"it was ended after {3 * SECONDS} s"
+        return -1, f"it was ended after {MAX_WAIT} s"
     except OSError as error:
         raise UnavailableError(f"clang cannot be run: {error.strerror or error}") from None
+    if result.returncode in (-signal.SIGKILL, -signal.SIGXCPU):
+        return result.returncode, f"it was ended after {SECONDS} s of processor time"
     return result.returncode, result.stderr.decode(errors="replace")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,12 +21,15 @@ from .segments import Segment, segments, without
 
 _MOST_ERRORS = 20
 """Errors that are listed."""
+_MOST_CHARACTERS = 400
+"""Characters of the compiler's message that are shown."""
 _ROUNDS = 12
 """Compilations of a text, each without the erroneous declarations of the one before."""
 _KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n@]*@(\"[^\"]*\"|[-\w.$]+)\(", re.MULTILINE)
 _TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*?__global__[^;{}(]*?(\w+)\s*\(")
 _COMPUTED = re.compile(r"\s*#\s*include\s+[A-Za-z_]")
 _REQUEST = "simtbed_instance_"
+_ASSERTION = "static assertion failed"
 
 
 class CompiledModule:
@@ -97,17 +99,17 @@ class CompiledText(CompiledModule):
         shipped |= {HEADER: f"{device_header()}\n{early}"}
         device_errors: dict[str, list[Error]] = {}
         causes: dict[str, Error] = {}  # by the words of a removed declaration of host code
-        end = time.monotonic() + 2 * clang.SECONDS
+        before = clang.processor_seconds()
         for _ in range(_ROUNDS):
-            if time.monotonic() > end:
-                raise SimtbedError(f"the text is not compiled in {2 * clang.SECONDS} s")
+            if clang.processor_seconds() - before > 2 * clang.SECONDS:
+                raise SimtbedError(f"the text is not compiled in {2 * clang.SECONDS} s of processor time")
             module, errors = clang.compile_text(texts | shipped, self.options, folders)
             if not errors:
                 return module, device_errors
             removed = {
                 file: _erroneous(text, {e.line for e in errors if e.file == file}) for file, text in texts.items()
             }
-            if not any(removed.values()):
+            if not any(removed.values()) or any(error.message.startswith(_ASSERTION) for error in errors):
                 break
             for file, own in removed.items():
                 for segment in own:
@@ -158,7 +160,9 @@ class CompiledText(CompiledModule):
     def refused(self, errors: Sequence[Error]) -> CompileError:
         """Return errors of the compiler."""
         results = []
-        for error in sorted(errors, key=lambda error: (error.file != SOURCE, error.file, error.line))[:_MOST_ERRORS]:
+        for error in sorted(dict.fromkeys(errors), key=lambda error: (error.file != SOURCE, error.file, error.line))[
+            :_MOST_ERRORS
+        ]:
             instance = error.line - self.source.text.count("\n") - 2  # each in a line behind the text
             requested = error.file == SOURCE and 0 <= instance < len(self.instances)
             prefix = f"instance {self.instances[instance]}: " if requested else ""
@@ -188,7 +192,7 @@ def _cause(error: Error, causes: Mapping[str, Error]) -> Error:
 
 def _message(error: Error, span: Span) -> str:
     """Return the message of the compiler in this project's words."""
-    text = error.message
+    text = error.message[:_MOST_CHARACTERS]
     if error.option == "-Wuninitialized":
         return f"{text.removeprefix('variable ').partition(' is ')[0]} is read before it is assigned".replace("'", "")
     if text.endswith("file not found") and _COMPUTED.match(source_text.line(span.file, span.line)):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .. import disk_cache
 from ..frontend.signature import Signature, type_of, type_text
+from ..ir.names import components
 from ..language.types import Scalar
-from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType
+from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,13 @@ class HostParameter:
     def is_address(self) -> bool:
         """Whether it is a pointer or a reference."""
         return isinstance(self.type, PointerTo)
+
+    @property
+    def pointers(self) -> Iterator[HostParameter]:
+        """The pointers in it, each as a parameter: itself, or those in a struct passed by value."""
+        for path, leaf, _ in source_leaves(self.type):
+            if isinstance(leaf, PointerTo):
+                yield HostParameter(components(self.name, path), leaf)
 
     @property
     def reference(self) -> bool:

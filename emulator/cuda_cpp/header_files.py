@@ -16,12 +16,14 @@ from ..escaping import printable
 
 FOLDER = Path(__file__).with_name("headers")
 INCLUDED = {
-    f"cooperative_groups{name}.h": "cooperative_groups.h" for name in ("", "/reduce", "/scan", "/details/partitioning")
+    f"cooperative_groups{name}.h": "cooperative_groups.h"
+    for name in ("", "/reduce", "/scan", "/memcpy_async", "/details/partitioning")
 }
 """Files of `headers/` by the name in an `#include`. Other files are empty, except the user's."""
 INCLUDED |= dict.fromkeys(("mma.h", "crt/mma.h"), "mma.h") | {"cuda/pipeline": "pipeline.h"}
 INCLUDED |= dict.fromkeys(
-    ("cuComplex.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"), "complex.h"
+    ("cuComplex.h", "cufft.h", "cufftXt.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"),
+    "complex.h",
 )
 MAX_BYTES = 1 << 24
 """Bytes of all the files included by a text."""
@@ -81,6 +83,8 @@ def _climbed(folder: str, name: str) -> str:
 
 def _is_readable(path: str, allowed: Sequence[str]) -> bool:
     """Whether a file may be included: a regular one below these folders."""
+    if "\0" in path:
+        return False
     real = os.path.realpath(path)
     return os.path.isfile(real) and any(os.path.commonpath((real, folder)) == folder for folder in allowed)
 

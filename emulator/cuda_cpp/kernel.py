@@ -18,10 +18,11 @@ from ..checked import shown
 from ..errors import LaunchError
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
+from ..ir.names import components
 from ..ir.walk import declared_bytes
 from ..language.textures import SurfaceForm
 from ..language.types import U64, Array, ArrayLayout, Scalar
-from ..llvmir.debug import ArrayOf, Record, SourceType, source_leaves, source_size
+from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
 from ..runtime.textures import Surface, Texture
@@ -174,11 +175,14 @@ class CudaKernel(LaunchableKernel):
     def parameters(self) -> tuple[HostParameter, ...]:
         return self.declaration.parameters
 
+    @property
+    def pointers(self) -> list[HostParameter]:
+        """The pointers in the parameters, those in structs included."""
+        return [pointer for parameter in self.parameters for pointer in parameter.pointers]
+
     # -------------------------------------------------------------- arguments
     def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
         """Return the kernel for pointers that are null or share memory and for textures, and the arguments that it takes."""
-        if self.aliases or self.textures:
-            return self, args
         if isinstance(args, tuple | list):
             names = [parameter.name for parameter in self.parameters]
             if len(args) != len(names):
@@ -191,7 +195,14 @@ class CudaKernel(LaunchableKernel):
             name = parameter.name
             if name in bound and isinstance(parameter.type, Record | ArrayOf):
                 bound[name] = _struct(name, parameter.type, bound[name])
-            if name not in bound or not parameter.is_address:
+        if self.aliases or self.textures:
+            return self, bound
+        for parameter in self.parameters:
+            if parameter.name in bound:
+                bound = pointers_of(parameter, bound[parameter.name]) | bound
+        for parameter in self.pointers:
+            name = parameter.name
+            if name not in bound:
                 continue
             if bound[name] is None and not parameter.reference:
                 aliases[name] = Alias(None)
@@ -210,7 +221,7 @@ class CudaKernel(LaunchableKernel):
         expected."""
         interface, variables = self.interface, self.owner.variables
         surfaces = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
-        pointers = {own.name for own in self.parameters if own.is_address}
+        pointers = {own.name for own in self.pointers}
         arrays = pointers | interface.constants.keys() | interface.variables.keys()
         objects = {own.name for own in self.parameters}
         used = {}
@@ -286,7 +297,8 @@ class CudaKernel(LaunchableKernel):
         return declared_bytes(self._lowered.program, space)
 
     def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
-        """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures or surfaces."""
+        """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures or surfaces, and for structs
+        whose pointers are null or share memory."""
         interface = self.interface
         if interface.variables or self.textures:
             return None
@@ -294,6 +306,14 @@ class CudaKernel(LaunchableKernel):
             row.symbol: np.array(consts[name], split(row.element)[0].dtype).tobytes()
             for name, row in interface.constants.items()
         }
+        aliases, parameters = dict(self.aliases), interface.signature.parameters
+        if any(
+            own.name in aliases or own.name not in parameters
+            for p in self.parameters
+            if not p.is_address
+            for own in p.pointers
+        ):
+            return None
         arguments = [self._argument(parameter) for parameter in self.parameters]
         return CudaText(
             kernel=self.declaration.symbol,
@@ -313,7 +333,7 @@ class CudaKernel(LaunchableKernel):
             pointer = ((0, str(alias.parameter)),) if has_memory else ()
             return OwnArgument(8, 8, pointer, alias.offset, alias.parameter is None)
         leaves = list(source_leaves(type))
-        contents = tuple((offset, "@:".join((name, *path))) for path, _, offset in leaves)
+        contents = tuple((offset, components(name, path)) for path, _, offset in leaves)
         alignment = max((source_size(leaf) for _, leaf, _ in leaves), default=1)
         return OwnArgument(source_size(type), alignment, contents)
 
@@ -334,6 +354,18 @@ class CudaKernel(LaunchableKernel):
         return lower(self.__name__, text, text.function(self.__name__), dict(self.aliases), dict(self.textures))
 
 
+def pointers_of(parameter: HostParameter, value: Any) -> dict[str, Any]:
+    """Return the values of the pointers in an argument, by the names of `HostParameter.pointers`. value: of a struct as `bind` takes it."""
+    results = {}
+    for path, leaf, _ in source_leaves(parameter.type):
+        if isinstance(leaf, PointerTo):
+            own = value if not path else _struct(parameter.name, parameter.type, value)  # type: ignore[arg-type]
+            for key in path:
+                own = own[int(key)] if key.isdigit() else getattr(own, key)
+            results[components(parameter.name, path)] = own
+    return results
+
+
 def _struct(name: str, type: Record | ArrayOf, value: Any) -> Any:
     """Return an argument for a struct passed by value: a tuple with names. value: with items, in order or by name, or with
     attributes."""
@@ -345,7 +377,8 @@ def _struct(name: str, type: Record | ArrayOf, value: Any) -> Any:
     kinds = dict(_members(type))
     if isinstance(value, np.ndarray) and value.dtype.names is not None and value.size == 1:
         value = value.reshape(())[()]
-    if isinstance(value, np.void | Mapping):
+    fields = value.dtype.names or () if isinstance(value, np.void) else value if isinstance(value, Mapping) else ()
+    if kinds.keys() <= {*fields}:
         items = [value[field] for field in kinds]
     elif isinstance(value, tuple | list | np.ndarray) and len(value) == len(kinds):
         items = list(value)
@@ -355,6 +388,10 @@ def _struct(name: str, type: Record | ArrayOf, value: Any) -> Any:
         raise LaunchError(f"{name} is {type}: give ({', '.join(kinds)}), not {shown(value)}")
     own = re.sub(r"\W", "_", type.name.rpartition("::")[2]) or "struct"
     named = namedtuple(own, list(kinds), rename=True)  # type: ignore[misc]
+    others: tuple[str, ...] = named._fields
+    for field, other in zip(kinds, others, strict=True):
+        if field != other:  # a keyword of Python
+            setattr(named, field, getattr(named, other))
     return named(*(_item(name, kind, item) for kind, item in zip(kinds.values(), items, strict=True)))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import CompileError, Diagnostic
 from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..ir import nodes as ir
+from ..ir.names import components
 from ..language.textures import SurfaceForm
 from ..language.types import BF16, BOOL, F16, F32, F64, U8, Array, Scalar
 from ..llvmir.debug import (
@@ -34,7 +35,7 @@ from ..llvmir.text import parse_declarations
 from ..llvmir.translate import translate
 from ..span import Span
 from .compiled_text import CompiledModule
-from .declaration import Alias, HostInterface, OutsideVariable
+from .declaration import Alias, HostInterface, HostParameter, OutsideVariable
 
 ENTRY = "simtbed_entry"
 MAX_NUMBERS = 900
@@ -124,32 +125,26 @@ class _Wrapper:
     def parameters(self) -> list[ArrayParameter | ScalarParameter]:
         """The parameters of the entry function, for `translate`."""
         results: list[ArrayParameter | ScalarParameter] = []
-        for name, type in self.function.parameters:
-            if isinstance(type, PointerTo):
-                if _has_memory(name, self.aliases):
-                    scalars = source_scalars(type.to)
+        for parameter, type in self.function.parameters:
+            for name, leaf, _ in _leaves(parameter, type):
+                if isinstance(leaf, Scalar):
+                    results.append(ScalarParameter(name, leaf))
+                elif _has_memory(name, self.aliases):
+                    scalars = source_scalars(leaf.to)
                     element = scalars.pop() if len(scalars) == 1 else None
                     address = _FIRST_ADDRESS + _ADDRESSES * len(results)
                     declared = None if element is BOOL else element
-                    results.append(ArrayParameter(name, declared, max(source_size(type.to), 1), address=address))
-            else:
-                results += (ScalarParameter(own, leaf) for own, leaf, _ in self._leaves(name, type))
+                    results.append(ArrayParameter(name, declared, max(source_size(leaf.to), 1), address=address))
         return results
-
-    def _leaves(self, name: str, type: SourceType) -> Iterator[tuple[str, Scalar, int]]:
-        """Yield the name, the type and the offset of each number of a parameter passed by value."""
-        for path, leaf, offset in source_leaves(type):
-            if isinstance(leaf, PointerTo):
-                message = f"{'.'.join((name, *path))} is {leaf}: not supported in a struct passed by value"
-                raise CompileError([Diagnostic("compile", message, self.span)])
-            yield "@:".join((name, *path)), leaf, offset
 
     def text(self, module: str) -> str:
         """Return the module with the entry function."""
         head, body, arguments = list[str](), list[str](), list[str]()
-        for (name, type), (llvm, passed) in zip(
-            self.function.parameters, _passed(module, self.function.symbol), strict=True
-        ):
+        types = list(_passed(module, self.function.symbol))
+        if ("...", "") in types:
+            message = "a kernel with a variable number of parameters is not supported"
+            raise CompileError([Diagnostic("compile", message, self.span)])
+        for (name, type), (llvm, passed) in zip(self.function.parameters, types, strict=True):
             local = f'%"{name}"'
             if isinstance(type, PointerTo):
                 arguments.append(f"ptr {self._pointer(name, local, head, body)}")
@@ -158,11 +153,15 @@ class _Wrapper:
                 arguments.append(f"{llvm} {local}")
             else:
                 body.append(f"{local} = alloca {passed}, align 16")
-                for own, leaf, offset in self._leaves(name, type):
-                    bits = "i8" if leaf is BOOL else _FLOATS.get(leaf, f"i{8 * leaf.size}")
-                    head.append(f'{bits} %"{own}"')
+                for own, leaf, offset in _leaves(name, type):
+                    value = f'%"{own}"'
+                    if isinstance(leaf, PointerTo):
+                        bits, align, value = "ptr", 8, self._pointer(own, value, head, body)
+                    else:
+                        bits, align = "i8" if leaf is BOOL else _FLOATS.get(leaf, f"i{8 * leaf.size}"), 1
+                        head.append(f"{bits} {value}")
                     body.append(f'%"{own} place" = getelementptr i8, ptr {local}, i64 {offset}')
-                    body.append(f'store {bits} %"{own}", ptr %"{own} place", align 1')
+                    body.append(f'store {bits} {value}, ptr %"{own} place", align {align}')
                 arguments.append(f"ptr byval({passed}) {local}")
         symbol = f'@"{self.function.symbol}"'
         lines = [*body, f"call void {symbol}({', '.join(arguments)})", "ret void"]
@@ -180,6 +179,11 @@ class _Wrapper:
             return "null"
         body.append(f'%"{name} alias" = getelementptr i8, ptr %"{alias.parameter}", i64 {alias.offset}')
         return f'%"{name} alias"'
+
+
+def _leaves(name: str, type: SourceType) -> Iterator[tuple[str, Scalar | PointerTo, int]]:
+    """Yield the name, the type and the offset of each number and pointer of a parameter."""
+    return ((components(name, path), leaf, offset) for path, leaf, offset in source_leaves(type))
 
 
 def _has_memory(name: str, aliases: Mapping[str, Alias]) -> bool:
@@ -224,15 +228,15 @@ def _interface(
     arrays = {param.name: param.type for param in translation.program.kernel.params if isinstance(param.type, Array)}
     signature: dict[str, KernelParameter] = {}
     for name, type in function.parameters:
-        if isinstance(type, PointerTo):
-            if name in arrays:
-                signature[name] = KernelParameter(arrays[name], accepts=_accepted(type.to))
-        elif isinstance(type, Record | ArrayOf):
+        if isinstance(type, Record | ArrayOf):
             leaves = ((path, leaf) for path, leaf, _ in source_leaves(type) if isinstance(leaf, Scalar))
-            pieces = tuple(("@:".join((name, *path)), path, leaf) for path, leaf in leaves)
+            pieces = tuple((components(name, path), path, leaf) for path, leaf in leaves)
             signature[name] = KernelParameter(RecordParameter(str(type), pieces))
-        else:
+        elif isinstance(type, Scalar):
             signature[name] = KernelParameter(arrays.get(name, type))
+        for pointer in HostParameter(name, type).pointers:
+            if pointer.name in arrays and isinstance(pointer.type, PointerTo):
+                signature[pointer.name] = KernelParameter(arrays[pointer.name], accepts=_accepted(pointer.type.to))
     constants, variables = {}, {}
     for symbol in translation.constants.values():
         own = outside_variable(text, text.module.variables[symbol])

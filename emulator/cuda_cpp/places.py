@@ -6,12 +6,13 @@ import linecache
 import os
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 
 from .. import source_text
 from ..span import Span
 from .clang import ROOT, SOURCE
-from .header_files import source_of
+from .header_files import MAX_BYTES, source_of
 
 _NAME = re.compile(r"[A-Za-z_]\w*|\d[\w.]*")
 _OPERATOR = re.compile(r"[-+*/%&|^<>=!]+=?")
@@ -52,8 +53,16 @@ class SourceText:
             file, line = self.file, line + self.offset
         elif file.startswith(ROOT):
             file = f"<{file.removeprefix(f'{ROOT}/include/')}>"
+        elif not _is_text(file):
+            file = f"<{file}>"
         start, end = _range(source_text.line(file, line), max(column, 1) - 1)
         return Span(file, line, start + 1, line, end + 1)
+
+
+@lru_cache(maxsize=256)
+def _is_text(file: str) -> bool:
+    """Whether messages may show lines of a file, which a `#line` may name: a regular one, or a text without a file."""
+    return file in linecache.cache or (os.path.isfile(file) and os.path.getsize(file) <= MAX_BYTES)
 
 
 def _range(text: str, at: int) -> tuple[int, int]:

@@ -10,8 +10,9 @@ is the first element of a view, `@.address` its address.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 CONVERSION = "\0"
 """The mark of a conversion in a text of a `Print`."""
@@ -93,6 +94,11 @@ def address(array: str) -> str:
 def component(record: str, key: str) -> str:
     """Return the register or parameter of a component of a tuple or a struct."""
     return f"{record}@:{key}"
+
+
+def components(record: str, path: Iterable[str]) -> str:
+    """Return the register or parameter of a component at a path of keys."""
+    return reduce(component, path, record)
 
 
 def of_layout(name: str) -> bool:

@@ -323,6 +323,15 @@ class Arrays:
         return result if pointer.which is not None else old
 
 
+def atomic_need(op: str, type: Scalar | Vector) -> Need:
+    """Return the need of an atomic operation; "cas" is a compare-and-swap."""
+    if isinstance(type, Vector):
+        return "any" if type.element.is_float else "integer"
+    if op in ("min", "max", "inc", "dec") or (op == "add" and type.is_float):
+        return "exact"
+    return "any" if type.is_float else "integer"
+
+
 def _same_kind(op: str, type: Scalar, element: Scalar) -> bool:
     """Whether an atomic operation on `type` is the one on the elements: the sum of integers has the same bits with any sign."""
     if op in ("add", "sub"):

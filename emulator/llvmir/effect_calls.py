@@ -13,14 +13,15 @@ from ..ir import nodes as ir
 from ..ir.ops import TABLE
 from ..language.forms import AtomicOp, MemoryOrder, MemoryScope
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import BOOL, I8, I32, I64, SCALARS, U32, VECTORS, Scalar, Vector
+from ..language.types import BOOL, I8, I32, SCALARS, U32, VECTORS, Scalar, Vector
 from .accesses import Scope
 from .arithmetic import bitcast, cast, compared, constant, operation, selected, signed, unsigned
-from .arrays import Need, Ordering
-from .calls import Handler, fixed
+from .arrays import Need, Ordering, atomic_need
+from .calls import Handler, fixed, operand_values
 from .module import Instruction, Number, Operand
 from .printing import text_at
 from .texture_calls import CALLS as TEXTURE_CALLS
+from .thread_calls import active_mask_call, clock, sleep, warp_barrier
 from .types import UnsupportedError, scalar_of
 from .values import Item, truth
 
@@ -36,7 +37,6 @@ _ORDERS: Mapping[int, MemoryOrder] = {
     5: "acq_rel",
 }
 _SCOPES: Mapping[int, MemoryScope] = {0: "device", 1: "block", 2: "device", 3: "device", 4: "system"}
-_EXACT = ("min", "max", "inc", "dec")
 
 
 def typed(value: ir.Expr, type: Scalar) -> ir.Expr:
@@ -55,15 +55,11 @@ def words_of(call: Instruction) -> list[str]:
     return call.function.removeprefix(PREFIX).split(".")
 
 
-def _operands(scope: Scope, call: Instruction, first: int = 0) -> list[ir.Expr]:
-    return [scope.values.expr(operand) for operand in call.operands[first:]]
-
-
 def _row(scope: Scope, call: Instruction) -> Item:
     """A row of the op table: name, type, and for each argument the number of the operand."""
     _, name, type_name, places = words_of(call)
     row, type = TABLE[name], SCALARS[type_name]
-    arguments = _operands(scope, call)
+    arguments = operand_values(scope, call)
     types = row.operand_types(type)
     operands: list[Any] = [None] * len(types)
     for place, value in zip(map(int, places), arguments, strict=True):
@@ -96,12 +92,11 @@ def accesses_of(call: Instruction) -> Iterator[tuple[Operand, Scalar, Need]]:
         case "atomic" | "swap" | "load" | "store" if words[-1] in SCALARS or words[-1] in VECTORS:
             type = element_of(call)
             lane = type.element if isinstance(type, Vector) else I8 if type is BOOL else type
-            need: Need = "integer" if words[0] in ("atomic", "swap") and not lane.is_float else "any"
-            exact = words[0] == "atomic" and (words[1] in _EXACT or (words[1] == "add" and lane.is_float))
-            yield call.operands[0], lane, "exact" if exact and not isinstance(type, Vector) else need
+            op = words[1] if words[0] == "atomic" else "cas"
+            yield call.operands[0], lane, atomic_need(op, type) if words[0] in ("atomic", "swap") else "any"
         case "copy_async":
             size = call.operands[2]
-            unit = _COPIED.get(int(size.value)) if isinstance(size, Number) else None
+            unit = COPIED.get(int(size.value)) if isinstance(size, Number) else None
             if unit is not None:
                 for operand in call.operands[:2]:
                     yield operand, unit.element if isinstance(unit, Vector) else unit, "any"
@@ -142,14 +137,14 @@ def _store(scope: Scope, call: Instruction) -> None:
     scope.arrays.store(pointer, value, "release" if order == "release" else "volatile", level)
 
 
-_COPIED: Mapping[int, Scalar | Vector] = {4: U32, 8: VECTORS["uint2"], 16: VECTORS["uint4"]}
+COPIED: Mapping[int, Scalar | Vector] = {4: U32, 8: VECTORS["uint2"], 16: VECTORS["uint4"]}
 """Types of asynchronous copies by their bytes."""
 
 
 def _copy(scope: Scope, call: Instruction) -> None:
     target, source = (scope.values.pointer(operand) for operand in call.operands[:2])
     size = fixed(scope.values.expr(call.operands[2]), "size of an asynchronous copy")
-    unit = _COPIED.get(size)
+    unit = COPIED.get(size)
     if unit is None:
         raise UnsupportedError(f"an asynchronous copy of {size} bytes is not supported")
     copy_async(scope, target, source, unit)
@@ -172,10 +167,6 @@ def _barrier(scope: Scope, call: Instruction) -> Item | None:
     return returned(result, call) if call.name else None
 
 
-def _warp_barrier(scope: Scope, call: Instruction) -> None:
-    scope.emitter.emit(ir.WarpBarrier(unsigned(scope.values.expr(call.operands[0])), scope.emitter.span))
-
-
 def _fence(scope: Scope, call: Instruction) -> None:
     scope.emitter.emit(ir.Fence(words_of(call)[1], scope.emitter.span))  # type: ignore[arg-type]
 
@@ -183,7 +174,7 @@ def _fence(scope: Scope, call: Instruction) -> None:
 def _shuffle(scope: Scope, call: Instruction) -> Item:
     _, word, name = words_of(call)
     mode: Any = word
-    mask, value, lane, width = _operands(scope, call)
+    mask, value, lane, width = operand_values(scope, call)
     if not isinstance(width, ir.Const):
         lane = _source_lane(scope, word, signed(lane), signed(width))
         mode, width = "idx", constant(WARP_SIZE, I32, scope.emitter.span)
@@ -208,25 +199,11 @@ def _source_lane(scope: Scope, word: str, lane: ir.Expr, width: ir.Expr) -> ir.E
 
 def _vote(scope: Scope, call: Instruction) -> Item:
     _, mode, name = words_of(call)
-    mask, value = _operands(scope, call)
+    mask, value = operand_values(scope, call)
     type = SCALARS[name]
     result = type if mode in ("add", "min", "max", "and", "or", "xor") else BOOL if mode in ("any", "all") else U32
     vote = ir.Vote(mode, typed(value, type), unsigned(mask), result, scope.emitter.span)  # type: ignore[arg-type]
     return returned(scope.emitter.effect(vote, mode), call)
-
-
-def _active(scope: Scope, call: Instruction) -> Item:
-    span = scope.emitter.span
-    vote = ir.Vote("active", constant(True, BOOL, span), constant(0xFFFFFFFF, U32, span), U32, span)
-    return signed(scope.emitter.effect(vote, "active"))
-
-
-def _clock(scope: Scope, call: Instruction) -> Item:
-    return scope.emitter.effect(ir.Clock(I64 if words_of(call)[1] == "i64" else I32, scope.emitter.span), "clock")
-
-
-def _sleep(scope: Scope, call: Instruction) -> None:
-    scope.emitter.emit(ir.Sleep(unsigned(scope.values.expr(call.operands[0])), scope.emitter.span))
 
 
 def _assert(scope: Scope, call: Instruction) -> None:
@@ -245,8 +222,8 @@ def _wait(scope: Scope, call: Instruction) -> None:
 
 _HANDLERS: Mapping[str, Callable[[Scope, Instruction], Item | None]] = MappingProxyType({
     OPERATION: _row, "atomic": _atomic, "swap": _swap, "load": _load, "store": _store, "copy_async": _copy, "barrier": _barrier,
-    "warp_barrier": _warp_barrier, "fence": _fence, "shuffle": _shuffle, "vote": _vote, "active": _active, "clock": _clock,
-    **TEXTURE_CALLS, "sleep": _sleep, "assert": _assert, "commit": _commit, "wait": _wait,
+    "warp_barrier": warp_barrier, "fence": _fence, "shuffle": _shuffle, "vote": _vote, "active": active_mask_call, "clock": clock,
+    **TEXTURE_CALLS, "sleep": sleep, "assert": _assert, "commit": _commit, "wait": _wait,
 })  # fmt: skip
 
 

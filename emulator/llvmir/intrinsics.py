@@ -49,6 +49,7 @@ from .thread_calls import (
     shuffle,
     sleep,
     special,
+    trap,
     vote,
     warp_barrier,
     warp_size,
@@ -231,7 +232,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     **{f"llvm.{name}": unsigned_table_row(own) for name, own in {
         "umax": "max", "umin": "min", "nvvm.mulhi.ui": "mulhi", "nvvm.mulhi.ull": "mulhi",
     }.items()},
-    "llvm.ctpop": counted_bits("popcount"), "llvm.ctlz": counted_bits("clz"), "llvm.cttz": trailing_zeros,
+    "llvm.trap": trap, "llvm.ctpop": counted_bits("popcount"), "llvm.ctlz": counted_bits("clz"), "llvm.cttz": trailing_zeros,
     "llvm.bitreverse": reversed_bits, "llvm.bswap": swapped_bytes, "llvm.fshl": funnel_shift(True),
     "llvm.fshr": funnel_shift(False), "llvm.scmp": ordering(True), "llvm.ucmp": ordering(False),
     **{f"llvm.{letter}{op}.sat": saturating(op, letter == "s") for letter in "su" for op in ("add", "sub")},

@@ -9,11 +9,12 @@ from typing import Any
 from ..ir import nodes as ir
 from ..language.types import BOOL, I32, U32, VECTORS, Scalar, Vector
 from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
-from .arrays import Need, Ordering
+from .arrays import Need, Ordering, atomic_need
 from .assembly import Registers, Statement, packed, pairs
-from .effect_calls import copy_async
+from .calls import fixed
+from .effect_calls import COPIED, copy_async
 from .ptx_table import PAIRED, TYPES, row
-from .thread_calls import active_mask
+from .thread_calls import active_mask, shuffled, trap
 from .types import UnsupportedError
 
 # ------------------------------------------------------------------ memory
@@ -107,7 +108,7 @@ def _atomic(
 def _copy_async(r: Registers, target: str, source: str, size: str, *rest: str) -> None:
     """rest: bytes that are copied, the others become zero; a hint of the cache is not supported."""
     count = r.read(size, I32)
-    unit = _COPIED.get(int(count.value)) if isinstance(count, ir.Const) else None
+    unit = COPIED.get(int(count.value)) if isinstance(count, ir.Const) else None
     if unit is None or len(rest) > 1:
         raise UnsupportedError("an asynchronous copy of a computed size is not supported")
     to, start, emitter = r.address(target), r.address(source), r.scope.emitter
@@ -135,9 +136,6 @@ def _low_bytes(r: Registers, count: ir.Expr) -> ir.Expr:
     return operation("shr", r.number(-1, U32), unused)
 
 
-_COPIED: dict[int, Scalar | Vector] = {4: U32, 8: VECTORS["uint2"], 16: VECTORS["uint4"]}
-
-
 @row(r"cp\.async\.commit_group")
 def _commit(r: Registers) -> None:
     r.scope.emitter.emit(ir.AsyncCommit(r.span))
@@ -152,10 +150,7 @@ def _wait_all(r: Registers) -> None:
 
 @row(r"cp\.async\.wait_group")
 def _wait(r: Registers, pending: str) -> None:
-    count = r.read(pending, I32)
-    if not isinstance(count, ir.Const):
-        raise UnsupportedError("a computed number of pending copies is not supported")
-    r.scope.emitter.emit(ir.AsyncWait(int(count.value), r.span))
+    r.scope.emitter.emit(ir.AsyncWait(fixed(r.read(pending, I32), "number of pending copies"), r.span))
 
 
 def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
@@ -164,10 +159,7 @@ def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
         yield _value_type(match[5], match[6]), "any"
     elif match := _ATOMIC.fullmatch(statement.name):
         own = VECTORS["half2" if match[6] == "f16x2" else "bfloat162"] if match[6] in PAIRED else TYPES[match[6]]
-        is_exact = isinstance(own, Scalar) and (
-            match[5] in ("min", "max", "inc", "dec") or (own.is_float and match[5] == "add")
-        )
-        yield own, "exact" if is_exact else "any" if isinstance(own, Vector) or own.is_float else "integer"
+        yield own, atomic_need(match[5], own)
     elif statement.name.startswith("cp.async.c") and "commit" not in statement.name:
         yield U32, "any"
 
@@ -193,16 +185,11 @@ def _fence(r: Registers, level: str | None) -> None:
 
 @row(r"shfl\.sync\.(up|down|bfly|idx)\.b32")
 def _shuffle(r: Registers, mode: str, d: str, a: str, b: str, c: str, mask: str) -> None:
-    limits = r.read(c, I32)
-    if not isinstance(limits, ir.Const):
-        raise UnsupportedError("the width of a shuffle must be a constant")
     own: Any = {"bfly": "xor"}.get(mode, mode)
-    width = 32 - (int(limits.value) >> 8 & 31)
-    shuffle = ir.Shuffle(own, r.read(a, I32), r.read(b, I32), width, r.read(mask, U32), I32, r.span)
     name, _, predicate = d.partition("|")
     if predicate:
         raise UnsupportedError("the predicate of a shuffle is not supported")
-    r.write(name, r.scope.emitter.effect(shuffle, "shuffled"))
+    r.write(name, shuffled(r.scope, own, r.read(mask, U32), r.read(a, I32), r.read(b, I32), r.read(c, I32)))
 
 
 @row(r"vote\.sync\.(ballot|any|all)\.(?:b32|pred)")
@@ -239,7 +226,7 @@ def _sleep(r: Registers, time: str) -> None:
 
 @row(r"trap|brkpt")
 def _trap(r: Registers) -> None:
-    r.scope.emitter.emit(ir.Assert(constant(False, BOOL, r.span), "trap", r.span))
+    trap(r.scope)
 
 
 @row(r"griddepcontrol\.\w+|prefetchu?\.[\w.:]+|applypriority\.[\w.:]+|discard\.[\w.:]+|pmevent")

@@ -95,16 +95,29 @@ def shuffle(mode: ShuffleMode | None) -> Handler:
         if own is None:
             own = _MODES[fixed(arguments.pop(1), "mode of a shuffle")]
         mask, value, lane, clamp = arguments
-        limits = fixed(clamp, "width of a shuffle")
-        width, last = 32 - (limits >> 8 & 31), limits & 31
-        if last != (0 if own == "up" else 31) or width not in (2, 4, 8, 16, 32):
-            raise UnsupportedError(f"a shuffle with the limits {limits:#x} is not supported")
-        assert isinstance(value.type, Scalar)
-        shuffle = ir.Shuffle(own, value, lane, width, unsigned(mask), value.type, scope.emitter.span)
-        result = scope.emitter.effect(shuffle, call.name)
+        result = shuffled(scope, own, mask, value, lane, clamp, call.name)
         return result if not hasattr(call.type, "items") else [result, None]
 
     return translate
+
+
+def shuffled(
+    scope: Scope,
+    mode: ShuffleMode,
+    mask: ir.Expr,
+    value: ir.Expr,
+    lane: ir.Expr,
+    clamp: ir.Expr,
+    stem: str = "shuffled",
+) -> ir.Expr:
+    """Return the value of another lane. clamp: the limits of the lanes in the form of PTX. Raises UnsupportedError."""
+    limits = fixed(clamp, "width of a shuffle")
+    width, last = 32 - (limits >> 8 & 31), limits & 31
+    if last != (0 if mode == "up" else 31) or width not in (2, 4, 8, 16, 32):
+        raise UnsupportedError(f"a shuffle with the limits {limits:#x} is not supported")
+    assert isinstance(value.type, Scalar)
+    shuffle = ir.Shuffle(mode, value, lane, width, unsigned(mask), value.type, scope.emitter.span)
+    return scope.emitter.effect(shuffle, stem)
 
 
 _VOTES: tuple[VoteMode | str, ...] = ("all", "any", "uni", "ballot")
@@ -162,6 +175,11 @@ def active_mask(scope: Scope) -> ir.Expr:
     span = scope.emitter.span
     full = constant(0xFFFFFFFF, U32, span)
     return signed(scope.emitter.effect(ir.Vote("active", constant(True, BOOL, span), full, U32, span), "active"))
+
+
+def trap(scope: Scope, call: Instruction | None = None) -> None:
+    span = scope.emitter.span
+    scope.emitter.emit(ir.Assert(constant(False, BOOL, span), "trap", span))
 
 
 def sleep(scope: Scope, call: Instruction) -> None:

@@ -16,8 +16,9 @@ from ..errors import LaunchError
 from ..frontend.constants import is_record, is_struct
 from ..frontend.signature import KernelParameter, RecordArrayParameter, RecordParameter, Signature
 from ..ir.limits import over_capacity
+from ..ir.names import Name
 from ..language.types import COMPLEX, FLOATS, SCALARS, Array, Scalar, Vector, from_dtype
-from .array_forms import ArrayForm, as_elements, real_view, struct_field
+from .array_forms import ArrayForm, as_elements, fill_of_elements, real_view, struct_field
 from .arrays import MAX_DIMENSIONS, Buffer, DeviceArray, NewArray, checked_array, is_zero, named, split
 from .foreign_arrays import as_number
 from .poison import poison, poison_record
@@ -38,20 +39,14 @@ class Bindings:
     owners: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
     def bind_array(self, name: str, element: Scalar | Vector, argument: Any, accepts: tuple[str, ...] = ()) -> None:
-        if accepts and not isinstance(argument, NewArray):
-            host_array = argument.host if isinstance(argument, DeviceArray) else _any_array(name, argument)
-            array = as_elements(name, host_array, element, accepts)
-            form = ArrayForm.for_array(name, array, element)
-            form = form if array is host_array else replace(form, own=(host_array.dtype, host_array.shape))
-        else:
-            array = _array(name, element, argument)
-            form = ArrayForm.for_array(name, array, element)
-        self.forms[name] = form
+        array, own, fill = accessed_memory(name, element, argument, accepts)
+        form = ArrayForm.for_array(Name.parse(name).user, array, element)
+        self.forms[name] = form if array is own else replace(form, own=(own.dtype, own.shape))
         self.arrays[name] = form.flat(array)
-        if isinstance(argument, NewArray | DeviceArray) and argument.fill is not None:
-            self.filled[name] = argument.fill
-            if not is_zero(argument.fill):
-                self.arrays[name] = np.broadcast_to(argument.fill, self.arrays[name].shape)
+        if fill is not None:
+            self.filled[name] = fill
+            if not is_zero(fill):
+                self.arrays[name] = np.broadcast_to(fill, self.arrays[name].shape)
         self.numbers |= form.numbers(name)
 
     def bind_structs(self, name: str, type: RecordArrayParameter, argument: Any) -> None:
@@ -170,21 +165,44 @@ def _any_array(name: str, argument: Any) -> Buffer:
     return argument if structs else checked_array(name, argument)
 
 
-def _array(name: str, element: Scalar | Vector, argument: Any) -> Buffer:
-    if isinstance(argument, NewArray):
+def accessed_memory(
+    name: str, element: Scalar | Vector, argument: Any, accepts: tuple[str, ...]
+) -> tuple[Buffer, Buffer, Buffer | None]:
+    """Return the memory of an array argument as elements of a type, the memory as the argument has it, and the value of each element
+    of a filled one. accepts: as in `KernelParameter`. Raises LaunchError."""
+    is_created, name = isinstance(argument, NewArray | DeviceArray), Name.parse(name).user
+    fill = argument.fill if is_created else None
+    if accepts and fill is not None:
+        fill = fill_of_elements(fill, element)
+        array = _memory(argument, fill is None)
+    elif isinstance(argument, NewArray):
         if named(argument.type) != element:
             raise LaunchError(
                 f"{name} is Global[{element}], not {named(argument.type)}; give st.{argument.call}, st.{element})"
             )
         array = argument.template()
+    elif isinstance(argument, DeviceArray):
+        array = argument.host
     else:
-        array = argument.host if isinstance(argument, DeviceArray) else checked_array(name, argument)
+        array = _any_array(name, argument) if accepts else checked_array(name, argument)
+    if accepts:
+        return as_elements(name, array, element, accepts), array, fill
     dtype = COMPLEX[element] if element in COMPLEX else split(element)[0].dtype
     if array.dtype != dtype:
         raise LaunchError(
             f"{name} is Global[{element}], the array given is {array.dtype}; convert it: .astype(np.{dtype})"
         )
-    return real_view(array) if element in COMPLEX else array
+    array = real_view(array) if element in COMPLEX else array
+    return array, array, fill
+
+
+def _memory(argument: NewArray | DeviceArray, with_values: bool) -> Buffer:
+    """Return the memory of a filled array. with_values: with its elements, else with any."""
+    if isinstance(argument, NewArray):
+        return argument.initial() if with_values else argument.template()
+    if with_values:
+        argument.fetch()
+    return argument.host
 
 
 def _structs(name: str, type: RecordArrayParameter, argument: Any) -> Buffer:

@@ -139,6 +139,16 @@ def as_elements(name: str, array: Buffer, element: Scalar | Vector, accepts: tup
     return flat.reshape(-1, lanes) if lanes else flat
 
 
+def fill_of_elements(fill: Buffer, element: Scalar | Vector) -> Buffer | None:
+    """Return the value of each element of filled memory as that of elements of another type; None if these differ."""
+    own, lanes = split(element)
+    pattern, size = fill.tobytes(), element.size
+    pattern *= max(size // len(pattern), 1)
+    if any(pattern[at : at + size] != pattern[:size] for at in range(0, len(pattern), size)):
+        return None
+    return np.frombuffer(pattern[:size], own.dtype).reshape((lanes,) if lanes else ())
+
+
 def real_view(array: Buffer) -> Buffer:
     """Return the memory of complex numbers as real numbers: the last axis holds the real and the imaginary part."""
     real = array.real

@@ -125,6 +125,14 @@ def filled_as(template: Buffer, element: Buffer) -> Buffer:
     return result
 
 
+def flags_of_elements(flags: Buffer, count: int) -> Buffer:
+    """Return flags of elements as those of `count` elements of another size in the same memory, flat: an element has one if all its
+    parts have it."""
+    parts = max(flags.size, count)
+    by_element = flags.reshape(-1).repeat(parts // max(flags.size, 1)).reshape(count, parts // max(count, 1))
+    return np.asarray(by_element.all(axis=1))
+
+
 def _new(shape: Any, type: Any, readable: bool) -> NewArray:
     extents = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     if not 1 <= len(extents) <= MAX_DIMENSIONS:
@@ -297,9 +305,12 @@ class DeviceArray:
         self.written = None if self.written is None else self.written[:count]
 
     def record_written(self, elements: Buffer | None) -> None:
-        """Record the written elements after a launch: bool by element, flat, or None without tracking."""
+        """Record the written elements after a launch: bool by accessed element, flat, or None without tracking."""
         if self.written is not None:
-            self.written = None if elements is None or elements.all() else elements.reshape(self.written.shape)
+            if elements is None or elements.all():
+                self.written = None
+            else:
+                self.written = flags_of_elements(elements, self.written.size).reshape(self.written.shape)
 
     def interval(self) -> tuple[int, int] | None:
         """Return the smallest and the largest integer in the first contents; None after a launch that may change them, so

@@ -24,8 +24,8 @@ from ..frontend.signature import RecordParameter
 from ..language.functions import Kernel
 from ..language.types import COMPLEX, Array, Scalar, Vector
 from ..machine.device import Device
-from .argument_binding import record_numbers
-from .array_forms import ArrayForm, as_elements, real_view
+from .argument_binding import accessed_memory, record_numbers
+from .array_forms import ArrayForm, real_view
 from .array_views import argument, check_aliases
 from .arrays import Buffer, DeviceArray, NewArray
 from .common_memory import check_overlap
@@ -134,12 +134,13 @@ class _PlannedArray:
 
     def flat(self, argument: Any) -> Buffer:
         """Return the memory of an argument with the planned type and shape."""
-        array = argument
-        if type(argument) is not np.ndarray:
+        if self.accepts:
+            array = accessed_memory(self.name, self.element, argument, self.accepts)[0]
+        elif type(argument) is np.ndarray:
+            array = argument
+        else:
             array = argument.template() if type(argument) is NewArray else argument.host
-        if self.accepts and not isinstance(argument, NewArray):
-            array = as_elements(self.name, array, self.element, self.accepts)
-        elif self.is_complex:
+        if self.is_complex:
             array = real_view(array)
         return self.form.flat(array)
 

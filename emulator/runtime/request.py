@@ -19,7 +19,7 @@ from ..machine.device import Device
 from .argument_binding import bind_arguments, require_names
 from .array_views import argument as argument_of
 from .array_views import check_aliases
-from .arrays import Buffer, DeviceArray, NewArray
+from .arrays import Buffer, DeviceArray, NewArray, flags_of_elements
 from .common_memory import check_overlap, check_writeable
 from .counter_limits import wrapping_loops
 from .engine import MATHS, MAX_ITERATIONS, Dim3, Maths, Request
@@ -169,7 +169,11 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
         device_arrays=device_arrays,
         filled=bindings.filled,
         unwritten=frozenset(uninitialised | masks.keys()),
-        written={name: mask.reshape(-1) for name, mask in masks.items() if any(mask.strides)},
+        written={
+            name: flags_of_elements(mask, len(bindings.arrays[name]))
+            for name, mask in masks.items()
+            if any(mask.strides)
+        },
         checks=checks,
         schedule=schedule,
         cooperative=truth("cooperative", options.cooperative),

@@ -15,6 +15,7 @@ import numpy as np
 from ..checked import shown
 from ..errors import Diagnostic, SimtbedError, render
 from ..escaping import html
+from ..ir.names import Name, components
 from .arrays import Buffer
 from .engine import Deferred, PendingOutcome, Request, Resources
 from .registry import compiled_view, cuda_text
@@ -79,7 +80,7 @@ class LaunchDetails:
     def _facts(self) -> Iterator[tuple[str, str]]:
         """Yield short facts about the launch, each with its name."""
         for name, array in self.buffers.items():
-            yield name, f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+            yield Name.parse(name).user, f"{array.dtype}[{', '.join(map(str, array.shape))}]"
         yield "faults", str(len(self.faults))
         if self.remarks:
             yield "remarks", str(len(self.remarks))
@@ -97,12 +98,15 @@ class LaunchDetails:
         return name in owners
 
     def array(self, name: str) -> Buffer:
-        """Return a written array. Raises SimtbedError if there is none of this name."""
-        if name in self.buffers:
-            return self.buffers[name]
-        if self.writes(name):
+        """Return a written array; a field of a struct is named as in "a.b". Raises SimtbedError if there is none of this name."""
+        record, *path = name.split(".")
+        own = components(record, path)
+        if own in self.buffers:
+            return self.buffers[own]
+        if self.writes(own):
             raise SimtbedError(f"{name} is a DeviceArray: read the argument, {name}.numpy()")
-        raise SimtbedError(f"the kernel does not write {name}; it writes {', '.join(self.buffers) or 'nothing'}")
+        written = ", ".join(Name.parse(own).user for own in self.buffers)
+        raise SimtbedError(f"the kernel does not write {name}; it writes {written or 'nothing'}")
 
     @staticmethod
     def pending(request: Request | Callable[[], Request], launch: PendingOutcome) -> LaunchDetails:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from ..errors import Diagnostic
-from .arrays import Buffer
+from .arrays import Buffer, flags_of_elements
 from .engine import Request
 
 KIND = "unwritten"
@@ -33,7 +34,11 @@ def tracked_elements(request: Request, written: Mapping[str, Buffer]) -> dict[st
     flags = {}
     for name in outputs(request):
         form = request.forms[name]
-        flags[name] = np.lib.stride_tricks.as_strided(written[name][form.begin or 0 :], form.shape, form.strides)
+        if form.own is None:
+            flags[name] = np.lib.stride_tricks.as_strided(written[name][form.begin or 0 :], form.shape, form.strides)
+        else:
+            shape = form.own[1]
+            flags[name] = flags_of_elements(written[name], math.prod(shape)).reshape(shape)
     return flags
 
 
@@ -63,9 +68,15 @@ def _diagnostic(request: Request, array: str, missing: Mapping[str, Buffer]) -> 
     count, be = int(np.count_nonzero(elements)), "was" if elements.sum() == 1 else "were"
     message = f"{owner}{count:,} of {elements.size:,} elements of {array} {be} never written, first {first}"
     span = next(p.span for p in request.prepared.program.kernel.params if p.name in incomplete)
-    poison = " and ".join(dict.fromkeys(str(request.filled[name].reshape(-1)[0]) for name in incomplete))
+    poison = " and ".join(dict.fromkeys(_poison(request, name) for name in incomplete))
     notes = (
         f"{array} was given as empty: these elements hold {poison}",
         "if the kernel is meant to write only some elements, give st.zeros(shape, type)",
     )
     return Diagnostic(KIND, message, span, notes)
+
+
+def _poison(request: Request, name: str) -> str:
+    """Return the value of an unwritten element in the argument's own type."""
+    value, own = request.filled[name].reshape(-1), request.forms[name].own
+    return str((value if own is None else np.resize(value.view(np.uint8), own[0].itemsize).view(own[0]))[0])

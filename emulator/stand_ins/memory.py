@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements
 from ..cuda_cpp.declaration import HostParameter
-from ..cuda_cpp.kernel import CudaKernel, CudaSource
+from ..cuda_cpp.kernel import CudaKernel, CudaSource, pointers_of
 from ..errors import LaunchError
 from ..language.types import Scalar
 from ..llvmir.debug import Record
@@ -161,12 +161,13 @@ def launch_by_address(
         name = parameter.name
         if not parameter.is_address:
             values[name] = _by_value(parameter, value)
+            addresses |= {own: int(address) for own, address in pointers_of(parameter, values[name]).items()}
         elif isinstance(value, np.ndarray):
             raise LaunchError(f"{name} is a pointer: expected memory of the device, not an array of NumPy")
         else:
             addresses[name] = 0 if value is None else int(value)
     bound, owners = bound_to_addresses(kernel, addresses, MEMORY.find)
-    pointed = {parameter.name: parameter for parameter in kernel.parameters}
+    pointed = {parameter.name: parameter for parameter in kernel.pointers}
     values |= {name: elements(MEMORY.blocks[start], pointed[name]) for name, start in owners.items()}
     variables.write()
     result = details_of(launch(bound, grid=grid, block=block, args=values, shared=shared))

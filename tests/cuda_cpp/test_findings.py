@@ -128,6 +128,66 @@ def test_arguments_are_checked() -> None:
             st.launch(twice, grid=1, block=4, args=args)
 
 
+OTHER_SIZES = """
+#include <cuda_fp16.h>
+__global__ void swap(double *x) {
+    unsigned long long *p = (unsigned long long *)x, old = *p, seen;
+    do { seen = old; old = atomicCAS(p, seen, __double_as_longlong(1.0 + __longlong_as_double(seen))); } while (seen != old);
+}
+__global__ void pairs(__half *x) { if (threadIdx.x < 3) ((unsigned *)x)[threadIdx.x] = 0x3c004000u; }
+__global__ void parts(float *x) { if (threadIdx.x < 3) ((unsigned short *)x)[2 * threadIdx.x + 1] = 0x4000; }
+__global__ void vectors(float4 *x) { if (threadIdx.x < 3) x[threadIdx.x].y = 1.f; }
+"""
+
+
+def test_created_arrays_are_accessed_as_other_elements() -> None:
+    source = st.cuda_source(OTHER_SIZES)
+    cases = [
+        (name, type, engine, value)
+        for name, type in (("swap", st.f64), ("pairs", st.f16), ("parts", st.f32), ("vectors", st.float4))
+        for engine in ("jit", "numpy")
+        for value in (0, 1.75, None)[: 2 if name == "swap" else 3]
+    ]
+
+    def check(row: tuple[str, Any, str, float | None]) -> None:
+        name, type, engine, value = row
+        new = st.empty(8, type) if value is None else st.full(8, value, type)
+        options = {"grid": 1, "block": 32, "engine": engine}
+        expected = st.launch(source[name], args=(st.DeviceArray(new).numpy(),), **options).x
+        for _ in range(2):  # the second launch has a plan
+            np.testing.assert_array_equal(st.launch(source[name], args=(new,), **options).x, expected)
+        device = st.DeviceArray(new)
+        st.launch(source[name], args=(device,), **options)
+        np.testing.assert_array_equal(device.numpy(), expected)
+
+    check_each(cases, check)
+
+
+def test_unwritten_elements_are_those_of_the_array() -> None:
+    source = st.cuda_source(OTHER_SIZES)
+    for name, type, message in (
+        ("pairs", st.f16, "2 of 8 elements of x were never written, first x[6]"),
+        ("parts", st.f32, "8 of 8 elements of x were never written, first x[0]"),
+    ):
+        result = st.launch(source[name], grid=1, block=32, args=(st.empty(8, type),), check="uninitialised")
+        assert message in str(result.remarks[0]) and "these elements hold nan" in str(result.remarks[0])
+        device = st.DeviceArray(st.empty(8, type))
+        st.launch(source[name], grid=1, block=32, args=(device,), check="uninitialised")
+        assert device.written is not None and (~device.written).sum() == int(message[0])
+
+
+def test_volatile_accesses_in_a_race_are_loads_and_stores() -> None:
+    source = st.cuda_source("""
+    __global__ void read(int *x) { if (threadIdx.x == 0) x[0] = 1; if (threadIdx.x == 40) x[1] = *(volatile int *)x; }
+    __global__ void write(int *x) { if (threadIdx.x == 0) x[1] = x[0]; if (threadIdx.x == 40) *(volatile int *)x = 3; }
+    __global__ void add(int *x) { if (threadIdx.x == 0) x[1] = x[0]; if (threadIdx.x == 40) atomicAdd(x, 3); }
+    """)
+    for name, words in (("read", "read"), ("write", "written"), ("add", "changed by an atomic operation")):
+        args = (np.zeros(2, np.int32),)
+        (fault,) = st.launch(source[name], grid=1, block=64, args=args, check="races", faults="return").faults
+        assert f"x[0] is {words} here" in fault.message
+
+
 def test_variables_keep_their_contents_between_launches() -> None:
     source = st.cuda_source("""
     __device__ int count;

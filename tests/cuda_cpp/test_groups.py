@@ -73,10 +73,21 @@ __global__ void copies(float4 *x, half2 *pairs, unsigned char *raw, int *out) {
     out[threadIdx.x] = ((Twice *)memory)[31 - threadIdx.x].value;
 }
 template <class A, class B> __device__ typename std::common_type<A, B>::type sum(A a, B b) { return a + b; }
+__global__ void copies_of_groups(const int *x, int *out, int n) {
+    __shared__ __align__(16) int tile[64];
+    cg::thread_block block = cg::this_thread_block();
+    cg::memcpy_async(block, tile, x + n, sizeof(int) * 40);
+    cg::memcpy_async(block, (char *)(tile + 40), (const char *)x + 1, 7);
+    cg::wait_prior<1>(block);
+    out[threadIdx.x] = threadIdx.x < 40 ? tile[39 - threadIdx.x] : 0;
+    cg::wait(block);
+    if (threadIdx.x == 40) out[40] = tile[40];
+}
 __global__ void halves(const half2 *x, half2 *pairs, float *out, int n) {
     half2 a = x[0], b = x[1];
     pairs[0] = __hfma2(a, b, a);
-    pairs[1] = __hmax2(a, b);
+    half2 zero(0.f, 0.f);
+    pairs[1] = __hmax2(a, b) + zero;
     pairs[2] = __hgt2(a, b);
     pairs[3] = __lowhigh2highlow(a);
     pairs[4] = __lows2half2(a, b);
@@ -136,6 +147,14 @@ def test_memory_functions_pairs_and_placed_objects() -> None:
     result = st.launch(SOURCE.copies, grid=1, block=32, args=args, check="all")
     assert result.x.tolist() == [[2, 1, 1, 1]] * 32 and result.pairs.tolist() == [[0, 5]] * 32
     assert (result.raw == 7).all() and result.out.tolist() == [2 * n for n in reversed(range(32))]
+
+
+def test_copies_of_groups() -> None:
+    x = np.arange(0x1020304, 0x1020304 + 64, dtype=np.int32)
+    for n in (4, 2, 1):  # copies of 16, 8 and 4 bytes
+        result = st.launch(SOURCE.copies_of_groups, grid=1, block=64, args=(x, st.zeros(64, "i32"), n), check="all")
+        assert result.out[:40].tolist() == x[n : n + 40][::-1].tolist()
+        assert result.out[40] == int.from_bytes(x.tobytes()[1:5], "little", signed=True)
 
 
 def test_functions_of_pairs_of_halves() -> None:

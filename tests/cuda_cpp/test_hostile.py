@@ -10,7 +10,9 @@ import pytest
 import simtbed as st
 from simtbed.cuda_cpp import clang
 
-KERNEL = "__global__ void k(int *p) { p[0] = 1; }"
+from tests.cuda_cpp.hostile_texts import HOSTILE, KERNEL
+from tests.table_checks import check_each
+
 REFUSED = {
     "parentheses": (
         "__global__ void k(int *p) { p[0] = " + "(" * 10_000 + "1" + ")" * 10_000 + "; }",
@@ -54,6 +56,43 @@ def test_a_text_is_one_error(name: str, tmp_path: Path) -> None:
     text, message = REFUSED[name]
     with pytest.raises(st.SimtbedError, match=message):
         st.cuda_source(text, (f"-I{tmp_path}",))["k"].signature()
+
+
+def test_the_compiler_has_limits(tmp_path: Path) -> None:
+    command = "for limit in t v f c; do ulimit -$limit; done >&2"
+    status, limits = clang._run(["/bin/sh", "-c", command], str(tmp_path))
+    assert (status, limits.split()) == (0, [str(own) for own in (clang.SECONDS, clang.KIBIBYTES, clang.BLOCKS, 0)])
+
+
+@pytest.mark.slow
+def test_each_kind_of_text_is_a_kernel_or_one_error(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for name, content in (
+        ("self.h", b'#include "self.h"\n'),
+        ("latin.h", "// größe\n".encode("latin-1")),
+        ("wide.h", "int a;\n".encode("utf-16")),
+        ("null.h", b"int a;\0\n"),
+    ):
+        (tmp_path / name).write_bytes(content)
+
+    def check(name: str) -> None:
+        text, expected = HOSTILE[name]
+        message = ""
+        try:
+            st.cuda_source(text, (f"-I{tmp_path}",))["k"].signature()
+        except st.SimtbedError as error:
+            message = str(error)
+        assert expected in message.partition("\n")[0] and bool(message) == bool(expected), message[:300]
+        assert max(map(len, message.splitlines()), default=0) < 1000
+
+    check_each(HOSTILE, check)
+
+
+def test_files_without_text_are_errors(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.cu")
+    for path in ("/dev/zero", tmp_path / "fifo.cu", tmp_path, tmp_path / "absent.cu"):
+        with pytest.raises(st.SimtbedError, match=r"expected a regular file|Is a directory|No such file"):
+            st.cuda_file(str(path))
 
 
 @pytest.mark.slow

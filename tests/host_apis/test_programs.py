@@ -33,8 +33,14 @@ PROGRAMS = {
         (), 12, "",
     ),
     "refused kernel": (
-        "struct P { int *x; };\n__global__ void k(P p) { p.x[0] = 1; }\nint main() { k<<<1, 1>>>(P{}); return 0; }",
-        (), 3, "p.x is i32 *: not supported in a struct",
+        "__global__ void k(int **p) { p[0][0] = 1; }\nint main() { k<<<1, 1>>>(0); return 0; }",
+        (), 3, "a pointer in global memory is not supported",
+    ),
+    "pointers in a struct": (
+        "struct P { int *x; const int *y; int n, *unused; };\n__global__ void k(P p) { if (!p.unused) p.x[0] = p.y[1] + p.n; }\n"
+        "int main() { int *d, h[3] = {1, 2, 3}; cudaMalloc(&d, 12); cudaMemcpy(d, h, 12, cudaMemcpyHostToDevice);\n"
+        "k<<<1, 1>>>(P{d, d + 1, 4, nullptr}); cudaMemcpy(h, d, 12, cudaMemcpyDeviceToHost); cudaFree(d); return h[0]; }",
+        (), 7, "",
     ),
     "no runtime function": (
         "int main() {\n  return cudaIpcOpenMemHandle(0, 0, 0);\n}", (), 3, "program.cu:2: cudaIpcOpenMemHandle is not emulated",

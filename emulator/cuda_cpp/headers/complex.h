@@ -69,5 +69,7 @@ using thrust::complex;
         return {z.re, z.im}; }
 SIMTBED_CU_COMPLEX(float, FloatComplex, f) SIMTBED_CU_COMPLEX(double, DoubleComplex, )
 typedef cuFloatComplex cuComplex;
+typedef cuComplex cufftComplex; typedef float cufftReal;
+typedef cuDoubleComplex cufftDoubleComplex; typedef double cufftDoubleReal;
 SIMTBED_INLINE cuComplex make_cuComplex(float x, float y) { return {x, y}; }
 #endif

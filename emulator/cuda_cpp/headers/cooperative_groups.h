@@ -106,6 +106,20 @@ template <class G> SIMTBED_INLINE coalesced_group binary_partition(const G &grou
     return simtbed_lanes(predicate ? chosen : group.lanes & ~chosen);
 }
 template <class G> SIMTBED_INLINE void sync(const G &group) { group.sync(); }
+template <class Unit, class G> SIMTBED_INLINE void simtbed_copy(const G &group, void *to, const void *from, size_t bytes) {
+    for (size_t i = group.thread_rank(); i < bytes / sizeof(Unit); i += group.size())
+        __pipeline_memcpy_async((Unit *)to + i, (const Unit *)from + i, sizeof(Unit));
+}
+template <class G, class T, class Size> SIMTBED_INLINE void memcpy_async(const G &group, T *to, const T *from, const Size &size) {
+    size_t bytes = size, common = (size_t)to | (size_t)from | bytes;
+    if (common % 16 == 0) simtbed_copy<uint4>(group, to, from, bytes);
+    else if (common % 8 == 0) simtbed_copy<uint2>(group, to, from, bytes);
+    else if (common % 4 == 0) simtbed_copy<unsigned int>(group, to, from, bytes);
+    else for (size_t i = group.thread_rank(); i < bytes; i += group.size()) ((char *)to)[i] = ((const char *)from)[i];
+    __pipeline_commit();
+}
+template <unsigned int prior, class G> SIMTBED_INLINE void wait_prior(const G &group) { __pipeline_wait_prior(prior); group.sync(); }
+template <class G> SIMTBED_INLINE void wait(const G &group) { wait_prior<0>(group); }
 template <class T> struct plus { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a + b; } };
 template <class T> struct less { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a < b ? a : b; } };
 template <class T> struct greater { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a > b ? a : b; } };

@@ -59,8 +59,12 @@ SIMTBED_VECTORS(long long, longlong, 8)
 SIMTBED_VECTORS(unsigned long long, ulonglong, 8)
 SIMTBED_VECTORS(double, double, 8)
 #define SIMTBED_BITS(T) SIMTBED_INTRINSIC constexpr operator T() const { return __builtin_bit_cast(T, x); }
-struct __align__(4) half2 { __half x, y; };
-struct __align__(4) bfloat162 { __nv_bfloat16 x, y; };
+#define SIMTBED_PAIR(Pair, T) struct __align__(4) Pair { \
+    T x, y; \
+    Pair() = default; \
+    SIMTBED_INTRINSIC constexpr Pair(T x, T y) : x(x), y(y) {} \
+};
+SIMTBED_PAIR(half2, __half) SIMTBED_PAIR(bfloat162, __nv_bfloat16)
 struct __half_raw { unsigned short x; SIMTBED_BITS(__half) };
 struct __nv_bfloat16_raw { unsigned short x; SIMTBED_BITS(__nv_bfloat16) };
 typedef half2 __half2; typedef bfloat162 __nv_bfloat162;

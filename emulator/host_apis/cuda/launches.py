@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...cuda_cpp.addresses import bound_to_addresses, elements, memory_at, value_of
-from ...cuda_cpp.kernel import CudaKernel
+from ...cuda_cpp.kernel import CudaKernel, pointers_of
 from ...llvmir.debug import source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
@@ -46,9 +46,10 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
     for parameter, pointer in zip(
         kernel.parameters, (ctypes.c_void_p * len(kernel.parameters)).from_address(arguments), strict=True
     ):
-        data = ctypes.string_at(pointer, source_size(parameter.type))
-        value = value_of(parameter.type, data)
-        (addresses if parameter.is_address else values)[parameter.name] = value
+        value = value_of(parameter.type, ctypes.string_at(pointer, source_size(parameter.type)))
+        addresses |= pointers_of(parameter, value)
+        if not parameter.is_address:
+            values[parameter.name] = value
 
     def find(address: int) -> tuple[int, int]:
         place = range_of(address)
@@ -57,7 +58,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
         return place[0], address - place[0]
 
     bound, owners = bound_to_addresses(kernel, addresses, find)
-    for parameter in kernel.parameters:
+    for parameter in kernel.pointers:
         if parameter.name in owners:
             start = owners[parameter.name]
             size = (range_of(start) or (0, 0))[1]

@@ -53,7 +53,7 @@ from .detect import (
 )
 from .placement import Around, Gap, Placement, Placer, before
 from .release_acquire import RELEASED_BY_LANE, RELEASED_BY_WARP
-from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, LOADS_ONLY, PAIR, STORES, RaceState
+from .shadow import ATOMICS, BLOCK_ATOMICS, LOADS, LOADS_ONLY, OVERWRITES, PAIR, STORES, RaceState
 from .source_paths import path_to
 
 
@@ -311,7 +311,7 @@ class _Finding:
 
     def _event(self) -> str:
         """Return a text about the two accesses."""
-        (first, second), kinds = self.spans, self.kinds
+        (first, second), kinds = self.spans, self.operations
         other, name = (self.launch.element(number, self.row) for number in self.arrays)
         alias = f" as {other}" if other != name else ""
         if self.row[OVERLAP] == PENDING_COPY:
@@ -341,6 +341,13 @@ class _Finding:
         return (LOADS, STORES) if loads[0] else (STORES, LOADS)
 
     @property
+    def operations(self) -> list[int]:
+        """The operations of the two accesses for messages: a volatile access, which counts as atomic, is a load or a store."""
+        roles = (self.launch.roles.get(int(self.row[n]) // 4, 0) for n in (FIRST, SECOND))
+        volatile = (LOADS if role & LOADS_ONLY else STORES if role & OVERWRITES else ATOMICS for role in roles)
+        return [own if kind >= ATOMICS > own else kind for kind, own in zip(self.kinds, volatile, strict=True)]
+
+    @property
     def is_exchange(self) -> bool:
         """Whether both accesses are volatile, of one warp."""
         return bool(self.row[RELATION] == WITHIN_WARP) and min(int(self.row[n]) & 3 for n in (FIRST, SECOND)) >= ATOMICS
@@ -351,7 +358,9 @@ class _Finding:
         if which == 0 and self._is_earlier_unknown:
             owner = "an earlier block"
         position = f"warp {thread // 32} lane {thread % 32}"
-        return f"{_THIRD[self.kinds[which]]}: {owner}, thread {coordinates(thread, self.launch.block)} = {position}"
+        return (
+            f"{_THIRD[self.operations[which]]}: {owner}, thread {coordinates(thread, self.launch.block)} = {position}"
+        )
 
     @property
     def blocks(self) -> tuple[int, ...]:
