@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import Global, LaunchError, disk_cache, f32, i32, i64
-from simtbed.engines.llvm import engine, module, workers
+from simtbed import Global, LaunchError, f32, i32, i64
+from simtbed.engines.llvm import engine, workers
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.llvm.layout import Options
 from simtbed.engines.numpy.engine import NumpyEngine
-from simtbed.llvm import compiler
 from simtbed.llvm.compiler import Target
 from simtbed.machine.device import H200
 from simtbed.runtime.engine import Request
@@ -70,26 +69,6 @@ def run() -> bool:
 
 
 # ------------------------------------------------------------------ on disk
-def test_code_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run()
-    (stored,) = cache.glob("*.o")
-    monkeypatch.setattr(compiler, "object_code", lambda *_: pytest.fail("compiled again"))
-    monkeypatch.setattr(module, "kernel_module", lambda *_: pytest.fail("printed again"))
-    before = stored.stat().st_mtime_ns
-    assert run() and stored.stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"rubbish"])
-def test_damaged_code_is_recompiled(cache: Path, damage: bytes) -> None:
-    assert run()
-    (stored,) = cache.glob("*.o")
-    whole = stored.read_bytes()
-    stored.write_bytes(damage)
-    assert run() and stored.read_bytes() == whole
-    stored.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert run() and stored.read_bytes() == whole
-
-
 @st.kernel
 def beyond(x: Global[i32], out: Global[i32]) -> None:
     print("element", x[st.lane + 300])
@@ -110,13 +89,6 @@ def test_cached_code_reports_faults_and_prints_as_fresh_code(cache: Path) -> Non
     assert np.array_equal(stored.counts, fresh.counts)
 
 
-def test_the_key_holds_the_emulator(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run()
-    monkeypatch.setattr(disk_cache, "edition", lambda: "another")
-    assert run()
-    assert len(list(cache.glob("*.o"))) == 2
-
-
 def test_the_key_holds_what_the_text_depends_on(cache: Path) -> None:
     launch = request()
     variants = [{"block": (64, 1, 1)}, {"counters": False}, {"device": replace(H200, banks=16)}]
@@ -133,12 +105,6 @@ def test_the_key_holds_the_processor(cache: Path) -> None:
     LlvmEngine(target=LESSER["x86-64-v2"]).run(request())
     LlvmEngine(target=LESSER["x86-64-v3"]).run(request())
     assert len(list(cache.glob("*.o"))) == 2
-
-
-def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("occupied")
-    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "file"))
-    assert run()
 
 
 def _run_in_child(_: int) -> bool:
@@ -366,15 +332,6 @@ def test_larger_kernels_are_optimised_later(cache: Path) -> None:
     assert not [*cache.glob("*.slow")]
     kernel.record_runtime(0.2)
     assert [*cache.glob("*.slow")]
-
-
-def test_missing_helpers_are_recompiled(cache: Path) -> None:
-    actual = run()
-    for helper in cache.glob("*.helper"):
-        helper.unlink()
-    compiler._HELPERS.clear()
-    assert run() == actual
-    assert list(cache.glob("*.helper"))
 
 
 FORGETFUL = """
