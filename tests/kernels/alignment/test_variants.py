@@ -16,6 +16,7 @@ from simtbed.kernels.alignment.host import pipeline
 from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.alignment.packed import packed
+from simtbed.runtime.registry import EngineName
 
 from tests.kernels.alignment.conftest import PUBLISHED, problems
 from tests.kernels.recorder import Recorder
@@ -28,7 +29,7 @@ def check(problem: Problem, variant: str, launcher: Launcher) -> None:
     assert FAMILY.solve(problem, variant, launcher).tolist() == FAMILY.oracle(problem).tolist()
 
 
-def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Counters]:
+def counted(problem: Problem, variant: str, engine: EngineName = "jit") -> dict[str, Counters]:
     """Return the counters of each kernel."""
     recorder = Recorder(partial(launch, engine=engine))
     check(problem, variant, recorder)
@@ -42,7 +43,7 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
 
 def test_numpy_engine() -> None:
     problem = generate(1, 4, (5, 40), (5, 40))
-    jit, numpy = (counted(problem, "packed", engine) for engine in ("jit", "numpy"))
+    jit, numpy = counted(problem, "packed"), counted(problem, "packed", "numpy")
     assert {name: c.totals() for name, c in jit.items()} == {name: c.totals() for name, c in numpy.items()}
 
 
