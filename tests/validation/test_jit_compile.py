@@ -64,6 +64,14 @@ def request() -> Request:
     return prepare_request(doubled, grid=10, block=32, args=args)
 
 
+OPTIONS = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
+
+
+def two_workers() -> list[workers.Worker]:
+    kernel = LlvmEngine()._kernel(request(), OPTIONS)
+    return [workers.Worker.with_buffers(kernel.buffers) for _ in range(2)]
+
+
 def run() -> bool:
     return bool((LlvmEngine().run(request()).buffers["out"] == 2 * np.arange(320)).all())
 
@@ -215,10 +223,7 @@ def test_threads_are_requested(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupt_ends_all_threads() -> None:
-    program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    )
-    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    two = two_workers()
     interrupted = threading.Event()
     iterations = []
 
@@ -239,10 +244,7 @@ def test_an_interrupt_ends_all_threads() -> None:
 @pytest.mark.parametrize(("seconds", "threads"), [(0.0, 1), (math.inf, 2)])
 def test_a_short_launch_starts_no_threads(seconds: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "WORTH_THREADS", 60)
-    program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    )
-    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    two = two_workers()
     started = threading.Barrier(threads)
     used = set()
 
@@ -257,10 +259,7 @@ def test_a_short_launch_starts_no_threads(seconds: float, threads: int, monkeypa
 
 
 def test_threads_start_when_the_rest_takes_longer_than_expected() -> None:
-    program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    )
-    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    two = two_workers()
     both = threading.Barrier(2)
     used = set()
 
@@ -300,32 +299,30 @@ def test_an_interrupt_while_printing_is_not_lost(threads: int, monkeypatch: pyte
 
 def test_small_launches_are_optimised_after_a_long_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache entry applies to other processes too; kernels of many threads are optimised at once."""
-    own = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    assert not LlvmEngine()._kernel(request(), own).optimised
+    assert not LlvmEngine()._kernel(request(), OPTIONS).optimised
     engine_ = LlvmEngine()
     launch = request()
-    kernel = engine_._kernel(launch, own)
+    kernel = engine_._kernel(launch, OPTIONS)
     kernel.record_runtime(engine.WORTH_OPTIMISING / 2)
-    assert engine_._kernel(launch, own) is kernel
+    assert engine_._kernel(launch, OPTIONS) is kernel
     kernel.record_runtime(engine.WORTH_OPTIMISING)
-    assert engine_._kernel(launch, own).optimised
+    assert engine_._kernel(launch, OPTIONS).optimised
     (optimised, *_) = sorted(cache.glob("*.o"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     optimised.unlink()
-    assert LlvmEngine()._kernel(request(), own).optimised
+    assert LlvmEngine()._kernel(request(), OPTIONS).optimised
     with monkeypatch.context() as patched:
         patched.setattr(engine, "MANY_THREADS", 1)
         for note in cache.glob("*.slow"):
             note.unlink()
-        assert LlvmEngine()._kernel(request(), own).optimised
-        checked, options = replace(request(), checks=frozenset({"bounds"})), replace(own, checks=("bounds",))
+        assert LlvmEngine()._kernel(request(), OPTIONS).optimised
+        checked, options = replace(request(), checks=frozenset({"bounds"})), replace(OPTIONS, checks=("bounds",))
         assert not LlvmEngine()._kernel(checked, options).optimised
         patched.setattr(engine, "MANY_CHECKED", 1)
         assert LlvmEngine()._kernel(checked, options).optimised
 
 
 def test_larger_kernels_are_optimised_later(cache: Path) -> None:
-    own = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    kernel = LlvmEngine()._kernel(request(), own)
+    kernel = LlvmEngine()._kernel(request(), OPTIONS)
     assert kernel.tier_up_after == engine.WORTH_OPTIMISING
     kernel.buffers = replace(kernel.buffers, sites=400)
     kernel.record_runtime(3.9)
