@@ -218,42 +218,6 @@ def cost() -> Callable[[str, int], dict[str, Counters]]:
 Cost = Callable[[str, int], dict[str, Counters]]
 
 
-@pytest.mark.slow
-def test_moves_by_anti_diagonals_alone_are_coalesced(cost: Cost) -> None:
-    sectors = {
-        layout: cost(f"wide-{layout}-runs", 256)["intratask_vectors"]
-        .at("moves[place.x")
-        .totals()["global_store_sectors"]
-        for layout in ("diagonal-major", "row-major")
-    }
-    cells = PAIRS * 256 * 256
-    assert 0.9 * cells < sectors["row-major"] <= cells
-    assert cells / 8 <= sectors["diagonal-major"] < 1.1 * cells / 8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("moves", "loads"), [("runs", {64: 1, 192: 1}), ("steps", {64: 64, 192: 192})])
-def test_stage_2_loads_once_per_run_or_once_per_cell(cost: Cost, moves: str, loads: dict[int, int]) -> None:
-    for length, expected_loads in loads.items():
-        counters = cost(f"wide-diagonal-major-{moves}", length)["traceback"].at("moves[place.x")
-        assert counters.totals()["global_load_bytes"] == PAIRS * 4 * expected_loads
-
-
-@pytest.mark.slow
-def test_wide_variants_issue_fewer_instructions(cost: Cost) -> None:
-    """`wide` is faster while the device has idle SMs, `passes` once the device is full."""
-    wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask_vectors"].totals() for v in ("wide", "passes"))
-    assert wide["barriers"] // (PAIRS * 16) < passes["barriers"] // (PAIRS * 4) // 2
-    assert passes["warp_instructions"] < wide["warp_instructions"]
-
-
-def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
-    counters = cost("wide-diagonal-major-runs", 256)["intratask_vectors"]
-    cells = counters.at("moves[place.x").totals()["global_store_bytes"] // 4
-    assert cells == PAIRS * 256 * 256
-    assert cells * 511 == 256 * 32 * counters.totals()["barriers"] // 2  # 511 steps of two barriers
-
-
 @pytest.mark.parametrize(
     ("variant", "kernel", "barriers", "words"),
     [

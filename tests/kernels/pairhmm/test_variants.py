@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import Counters, Kernel, OutOfMemory, Result, devices, launch, launch_concurrent
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.pairhmm import FAMILY, intratask_block
+from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host import pipeline
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.layout import interleaved, sub_warps
@@ -361,16 +361,6 @@ def test_tiles_move_six_values_for_k_cells(k: int) -> None:
     assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("variant", "k"), [("intratask-naive", 1), ("intratask-tile2", 2)])
-@pytest.mark.parametrize(("m", "n"), [(40, 41), (128, 131)])
-def test_two_barriers_a_step(variant: str, k: int, m: int, n: int) -> None:
-    """2 (m + ceil(n / k)) barriers, minus two (one anti-diagonal fewer) for one matrix, plus one for the letters."""
-    counters = counted(random_problem(5, [(m, n)], quality=(30, 40)), variant, devices.K40)
-    warps = intratask_block.THREADS // 32
-    assert counters.total("barriers") == (2 * (m + -(-n // k) - 1) + 1) * warps
-
-
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("intratask-warp")])
 def test_warps_need_no_barrier(variant: str) -> None:
     """The paper has one copy of the vectors of a pass's last row; with two, a warp synchronises once a pass."""
@@ -386,16 +376,6 @@ def test_warps_need_no_barrier(variant: str) -> None:
         assert np.size(result.request.arguments["match_edge"]) == 8 * 75 * copies  # of eight pairs
     else:
         assert result.shared_bytes == 4 * (64 + 3 * 256 * copies)  # words of letters; three vectors
-
-
-def test_pairs_in_the_order_of_the_input_wait_for_the_longest() -> None:
-    """32 short and 32 long pairs, interleaved: sorted, a warp has one kind; unsorted, every warp runs to its longest pair."""
-    problem = random_problem(5, [(8, 8), (24, 24)] * 64, quality=(30, 40))
-    by_length, unsorted = (
-        counted(problem, variant, devices.K40).total("global_store_requests")
-        for variant in ("intertask-naive", "intertask-naive-unsorted")
-    )
-    assert unsorted > 1.5 * by_length
 
 
 def test_wavefront_emissions_have_no_bank_conflicts() -> None:

@@ -17,7 +17,6 @@ from simtbed.kernels.sfs.host.generate import generate
 from simtbed.kernels.sfs.host.pipeline import PLAIN, THREADS, Merging
 from simtbed.kernels.sfs.host.pipeline_plain import MOST_IN_SAF, Merges, merged, plain
 from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
-from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.kernels.sfs.wide import WARP
 
 from tests.kernels.recorder import Recorder
@@ -211,10 +210,6 @@ def test_algorithm_1_loads_three_coefficients_a_step() -> None:
     assert step.total("global_load_requests") == 3 * steps
     assert counters.at("h[j * sites + site] = st.fma(").total("global_store_requests") == steps
     assert counters.total("warp_instructions.fp64") == 3 * n * n - 3
-
-
-def test_shared_bytes_are_those_of_figure_10() -> None:
-    assert [shared_bytes(WARP, block) for block in (16, 128)] == [504, 2296]
 
 
 def test_mantissas_are_normalised(launcher: Launcher) -> None:
