@@ -34,7 +34,6 @@ from .. import tables
 from ..cli.options import Engine, ResourceOptions
 from ..cli.pairhmm import PairHmmOptions, solve_file
 from ..launchers import Runner, new_runner, require_engine
-from ..papers.ren2018 import profiled
 from ..printing import print_text
 from ..terminal import announced
 
@@ -62,8 +61,8 @@ LARGE = 2_900_000
 """Pairs of the gpuPairHMM measurement."""
 
 Row = dict[str, Any]
-Section = Literal["lengths", "files", "ren", "tables"]
-"""Equal lengths; a file and its copies; the sets of Ren 2018; Tables 2 and 4 of Ren 2018."""
+Section = Literal["lengths", "files", "ren"]
+"""Equal lengths; a file and its copies; the sets of Ren 2018."""
 
 
 def bench(
@@ -99,10 +98,6 @@ def bench(
         titles["files"] = f"wavefront-rescaled, {engine}; milliseconds, medians of {repeat}"
         name = str(source) if source else "the example"
         content["files"] = by_file(engine, repeat, once, name, LARGE if engine == "cuda" else 0)
-    if "tables" in selected:
-        titles["Ren 2018, Tables 2 and 4"] = "Ren 2018, Tables 2 and 4, and ours"
-        with announced("Tables 2 and 4"):
-            content["Ren 2018, Tables 2 and 4"] = profiled.rows()
     print_text(
         tables.as_json(content) if json else "\n\n".join(f"{titles[at]}\n\n{table(content[at])}" for at in titles)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -34,36 +35,10 @@ class Column:
     source: Source | None = None
 
 
-def about(name: str) -> Column:
-    """Return a column of row labels."""
-    return Column(name)
-
-
-def paper(name: str) -> Column:
-    """Return a column of values of the paper."""
-    return Column(name, Source.paper)
-
-
-def emulator(name: str) -> Column:
-    """Return a column of values of the emulator."""
-    return Column(name, Source.emulator)
-
-
-def model(name: str) -> Column:
-    """Return a column of predictions of the time model."""
-    return Column(name, Source.model)
-
-
-def gpu(name: str) -> Column:
-    """Return a column of values measured on a GPU."""
-    return Column(name, Source.gpu)
-
-
-def cpu(name: str) -> Column:
-    """Return a column of values measured on a CPU."""
-    return Column(name, Source.cpu)
-
-
+about = Column
+"""Make a column of row labels."""
+paper, emulator, model, gpu, cpu = (partial(Column, source=source) for source in Source)
+"""Make a column of values of a source."""
 Row = Mapping[Column, Cell]
 
 
@@ -181,6 +156,10 @@ class Setting:
         """Return the latest timing of a benchmark of the paper, if any."""
         return self.measured.timing(name, machine)
 
+    def timings(self, name: str, machine: Machine) -> list[Timing]:
+        """Return the timings of a benchmark on all machines."""
+        return [timings[name] for timings in self.by_machine([name], machine)]
+
     def by_machine(self, names: Iterable[str], machine: Machine) -> list[dict[str, Timing]]:
         """Return the timings of benchmarks on each machine that has all of them."""
         return self.measured.by_machine(names, machine)
@@ -193,11 +172,6 @@ class Item:
     name: str
     caption: str
     show: Callable[[Setting], Shown]
-
-
-def no_benchmarks(setting: Setting) -> Iterator[Benchmark]:
-    """Return no benchmarks."""
-    return iter(())
 
 
 @dataclass(frozen=True)
@@ -214,7 +188,7 @@ class Paper:
     device: str
     parameters: Sequence[Parameter]
     items: Sequence[Item]
-    benchmarks: Callable[[Setting], Iterator[Benchmark]] = no_benchmarks
+    benchmarks: Callable[[Setting], Iterator[Benchmark]] = lambda setting: iter(())
     tolerances: Mapping[str, tuple[float, str]] = field(default_factory=dict)
 
     def setting(

@@ -14,7 +14,7 @@ from simtbed.runtime.registry import EngineName
 from ..launchers import Runner
 from .claims import COMPUTED, Value, predicted_for, quotient
 from .measured import Machine
-from .paper import Setting
+from .paper import Row, Setting, model
 from .predicted import Pace
 
 Problem = TypeVar("Problem")
@@ -41,9 +41,15 @@ def predicted(device: Device, prediction: Pace, value: Callable[[float], float],
     return Value(predicted_for(device), value(prediction.microseconds), label, (min(ends), max(ends)))
 
 
+def predicted_cells(name: str, value: Value) -> Row:
+    """Return the cells of a prediction and the ends of its interval."""
+    low, high = value.interval or (0.0, 0.0)
+    return {model(name): value.value, model("from"): low, model("to"): high}
+
+
 def timed(setting: Setting, name: str, on: Machine, unit: float = 1.0, label: str = "") -> list[Value]:
     """Return the rate of a benchmark on each machine that has it, in `unit` per second."""
-    return [Value(timings[name].origin, timings[name].rate / unit, label) for timings in setting.by_machine([name], on)]
+    return [Value(timing.origin, timing.rate / unit, label) for timing in setting.timings(name, on)]
 
 
 def speedups(setting: Setting, on: Machine, slow: str, fast: str, label: str = "") -> list[Value]:
@@ -57,11 +63,10 @@ def speedups(setting: Setting, on: Machine, slow: str, fast: str, label: str = "
 
 def across(setting: Setting, slow: str, slow_on: Machine, fast: str, fast_on: Machine) -> str:
     """Return a remark with the speedups over another kind of machine: machines of today, not those of the paper."""
-    bases, timings = setting.by_machine([slow], slow_on), setting.by_machine([fast], fast_on)
     return "; ".join(
-        f"{timing[fast].machine} over {base[slow].machine}: {timing[fast].rate / base[slow].rate:.3g} times"
-        for base in bases
-        for timing in timings
+        f"{timing.machine} over {base.machine}: {timing.rate / base.rate:.3g} times"
+        for base in setting.timings(slow, slow_on)
+        for timing in setting.timings(fast, fast_on)
     )
 
 

@@ -17,6 +17,7 @@ import simtbed as st
 from simtbed import Global, disk_cache, i32
 from simtbed.engines.cuda import nvcc, sass
 from simtbed.engines.cuda.binary import binary
+from simtbed.engines.llvm import module
 from simtbed.engines.llvm.engine import WORTH_OPTIMISING, LlvmEngine
 from simtbed.frontend import reader
 from simtbed.llvm import compiler
@@ -103,8 +104,10 @@ def from_disk() -> list[Any]:
     """The same, where the disk has all of it."""
     compile_all()  # what is optimised now
     with pytest.MonkeyPatch.context() as patched:
-        for module, name in ((compiler, "object_code"), (nvcc, "_compile"), (reader, "specialise"), (sass, "_listing")):
-            patched.setattr(module, name, lambda *_: pytest.fail("made again"))
+        for place, name in (
+            (compiler, "object_code"), (module, "kernel_module"), (nvcc, "_compile"), (reader, "specialise"), (sass, "_listing"),
+        ):  # fmt: skip
+            patched.setattr(place, name, lambda *_: pytest.fail("made again"))
         return compile_all()
 
 

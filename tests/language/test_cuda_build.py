@@ -142,26 +142,6 @@ def test_text_architecture_options_and_compiler_are_the_key(
     assert len(compiled) == 5
 
 
-@pytest.mark.parametrize("damage", [b"", b"simtbed", None])
-def test_a_damaged_entry_is_rebuilt(compiled: list[str], tmp_path: Path, damage: bytes | None) -> None:
-    build("text", "twice", "sm_90")
-    (entry,) = (tmp_path / "cache").glob("*.cubin")
-    content = entry.read_bytes()
-    entry.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if damage is None else damage)
-    assert build("text", "twice", "sm_90").cubin == elf(_text=2)
-    assert entry.read_bytes() != content
-    build("text", "twice", "sm_90")
-    assert len(compiled) == 2
-
-
-def test_a_cache_that_cannot_be_written_does_not_matter(
-    compiled: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "file"))
-    assert build("text", "twice", "sm_90").resources.registers == 40
-
-
 def test_unwritable_temporary_files_are_no_kernel_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path))
     monkeypatch.setattr(nvcc, "find_nvcc", lambda: Path("nvcc"))

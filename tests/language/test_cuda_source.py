@@ -20,7 +20,6 @@ from simtbed.ir.spec import verify
 from simtbed.language.types import BOOL, F32, I32, SCALARS, Array, Scalar
 from simtbed.runtime.request import prepare_request
 from simtbed.span import GENERATED
-from simtbed.testing.conformance import FEATURES, Feature
 
 from tests.compilers import needs_nvcc
 
@@ -37,10 +36,8 @@ def compile_all(sources: list[Source], folder: Path) -> None:
     """Compile all texts in one file and one call of nvcc, each in its own namespace."""
     lines = [line for source in sources for line in source.text.splitlines()]
     includes = sorted({line for line in lines if line.startswith("#include")})
-    bodies = [
-        f"namespace part_{number} {{\n{re.sub('#include.*', '', source.text)}\n}}\n"
-        for number, source in enumerate(sources)
-    ]
+    texts = [re.sub(r'#include.*|extern "C" ', "", source.text) for source in sources]
+    bodies = [f"namespace part_{number} {{\n{text}\n}}\n" for number, text in enumerate(texts)]
     (folder / "all.cu").write_text("\n".join([*includes, *bodies]))
     options = [o for o in OPTIONS if o != "--resource-usage"]
     command = [
@@ -174,16 +171,6 @@ def test_control_flow(golden: Golden) -> None:
 
 
 # ------------------------------------------------------------------ all of it compiles
-@pytest.mark.slow
-@needs_nvcc
-def test_every_feature_compiles(tmp_path: Path) -> None:
-    def source(feature: Feature) -> Source:
-        request = feature.launch(prepare_request)
-        return cuda_source(request.program, request.block)
-
-    compile_all([source(f) for f in FEATURES], tmp_path)
-
-
 def every_operation() -> ir.Program:
     """Return a kernel with each row of the table for each of its types, operands and results in global memory."""
     params = {t.name: ir.Param(t.name, Array(t, None, "global"), GENERATED) for t in SCALARS.values()}

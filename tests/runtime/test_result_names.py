@@ -13,31 +13,10 @@ from simtbed.testing import verify
 from tests.table_checks import check_each
 
 NAMES = ("buffers", "counters", "counts", "faults", "profile", "request", "samples", "source", "wait")
-
-
-@st.kernel
-def members(  # noqa: PLR0913 - one array for each name
-    buffers: st.Global[st.i32],
-    counters: st.Global[st.i32],
-    counts: st.Global[st.i32],
-    faults: st.Global[st.i32],
-    profile: st.Global[st.i32],
-    request: st.Global[st.i32],
-    samples: st.Global[st.i32],
-    source: st.Global[st.i32],
-    wait: st.Global[st.i32],
-) -> None:
-    """Write arrays that have the names of members."""
-    i = st.thread.x
-    buffers[i] = i
-    counters[i] = i
-    counts[i] = i
-    faults[i] = i
-    profile[i] = i
-    request[i] = i
-    samples[i] = i
-    source[i] = i
-    wait[i] = i
+PARAMETERS = ", ".join(f"{name}: st.Global[st.i32]" for name in NAMES)
+BODY = "".join(f"    {name}[st.thread.x] = st.thread.x\n" for name in NAMES)
+members = st.kernel(source=f"def members({PARAMETERS}) -> None:\n{BODY}")
+"""Write arrays that have the names of members."""
 
 
 @st.kernel

@@ -1,8 +1,8 @@
-"""Values of accuracy in README.md and docs/ are those of the records."""
+"""Values of accuracy in README.md and docs/, and generated data of the package, are those of the records."""
 
 from __future__ import annotations
 
-from tests.validation import accuracy
+from tests.validation import accuracy, packaged
 from tests.validation.kernels import KERNELS
 from tests.validation.recorded import ROOT
 
@@ -19,3 +19,9 @@ def test_each_kernel_is_in_a_batch_or_in_the_sample() -> None:
     names = [name for group in groups for name in group["kernels"]]
     assert sorted(names) == sorted(kernel.name for kernel in KERNELS)
     assert all(group["why"] for group in accuracy.sample())
+
+
+def test_recorded_values_are_current() -> None:
+    assert packaged.FILE.read_text(encoding="utf-8") == packaged.content(), (
+        "python -m tests.validation.packaged --write"
+    )

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import Global, LaunchError, disk_cache, f32, i32, i64
-from simtbed.engines.llvm import engine, module, workers
+from simtbed import Global, LaunchError, f32, i32, i64
+from simtbed.engines.llvm import engine, workers
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.engines.llvm.layout import Options
 from simtbed.engines.numpy.engine import NumpyEngine
-from simtbed.llvm import compiler
 from simtbed.llvm.compiler import Target
 from simtbed.machine.device import H200
 from simtbed.runtime.engine import Request
@@ -65,31 +64,19 @@ def request() -> Request:
     return prepare_request(doubled, grid=10, block=32, args=args)
 
 
+OPTIONS = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
+
+
+def two_workers() -> list[workers.Worker]:
+    kernel = LlvmEngine()._kernel(request(), OPTIONS)
+    return [workers.Worker.with_buffers(kernel.buffers) for _ in range(2)]
+
+
 def run() -> bool:
     return bool((LlvmEngine().run(request()).buffers["out"] == 2 * np.arange(320)).all())
 
 
 # ------------------------------------------------------------------ on disk
-def test_code_is_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run()
-    (stored,) = cache.glob("*.o")
-    monkeypatch.setattr(compiler, "object_code", lambda *_: pytest.fail("compiled again"))
-    monkeypatch.setattr(module, "kernel_module", lambda *_: pytest.fail("printed again"))
-    before = stored.stat().st_mtime_ns
-    assert run() and stored.stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("damage", [b"", b"\0" * 40, b"rubbish"])
-def test_damaged_code_is_recompiled(cache: Path, damage: bytes) -> None:
-    assert run()
-    (stored,) = cache.glob("*.o")
-    whole = stored.read_bytes()
-    stored.write_bytes(damage)
-    assert run() and stored.read_bytes() == whole
-    stored.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert run() and stored.read_bytes() == whole
-
-
 @st.kernel
 def beyond(x: Global[i32], out: Global[i32]) -> None:
     print("element", x[st.lane + 300])
@@ -110,13 +97,6 @@ def test_cached_code_reports_faults_and_prints_as_fresh_code(cache: Path) -> Non
     assert np.array_equal(stored.counts, fresh.counts)
 
 
-def test_the_key_holds_the_emulator(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run()
-    monkeypatch.setattr(disk_cache, "edition", lambda: "another")
-    assert run()
-    assert len(list(cache.glob("*.o"))) == 2
-
-
 def test_the_key_holds_what_the_text_depends_on(cache: Path) -> None:
     launch = request()
     variants = [{"block": (64, 1, 1)}, {"counters": False}, {"device": replace(H200, banks=16)}]
@@ -133,12 +113,6 @@ def test_the_key_holds_the_processor(cache: Path) -> None:
     LlvmEngine(target=LESSER["x86-64-v2"]).run(request())
     LlvmEngine(target=LESSER["x86-64-v3"]).run(request())
     assert len(list(cache.glob("*.o"))) == 2
-
-
-def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("occupied")
-    monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "file"))
-    assert run()
 
 
 def _run_in_child(_: int) -> bool:
@@ -249,10 +223,7 @@ def test_threads_are_requested(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupt_ends_all_threads() -> None:
-    program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    )
-    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    two = two_workers()
     interrupted = threading.Event()
     iterations = []
 
@@ -273,10 +244,7 @@ def test_an_interrupt_ends_all_threads() -> None:
 @pytest.mark.parametrize(("seconds", "threads"), [(0.0, 1), (math.inf, 2)])
 def test_a_short_launch_starts_no_threads(seconds: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "WORTH_THREADS", 60)
-    program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    )
-    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    two = two_workers()
     started = threading.Barrier(threads)
     used = set()
 
@@ -291,10 +259,7 @@ def test_a_short_launch_starts_no_threads(seconds: float, threads: int, monkeypa
 
 
 def test_threads_start_when_the_rest_takes_longer_than_expected() -> None:
-    program = LlvmEngine()._kernel(
-        request(), Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    )
-    two = [workers.Worker.with_buffers(program.buffers) for _ in range(2)]
+    two = two_workers()
     both = threading.Barrier(2)
     used = set()
 
@@ -334,47 +299,36 @@ def test_an_interrupt_while_printing_is_not_lost(threads: int, monkeypatch: pyte
 
 def test_small_launches_are_optimised_after_a_long_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache entry applies to other processes too; kernels of many threads are optimised at once."""
-    own = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    assert not LlvmEngine()._kernel(request(), own).optimised
+    assert not LlvmEngine()._kernel(request(), OPTIONS).optimised
     engine_ = LlvmEngine()
     launch = request()
-    kernel = engine_._kernel(launch, own)
+    kernel = engine_._kernel(launch, OPTIONS)
     kernel.record_runtime(engine.WORTH_OPTIMISING / 2)
-    assert engine_._kernel(launch, own) is kernel
+    assert engine_._kernel(launch, OPTIONS) is kernel
     kernel.record_runtime(engine.WORTH_OPTIMISING)
-    assert engine_._kernel(launch, own).optimised
+    assert engine_._kernel(launch, OPTIONS).optimised
     (optimised, *_) = sorted(cache.glob("*.o"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     optimised.unlink()
-    assert LlvmEngine()._kernel(request(), own).optimised
+    assert LlvmEngine()._kernel(request(), OPTIONS).optimised
     with monkeypatch.context() as patched:
         patched.setattr(engine, "MANY_THREADS", 1)
         for note in cache.glob("*.slow"):
             note.unlink()
-        assert LlvmEngine()._kernel(request(), own).optimised
-        checked, options = replace(request(), checks=frozenset({"bounds"})), replace(own, checks=("bounds",))
+        assert LlvmEngine()._kernel(request(), OPTIONS).optimised
+        checked, options = replace(request(), checks=frozenset({"bounds"})), replace(OPTIONS, checks=("bounds",))
         assert not LlvmEngine()._kernel(checked, options).optimised
         patched.setattr(engine, "MANY_CHECKED", 1)
         assert LlvmEngine()._kernel(checked, options).optimised
 
 
 def test_larger_kernels_are_optimised_later(cache: Path) -> None:
-    own = Options((32, 1, 1), H200, (), True, False, step_limited=False, atomic=True)
-    kernel = LlvmEngine()._kernel(request(), own)
+    kernel = LlvmEngine()._kernel(request(), OPTIONS)
     assert kernel.tier_up_after == engine.WORTH_OPTIMISING
     kernel.buffers = replace(kernel.buffers, sites=400)
     kernel.record_runtime(3.9)
     assert not [*cache.glob("*.slow")]
     kernel.record_runtime(0.2)
     assert [*cache.glob("*.slow")]
-
-
-def test_missing_helpers_are_recompiled(cache: Path) -> None:
-    actual = run()
-    for helper in cache.glob("*.helper"):
-        helper.unlink()
-    compiler._HELPERS.clear()
-    assert run() == actual
-    assert list(cache.glob("*.helper"))
 
 
 FORGETFUL = """

@@ -1,27 +1,22 @@
-"""The python engine compared with the others: the whole conformance suite, the corpus of mistakes, and random kernels."""
+"""The python engine compared with the others: the whole conformance suite and the corpus of mistakes."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import simtbed as st
-from hypothesis import given, note, settings
-from simtbed.errors import Diagnostic
 from simtbed.ir.ops import BITS
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import engine_named
 from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance import FEATURES, Feature, cases
-from simtbed.testing.source_text import kernel_from_source
-from simtbed.testing.strategies import Generated, kernels
 
 from tests.checkers.corpus import PAIRS
+from tests.language.test_python_engine import _text
 from tests.table_checks import check_each
 
 CHECKS = "bounds,alignment,uninitialised,barriers,arithmetic"
@@ -45,11 +40,6 @@ def _same(request: Request) -> None:
         assert BITS.agree(values, expected.buffers[name]).all(), name
     assert actual.printed == expected.printed
     assert [_text(fault) for fault in actual.faults] == [_text(fault) for fault in expected.faults[:1]]
-
-
-def _text(fault: Diagnostic) -> str:
-    """Return the text of a finding without the number of other lanes: this engine stops at the first."""
-    return re.sub(r"; \d+ more lanes? of this warp too", "", str(fault))
 
 
 def test_features_equal_the_numpy_engine_to_the_bit() -> None:
@@ -125,21 +115,3 @@ def test_it_is_three_times_as_fast_as_the_simulator_of_numba() -> None:
     ratios = json.loads(run.stdout)
     assert len(ratios) == 2
     assert min(ratios.values()) > 3, ratios
-
-
-@pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("generated")
-
-
-@settings(max_examples=40)
-@given(kernels())
-def test_random_kernels_equal_the_numpy_engine_to_the_bit(folder: Path, generated: Generated) -> None:
-    note(generated.source)
-    kernel, args = kernel_from_source(generated.source, folder), generated.arguments()
-    request = prepare_request(kernel, grid=generated.grid, block=generated.block, args=args, step_limit=1000)
-    actual, expected = (engine_named(engine).run(request) for engine in ("python", "numpy"))
-    if not expected.faults:
-        for name, values in actual.buffers.items():
-            assert BITS.agree(values, expected.buffers[name]).all(), name
-    assert bool(actual.faults) == bool(expected.faults)

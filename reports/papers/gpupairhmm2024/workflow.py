@@ -93,9 +93,9 @@ def ten_seconds(setting: Setting) -> Figures:
         )
     times: list[Value] = []
     for name, label in ((ONCE, "once"), (REPEATED, "per copy")):
-        for timings in setting.by_machine([name], Machine.gpu):
-            times.append(Value(timings[name].origin, timings[name].milliseconds, label))
-            add(f"wavefront, {name}", gpu(f"{timings[name].machine}, ms"), timings[name].milliseconds)
+        for timing in setting.timings(name, Machine.gpu):
+            times.append(Value(timing.origin, timing.milliseconds, label))
+            add(f"wavefront, {name}", gpu(f"{timing.machine}, ms"), timing.milliseconds)
     program = printed("gpupairhmm2024")["program"]
     origin = Origin(Source.gpu, f"{program['machine']}, the authors' program", program["dated"])
     for label, milliseconds in program["milliseconds"].items():

@@ -68,8 +68,7 @@ def constructions(setting: Setting) -> Figures:
             emulator("at least"): round(count.least, 1), emulator("for"): count.bound,
         }  # fmt: skip
         for machine, column in ((Machine.gpu, gpu), (Machine.core, cpu), (Machine.cores, cpu)):
-            for timings in setting.by_machine([name], machine):
-                timing = timings[name]
+            for timing in setting.timings(name, machine):
                 row = {**row, column(f"{timing.machine}, microseconds per site"): round(1e6 / timing.rate, 2)}
         rows.append(row)
     values = {f"{slow} / {fast}": _on_gpu(setting, slow, fast) for slow in KERNELS for fast in KERNELS if slow != fast}

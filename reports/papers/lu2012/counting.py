@@ -27,6 +27,7 @@ from ..claims import Value, predicted_for
 from ..paper import Row, Setting, model
 from ..predicted import Pace, pace
 from ..ren2018.profiled import floors
+from ..values import predicted_cells
 
 GPU = devices.C2070
 CACHES_OFF = replace(GPU, name="C2070, caches off", loads_cached=False, load_sector=32)
@@ -122,11 +123,7 @@ class Modelled:
 
     def cells(self) -> Row:
         """Return the cells of a row of a table."""
-        low, high = self.value.interval or (0.0, 0.0)
-        return {
-            model("C2070, microseconds per site"): self.value.value, model("from"): low, model("to"): high,
-            model("bound by"): self.bound,
-        }  # fmt: skip
+        return {**predicted_cells("C2070, microseconds per site", self.value), model("bound by"): self.bound}
 
 
 FULL = 16

@@ -51,8 +51,7 @@ def precision(setting: Setting) -> Figures:
         }  # fmt: skip
         if name in predictions:
             row = {**row, **predictions[name].cells()}
-            for timings in setting.by_machine([timed[name]], Machine.gpu):
-                timing = timings[timed[name]]
+            for timing in setting.timings(timed[name], Machine.gpu):
                 row = {**row, gpu(f"{timing.machine}, microseconds per site"): 1e6 / timing.rate}
         rows.append(row)
     doubles = speedups(setting, Machine.core, "long doubles", "logarithms")
@@ -83,8 +82,7 @@ def overall(setting: Setting) -> Figures:
     rows: list[Row] = []
     for component, prediction in predictions.items():
         row: Row = {about("component"): component, **prediction.cells()}
-        for timings in setting.by_machine([TIMED_COMPONENTS[component]], Machine.gpu):
-            timing = timings[TIMED_COMPONENTS[component]]
+        for timing in setting.timings(TIMED_COMPONENTS[component], Machine.gpu):
             row = {**row, gpu(f"{timing.machine}, microseconds per site"): 1e6 / timing.rate}
         rows.append(row)
     components = [prediction.value for prediction in predictions.values()]
@@ -111,9 +109,8 @@ def headlines(setting: Setting) -> Figures:
     """Abstract, and section 5.4: GAMA-CPU on all cores over one, on each machine with 16 of them."""
     problem = generate(7, 2, setting.whole("individuals"), "gama")
     name, threads = "reduction, zeros skipped", []
-    for whole in setting.by_machine([name], Machine.cores):
-        cores = whole[name]
-        for single in setting.by_machine([name], Machine.core):
-            if cores.machine == f"{single[name].machine}, 16 cores" and cores.dated == single[name].dated:
-                threads.append(Value(cores.origin, cores.rate / single[name].rate))
+    for cores in setting.timings(name, Machine.cores):
+        for core in setting.timings(name, Machine.core):
+            if cores.machine == f"{core.machine}, 16 cores" and cores.dated == core.dated:
+                threads.append(Value(cores.origin, cores.rate / core.rate))
     return Figures({"results": solved(FAMILY, problem, "reduction-shared-skip", setting.engine), "threads": threads})

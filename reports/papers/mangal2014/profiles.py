@@ -10,6 +10,7 @@ from .. import recorded
 from ..claims import Origin, Source, Value, counted_by, predicted_for, quotient
 from ..paper import Cell, Chart, Column, Figures, Row, Series, Setting, Table, about, emulator, gpu, model, paper
 from ..predicted import CAVEAT
+from ..values import predicted_cells
 from .counting import ALL_READS, ALONE, GPU, REGISTERS, TIMED, Data, Throughput, Work, counted, throughput
 from .profiled import K, Probes, vote_phase
 
@@ -166,10 +167,9 @@ def filters(setting: Setting) -> Figures:
         values["seconds"].append(timed.seconds)
         values["accesses"].append(Value(rule, accesses))
         values["lines each"].append(Value(rule, p.lines / p.bits))
-        low, high = timed.seconds.interval or (0.0, 0.0)
         rows.append({
             about("filter"): name, emulator("accesses of 1.7 million reads"): accesses,
-            model("M2090, seconds"): timed.seconds.value, model("from"): low, model("to"): high,
+            **predicted_cells("M2090, seconds", timed.seconds),
             model("K20m, L2 hits of the filter, %"): 100 * profiled.hits,
             model("K20m, L2 throughput of the filter, GB/s"): profiled.texture,
             emulator("queries per read"): round(p.queries / reads), emulator("negative, %"): round(100 * p.negative / p.queries, 1),

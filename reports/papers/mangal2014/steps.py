@@ -19,7 +19,7 @@ from ..claims import Source, Value, quotient
 from ..definitions import printed
 from ..measured import Benchmark, Machine
 from ..paper import Chart, Figures, Row, Series, Setting, Table, about, emulator, gpu, model, paper
-from ..values import computed, speedups
+from ..values import computed, predicted_cells, speedups
 from .counting import ALL_READS, MIN_MULTIPLICITY, TIMED, Data, Work, corrected, least, throughput
 from .profiled import K
 from .profiles import AFTER, BEFORE, TEXTS, efficiency, traffic, work
@@ -83,17 +83,14 @@ def steps(setting: Setting) -> Figures:
         reads = len(corrected_reads.reads)
         nanoseconds, bound = least(counters, reads)
         prediction = throughput(work(setting, variant), TIMED)
-        low, high = prediction.seconds.interval or (0.0, 0.0)
         row: Row = {
             about("step"): step, about("variant"): variant, paper("seconds"): seconds,
             emulator("warp instructions per read"): round(counters.total("warp_instructions") / reads),
             emulator("efficiency, %"): round(efficiency(counters), 1), **traffic(counters, reads),
-            model("M2090, seconds of 1.7 million reads"): prediction.seconds.value, model("from"): low, model("to"): high,
-            model("bound by"): prediction.bound,
+            **predicted_cells("M2090, seconds of 1.7 million reads", prediction.seconds), model("bound by"): prediction.bound,
             emulator("seconds by counts"): round(ALL_READS * nanoseconds / 1e9, 2), emulator("for"): bound,
         }  # fmt: skip
-        for timings in setting.by_machine([variant], Machine.gpu):
-            timing = timings[variant]
+        for timing in setting.timings(variant, Machine.gpu):
             row = {**row, gpu(f"{timing.machine}, seconds of 1.7 million reads"): ALL_READS / timing.rate}
         rows.append(row)
     first, alone, direct, unrolled, shared, warp = (variant for _, _, variant in STEPS)

@@ -14,7 +14,7 @@ from ..claims import Origin, Source, Value, counted_by, predicted_for, quotient
 from ..measured import Machine
 from ..paper import Figures, Row, Setting, Table, about, cpu, emulator, gpu, model, paper
 from ..predicted import CAVEAT
-from ..values import extreme, predicted, steps
+from ..values import extreme, predicted, predicted_cells, steps
 from .figures import cells
 from .profiled import K40, LENGTHS, bound, by_rule, floors, launched
 from .profiled import PAPER as PRINTED
@@ -56,11 +56,10 @@ def _profile(setting: Setting, number: int) -> tuple[list[Row], dict[str, list[V
         values["occupancies"].append(Value(by_printed, _rounded(by_rule(printed)), variant))
         values["traffic"].append(Value(rule, least, variant))
         values["ours"].append(Value(rule, ours, variant))
-        low, high = values["bandwidths"][-1].interval or (0.0, 0.0)
         rows.append({
             about("implementation"): variant, paper("limited by"): printed.limitation, emulator("most used"): bound(result.counters, K40),
             model("bound by"): prediction.estimate.bound, paper("bandwidth, GB/s"): printed.bandwidth,
-            model("bandwidth, GB/s"): bandwidth, model("from"): low, model("to"): high, emulator(f"least ns per cell, {memory}"): least,
+            **predicted_cells("bandwidth, GB/s", values["bandwidths"][-1]), emulator(f"least ns per cell, {memory}"): least,
             paper("registers"): printed.registers, gpu("registers, sm_90"): recorded.registers(f"pairhmm {variant}"),
             paper("shared bytes"): printed.shared, emulator("shared bytes"): result.shared_bytes,
             paper("occupancy, %"): printed.occupancy, emulator("occupancy by the paper's registers and our bytes, %"): ours,
@@ -110,13 +109,7 @@ def ten_seconds(setting: Setting) -> Figures:
     by_origin: dict[Origin, dict[str, Value]] = {}
     for variant in (*INTRATASK, *INTERTASK):
         value = _on_ten_seconds(setting, variant)
-        low, high = value.interval or (0.0, 0.0)
-        row: Row = {
-            about("variant"): variant,
-            model("kernels on a K40, ms"): value.value,
-            model("from"): low,
-            model("to"): high,
-        }
+        row: Row = {about("variant"): variant, **predicted_cells("kernels on a K40, ms", value)}
         values = [value]
         for device in recorded.DEVICES:
             milliseconds = recorded.milliseconds(f"pairhmm {variant}", DATA, device)

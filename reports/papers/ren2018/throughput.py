@@ -22,9 +22,9 @@ from ...requests import first_request
 from .. import checks
 from ..claims import Origin, Value, counted_by, predicted_for, quotient
 from ..measured import Benchmark, Check, Machine
-from ..paper import Chart, Figures, Row, Series, Setting, Size, Table, about, emulator, gpu, model
+from ..paper import Chart, Figures, Row, Series, Setting, Size, Table, about, emulator, gpu
 from ..predicted import CAVEAT, Pace, pace
-from ..values import extreme, predicted, steps, timed
+from ..values import extreme, predicted, predicted_cells, steps, timed
 from . import figures
 from .figures import cells, counters
 from .profiled import K40, bound, floors, launched
@@ -159,8 +159,7 @@ def _throughput(
             row = {**row, **{gpu(f"GCUPS, {value.origin.device}"): value.value for value in values}}
             if whole or setting.size is Size.paper or number in PREDICTED:
                 values.append((_full(setting, variant, m, n)) if whole else _of_launch(setting, variant, number))
-                low, high = values[-1].interval or (0.0, 0.0)
-                row = {**row, model("GCUPS of a K40"): values[-1].value, model("from"): low, model("to"): high}
+                row = {**row, **predicted_cells("GCUPS of a K40", values[-1])}
             for value in values:
                 speeds[value.origin][variant, number] = value
             rows.append(row)

@@ -35,8 +35,7 @@ def rates(setting: Setting, variants: Sequence[str]) -> dict[Origin, dict[tuple[
                 )
             for length in LENGTHS:
                 name = timing_name(variant, length, batch, 1)
-                for timings in setting.by_machine([name], Machine.gpu):
-                    timing = timings[name]
+                for timing in setting.timings(name, Machine.gpu):
                     by_origin[timing.origin][variant, length, batch] = Value(timing.origin, timing.rate / 1e9)
     return by_origin
 
@@ -181,8 +180,8 @@ def _second_stage(setting: Setting, constant: str, growing: str) -> Figures:
             if length in _lengths(setting):
                 lines[counted_by(K40), variant][length] = loads_per_pair(setting, variant, length)
             name = timing_name(f"{variant}, equal sequences", length, 100, 2)
-            for timings in setting.by_machine([name], Machine.gpu):
-                lines[timings[name].origin, variant][length] = timings[name].milliseconds
+            for timing in setting.timings(name, Machine.gpu):
+                lines[timing.origin, variant][length] = timing.milliseconds
     title = {constant: "lengths recorded", growing: NAMES[growing]}
     rows: list[Row] = []
     for length in LENGTHS:
@@ -247,8 +246,7 @@ def over_a_core(setting: Setting) -> Figures:
     for length in LENGTHS:
         row: Row = {about("bases"): length}
         for machine in (Machine.core, Machine.cores):
-            for timings in setting.by_machine([loop_name(length, 1)], machine):
-                timing = timings[loop_name(length, 1)]
+            for timing in setting.timings(loop_name(length, 1), machine):
                 row = {**row, cpu(f"GCUPS of the first stage, {timing.machine}, {timing.dated}"): timing.rate / 1e9}
         for machines, ratios in by_machines.items():
             row = {

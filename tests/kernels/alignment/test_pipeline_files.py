@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 from io import BytesIO
 from typing import Any
 
-from simtbed import Result, launch
+from simtbed import launch
 from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.alignment.host.files import table
 from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.host.pipeline import ReusedMemory
 from simtbed.kernels.alignment.host.pipeline_files import How, align_file
 from simtbed.kernels.alignment.host.problem import Parameters, Strategy
+
+from tests.kernels.recorder import Recorder
 
 PAIRS = generate(3, 400, (5, 60), (10, 80))
 
@@ -23,17 +26,10 @@ def _options(memory: int, gpus: int = 0) -> How:
 
 def _aligned(options: How) -> tuple[bytes, list[Any]]:
     """Return the answer, and the array of moves of each launch of stage 1."""
-    moves = []
-
-    @FunctionLauncher
-    def noted(kernel: Any, **arguments: Any) -> Result:
-        if kernel.__name__ == "packed":
-            moves.append(arguments["args"]["moves"])
-        return launch(kernel, counters=False, **arguments)
-
-    to = BytesIO()
-    align_file([PAIRS], to, options, noted)
-    return to.getvalue(), moves
+    recorder, to = Recorder(partial(launch, counters=False)), BytesIO()
+    align_file([PAIRS], to, options, recorder)
+    launches = zip(recorder.kernels, recorder.options, strict=True)
+    return to.getvalue(), [how["args"]["moves"] for kernel, how in launches if kernel == "packed"]
 
 
 def test_moves_of_a_launch_are_bounded_and_allocated_once() -> None:

@@ -16,8 +16,10 @@ from simtbed.kernels.alignment.host import pipeline
 from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 from simtbed.kernels.alignment.packed import packed
+from simtbed.runtime.registry import EngineName
 
 from tests.kernels.alignment.conftest import PUBLISHED, problems
+from tests.kernels.recorder import Recorder
 
 VARIANTS = list(FAMILY.variants)
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
@@ -27,20 +29,11 @@ def check(problem: Problem, variant: str, launcher: Launcher) -> None:
     assert FAMILY.solve(problem, variant, launcher).tolist() == FAMILY.oracle(problem).tolist()
 
 
-def counted(problem: Problem, variant: str, engine: str = "jit") -> dict[str, Counters]:
+def counted(problem: Problem, variant: str, engine: EngineName = "jit") -> dict[str, Counters]:
     """Return the counters of each kernel."""
-    counters: dict[str, Counters] = {}
-
-    @FunctionLauncher
-    def noted(kernel: Any, **arguments: Any) -> Result:
-        result = launch(kernel, engine=engine, **arguments)  # type: ignore[arg-type]
-        assert result.counters is not None
-        before = counters.get(kernel.__name__)
-        counters[kernel.__name__] = before + result.counters if before else result.counters
-        return result
-
-    check(problem, variant, noted)
-    return counters
+    recorder = Recorder(partial(launch, engine=engine))
+    check(problem, variant, recorder)
+    return recorder.counters()
 
 
 @every_variant
@@ -50,7 +43,7 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
 
 def test_numpy_engine() -> None:
     problem = generate(1, 4, (5, 40), (5, 40))
-    jit, numpy = (counted(problem, "packed", engine) for engine in ("jit", "numpy"))
+    jit, numpy = counted(problem, "packed"), counted(problem, "packed", "numpy")
     assert {name: c.totals() for name, c in jit.items()} == {name: c.totals() for name, c in numpy.items()}
 
 
@@ -121,17 +114,12 @@ def test_kernels_of_bins(bin: int, launcher: Launcher, monkeypatch: pytest.Monke
     check(Problem.from_pairs(pair for problem in generated for pair in problem.pairs()), "packed", launcher)
 
 
-def test_few_pairs_are_launched_together() -> None:
+def test_few_pairs_are_launched_together(launcher: Launcher) -> None:
     problem = Problem.from_pairs(pair for n in (3, 300, 60) for pair in generate(n, 1, (n, n), (20, 20)).pairs())
-    launched = []
-
-    @FunctionLauncher
-    def noted(kernel: Any, **how: Any) -> Result:
-        launched.append((kernel.__name__, how["args"].get("P"), how["args"].get("K")))
-        return launch(kernel, counters=False, **how)
-
-    check(problem, "packed", noted)
-    assert launched == [("packed", 32, 12), ("traceback", 32, 12)]
+    recorder = Recorder(launcher.launch)
+    check(problem, "packed", recorder)
+    assert recorder.kernels == ["packed", "traceback"]
+    assert recorder.arguments("P", "K") == [(32, 12)] * 2
 
 
 @every_variant
@@ -152,19 +140,13 @@ def test_a_long_cigar_is_traced_again_with_a_larger_capacity(
     variant: str, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "OPERATIONS", 2)
-    stages = []
-
-    @FunctionLauncher
-    def noted(kernel: Any, **how: Any) -> Result:
-        stages.append((kernel.__name__, how["args"].get("capacity")))
-        return launcher.launch(kernel, **how)
-
+    recorder = Recorder(launcher.launch)
     problem = Problem.from_pairs(
         [(b"ACGTACGTACGT", b"ACGTTACGTAGT"), (b"ACG", b"ACG")], PUBLISHED["ORIG"], Strategy.INDEL
     )
     most = max(cigar.count("M") + cigar.count("I") + cigar.count("D") for cigar in FAMILY.oracle(problem)["cigar"])
-    check(problem, variant, noted)
-    assert most > 2 and ("traceback", most) in stages
+    check(problem, variant, recorder)
+    assert most > 2 and (most,) in recorder.arguments("capacity")
 
 
 @every_variant
@@ -175,19 +157,11 @@ def test_nothing(variant: str, launcher: Launcher) -> None:
 @every_variant
 def test_batches_change_nothing(variant: str, launcher: Launcher) -> None:
     problem = generate(8, 40, (5, 30), (10, 40))
-    launched = 0
-
-    @FunctionLauncher
-    def noted(kernel: Any, **how: Any) -> Result:
-        nonlocal launched
-        launched += kernel.__name__ != "traceback"
-        return launcher.launch(kernel, **how)
-
-    answer = pipeline.solve(problem, variant, noted).tolist()
+    whole, batches = Recorder(launcher.launch), Recorder(launcher.launch)
+    answer = pipeline.solve(problem, variant, whole).tolist()
     assert answer == FAMILY.oracle(problem).tolist()
-    whole, launched = launched, 0
-    assert pipeline.solve(problem, variant, noted, words=1500).tolist() == answer
-    assert launched > whole
+    assert pipeline.solve(problem, variant, batches, words=1500).tolist() == answer
+    assert len(batches.kernels) > len(whole.kernels)
 
 
 # ------------------------------------------------------------------ refused input
@@ -244,42 +218,6 @@ def cost() -> Callable[[str, int], dict[str, Counters]]:
 Cost = Callable[[str, int], dict[str, Counters]]
 
 
-@pytest.mark.slow
-def test_moves_by_anti_diagonals_alone_are_coalesced(cost: Cost) -> None:
-    sectors = {
-        layout: cost(f"wide-{layout}-runs", 256)["intratask_vectors"]
-        .at("moves[place.x")
-        .totals()["global_store_sectors"]
-        for layout in ("diagonal-major", "row-major")
-    }
-    cells = PAIRS * 256 * 256
-    assert 0.9 * cells < sectors["row-major"] <= cells
-    assert cells / 8 <= sectors["diagonal-major"] < 1.1 * cells / 8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("moves", "loads"), [("runs", {64: 1, 192: 1}), ("steps", {64: 64, 192: 192})])
-def test_stage_2_loads_once_per_run_or_once_per_cell(cost: Cost, moves: str, loads: dict[int, int]) -> None:
-    for length, expected_loads in loads.items():
-        counters = cost(f"wide-diagonal-major-{moves}", length)["traceback"].at("moves[place.x")
-        assert counters.totals()["global_load_bytes"] == PAIRS * 4 * expected_loads
-
-
-@pytest.mark.slow
-def test_wide_variants_issue_fewer_instructions(cost: Cost) -> None:
-    """`wide` is faster while the device has idle SMs, `passes` once the device is full."""
-    wide, passes = (cost(f"{v}-diagonal-major-runs", 512)["intratask_vectors"].totals() for v in ("wide", "passes"))
-    assert wide["barriers"] // (PAIRS * 16) < passes["barriers"] // (PAIRS * 4) // 2
-    assert passes["warp_instructions"] < wide["warp_instructions"]
-
-
-def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
-    counters = cost("wide-diagonal-major-runs", 256)["intratask_vectors"]
-    cells = counters.at("moves[place.x").totals()["global_store_bytes"] // 4
-    assert cells == PAIRS * 256 * 256
-    assert cells * 511 == 256 * 32 * counters.totals()["barriers"] // 2  # 511 steps of two barriers
-
-
 @pytest.mark.parametrize(
     ("variant", "kernel", "barriers", "words"),
     [
@@ -290,16 +228,10 @@ def test_half_of_the_lanes_of_wide_wait(cost: Cost) -> None:
 )
 def test_barriers_and_shared_memory_of_stage_1(variant: str, kernel: str, barriers: int, words: int) -> None:
     """Ren 2019: two vectors and a short2 vector with two barriers per step; ours: two copies of three with one."""
-    results: list[Result] = []
-
-    @FunctionLauncher
-    def noted(launched: Any, **arguments: Any) -> Result:
-        results.append(launch(launched, **arguments))
-        return results[-1]
-
-    check(generate(1, 1, (40, 40), (64, 64)), variant, noted)
-    first = results[0]
-    assert first.counters is not None and first.request.program.kernel.name == kernel
+    recorder = Recorder()
+    check(generate(1, 1, (40, 40), (64, 64)), variant, recorder)
+    first = recorder.results[0]
+    assert recorder.kernels[0] == kernel
     assert first.counters.totals()["barriers"] == 2 * barriers  # two warps
     assert first.shared_bytes == 4 * words
 

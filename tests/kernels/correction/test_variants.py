@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simtbed import Counters, Result, SimtbedError, launch
+from simtbed import Counters, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.correction import FAMILY
 from simtbed.kernels.correction.host import pipeline
@@ -19,6 +18,7 @@ from simtbed.kernels.correction.host.layout import arrange_reads
 from simtbed.kernels.correction.host.pipeline import Optimisations
 from simtbed.kernels.correction.host.problem import FilterName, Parameters, Problem, Reads
 
+from tests.kernels.recorder import Recorder
 from tests.table_checks import check_each
 
 VARIANTS = list(FAMILY.variants)
@@ -138,15 +138,9 @@ def test_warps_take_one_read_after_the_other(
     monkeypatch.setattr(pipeline, "MOST_BLOCKS", 3)
     warps = pipeline.PACKED_WARPS if variant == "packed" else pipeline.WARPS
     monkeypatch.setattr(pipeline, "SCRATCH", 2 * warps * 4 * 60)
-    grids = []
-
-    @FunctionLauncher
-    def noted(kernel: Any, **how: Any) -> Result:
-        grids.append(how["grid"])
-        return launcher.launch(kernel, **how)
-
-    check(small(7), variant, noted, Optimisations(votes_in_shared=votes))
-    assert grids[-1] == (3 if votes else 2)
+    recorder = Recorder(launcher.launch)
+    check(small(7), variant, recorder, Optimisations(votes_in_shared=votes))
+    assert recorder.options[-1]["grid"] == (3 if votes else 2)
 
 
 CORNERS: list[list[str]] = [
@@ -200,17 +194,9 @@ def test_parameters_have_ranges(field: str, value: int) -> None:
 # ------------------------------------------------------------------ costs
 def counted(problem: Problem, variant: str) -> dict[str, Counters]:
     """Return the counters of the variant's kernels, by name."""
-    by_kernel: dict[str, Counters] = {}
-
-    @FunctionLauncher
-    def run(kernel: object, **how: object) -> Result:
-        result = launch(kernel, **how)  # type: ignore[arg-type]
-        assert result.counters is not None
-        by_kernel[kernel.__name__] = result.counters  # type: ignore[attr-defined]
-        return result
-
-    pipeline.corrected(problem, variant, run)
-    return by_kernel
+    recorder = Recorder()
+    pipeline.corrected(problem, variant, recorder)
+    return recorder.counters()
 
 
 @pytest.mark.slow
@@ -248,20 +234,15 @@ def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
 
 def test_each_step_of_table_4_is_a_launch_of_its_own_kind(launcher: Launcher) -> None:
     """The costs that section 6.3 removes occur only in the original; those that 6.2 removes, in the steps before shared memory."""
-    result: dict[str, tuple[str, dict[str, Any]]] = {}
-    for variant in ("thread-per-read", "thread-per-read-direct", "thread-per-read-unrolled", "thread-per-read-shared"):
-
-        @FunctionLauncher
-        def noted(kernel: Any, variant: str = variant, **how: Any) -> Result:
-            result[variant] = (kernel.__name__, how["args"])
-            return launcher.launch(kernel, **how)
-
-        check(small(7, reads=20), variant, noted)
-    kernels = [name for name, _ in result.values()]
-    assert kernels == ["cuda_ec", "cuda_ec", "cuda_ec", "thread_per_read"]
-    switches = [(args["ORIGINAL"], args["UNROLL"]) for _, args in list(result.values())[:3]]
+    last = {}
+    for step in ("", "-direct", "-unrolled", "-shared"):
+        recorder = Recorder(launcher.launch)
+        check(small(7, reads=20), f"thread-per-read{step}", recorder)
+        last[step] = recorder.kernels[-1], recorder.options[-1]["args"]
+    assert [kernel for kernel, _ in last.values()] == ["cuda_ec", "cuda_ec", "cuda_ec", "thread_per_read"]
+    switches = [(args["ORIGINAL"], args["UNROLL"]) for _, args in list(last.values())[:3]]
     assert switches == [(True, False), (False, False), (False, True)]
-    assert result["thread-per-read-shared"][1]["VOTES_IN_SHARED"]
+    assert last["-shared"][1]["VOTES_IN_SHARED"]
 
 
 def test_the_original_works_in_a_second_copy_of_the_reads() -> None:

@@ -1,4 +1,4 @@
-"""Rounding in f32: corrected sums of long reads, and the pairs computed in f64."""
+"""Rounding: corrected sums of long reads in f32, the pairs computed in f64, likelihoods below the range of doubles."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host import pipeline
 from simtbed.kernels.pairhmm.host.problem import Bytes, Problem
 from simtbed.kernels.pairhmm.host.rounding import read_rounding, wide_pairs
+from simtbed.reports.launchers import Runner
 
 from tests.table_checks import check_each
 
@@ -129,3 +130,32 @@ def test_the_factor_of_a_read_is_that_of_the_kernel() -> None:
         np.testing.assert_allclose(np.log(factors), 1000 * np.log(exact / product), rtol=1e-6)
     clamped = read_rounding(exact_copy(200, 200, 0, 1, 1), np.zeros(1, np.bool_))[0]
     assert clamped.tolist() == [1.0]
+
+
+FAINT = {
+    "mismatches": ("ACGT" * 60, "TTTT" * 80, 93),
+    # The first half matches the end of the haplotype, the second half its middle: rows differ by more than the range of doubles.
+    "two parts": ("A" * 100 + "C" * 100, "G" * 100 + "C" * 100 + "A" * 100, 93),
+    "gaps": ("G" * 300, "ACT" * 10, 40),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAINT)
+def test_a_likelihood_below_the_range_of_doubles(name: str) -> None:
+    read, haplotype, quality = FAINT[name]
+    bases, letters = (np.frombuffer(text.encode(), np.uint8) for text in (read, haplotype))
+    scores = [np.full(len(read), quality, np.uint8)] * 4
+    problem = Problem.from_records([([(bases, *scores)], [letters, letters[:-1]])])
+    expected = FAMILY.oracle(problem)
+    assert (expected < -631).all() and np.isfinite(expected).all()
+    for variant in ("intertask-naive", "intratask-warps", "wavefront", "wavefront-rescaled"):
+        np.testing.assert_allclose(FAMILY.solve(problem, variant, Runner("jit")), expected, rtol=0, atol=1e-8)
+
+
+def test_a_likelihood_of_zero_is_minus_infinity() -> None:
+    """With a base quality of 0 a match has probability 0, and with gaps of quality 0 so has every way to a match."""
+    bases, letters = np.frombuffer(b"AC", np.uint8), np.frombuffer(b"AC", np.uint8)
+    zero = np.zeros(2, np.uint8)
+    problem = Problem.from_records([([(bases, zero, zero, zero, zero)], [letters])])
+    assert FAMILY.oracle(problem).tolist() == FAMILY.solve(problem, "wavefront", Runner("jit")).tolist() == [-np.inf]

@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import Counters, Kernel, OutOfMemory, Result, devices, launch, launch_concurrent
 from simtbed.kernels import FunctionLauncher, Launcher
-from simtbed.kernels.pairhmm import FAMILY, intratask_block
+from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host import pipeline
 from simtbed.kernels.pairhmm.host.generate import generate
 from simtbed.kernels.pairhmm.host.layout import interleaved, sub_warps
 from simtbed.kernels.pairhmm.host.problem import Problem
+
+from tests.kernels.recorder import Recorder
 
 VARIANTS = sorted(FAMILY.variants)
 EXACT = [v for v in VARIANTS if v != "wavefront-rescaled"]
@@ -127,35 +129,22 @@ def test_streams_of_any_length(letters: int, launcher: Launcher, monkeypatch: py
 def test_one_continuation_and_no_row_before_the_read(
     length: int, continuation: tuple[int, int], uniform: bool, launcher: Launcher
 ) -> None:
-    used = []
-
-    @FunctionLauncher
-    def noted(*args: Any, **kwargs: Any) -> Result:
-        used.append(kwargs["args"]["UNIFORM"])
-        return launcher.launch(*args, **kwargs)
-
-    check(random_problem(3, [(length, 20)] * 9, (20, 40), continuation), "wavefront-rescaled", noted)
-    assert used == [uniform]
+    recorder = Recorder(launcher.launch)
+    check(random_problem(3, [(length, 20)] * 9, (20, 40), continuation), "wavefront-rescaled", recorder)
+    assert recorder.arguments("UNIFORM") == [(uniform,)]
 
 
 def test_full_reads_of_one_continuation_launch_separately(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such reads have their own launch if it saves enough; the bits equal those of a shared launch."""
     full, other = random_problem(4, [(32, 30)] * 5, (20, 40), (5, 5)), random_problem(5, [(32, 30), (31, 9)], (20, 40))
     problem = Problem.from_records([*full.records(), *other.records()])
-    used: list[bool] = []
-
-    @FunctionLauncher
-    def noted(*args: Any, **kwargs: Any) -> Result:
-        used.append(kwargs["args"]["UNIFORM"])
-        return launcher.launch(*args, **kwargs)
-
-    together = FAMILY.solve(problem, "wavefront-loaded", noted)
-    assert used == [False]
-    FAMILY.solve(full, "wavefront-loaded", noted)
-    assert used == [False, True]
+    recorder = Recorder(launcher.launch)
+    together = FAMILY.solve(problem, "wavefront-loaded", recorder)
+    FAMILY.solve(full, "wavefront-loaded", recorder)
+    assert recorder.arguments("UNIFORM") == [(False,), (True,)]
     monkeypatch.setattr(pipeline, "CELLS_A_LAUNCH", 5 * 32 * 30)
-    check(problem, "wavefront-loaded", noted)
-    assert used == [False, True, False, True]
+    check(problem, "wavefront-loaded", recorder)
+    assert recorder.arguments("UNIFORM")[2:] == [(False,), (True,)]
     np.testing.assert_array_equal(FAMILY.solve(problem, "wavefront-loaded", launcher), together)
 
 
@@ -164,15 +153,9 @@ def test_what_the_rescaled_form_cannot_hold_is_computed_plainly(launcher: Launch
     lanes, rows = pipeline.RESCALED_BINS[-1]
     clamped = random_problem(3, [(20, 20)], quality=(1, 2))
     for problem in (clamped, random_problem(2, [(lanes * rows + 1, 6)], (30, 40), (1, 1))):
-        kernels = []
-
-        @FunctionLauncher
-        def noted(kernel: Any, **kwargs: Any) -> Result:
-            kernels.append(kernel.__name__)  # noqa: B023
-            return launcher.launch(kernel, **kwargs)
-
-        check(problem, "wavefront-rescaled", noted)
-        assert set(kernels) == {"wavefront"}
+        recorder = Recorder(launcher.launch)
+        check(problem, "wavefront-rescaled", recorder)
+        assert set(recorder.kernels) == {"wavefront"}
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("intratask")])
@@ -189,16 +172,10 @@ def test_passes(variant: str, launcher: Launcher) -> None:
 def test_edges_that_shared_memory_cannot_hold(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(2, [(70, 30), (40, 300)], (30, 40), (1, 1))
     within = FAMILY.solve(problem, "intratask-warp", launcher)
-    used = []
-
-    @FunctionLauncher
-    def noted(*args: Any, **kwargs: Any) -> Result:
-        used.append(kwargs["args"]["SHARED"])
-        return launcher.launch(*args, **kwargs)
-
+    recorder = Recorder(launcher.launch)
     monkeypatch.setattr(pipeline, "EDGES_IN_SHARED", 3 * 256 * 4)
-    np.testing.assert_array_equal(FAMILY.solve(problem, "intratask-warp", noted), within)
-    assert used == [False]
+    np.testing.assert_array_equal(FAMILY.solve(problem, "intratask-warp", recorder), within)
+    assert recorder.arguments("SHARED") == [(False,)]
 
 
 BINS = {"wavefront-loaded": pipeline.BINS, "wavefront-rescaled": pipeline.RESCALED_BINS}
@@ -270,19 +247,12 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
     close = ([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"A" * 60])
     far = ([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])
     problem = Problem.from_records([close, far, close])
-    launched = []
-
-    @FunctionLauncher
-    def noted(*args: Any, **kwargs: Any) -> Result:
-        result = launcher.launch(*args, **kwargs)
-        if "sums" in kwargs["args"]:  # not the partitioning kernel
-            launched.append(result.request.arguments["sums"].dtype)
-        return result
-
-    (alone,) = FAMILY.solve(Problem.from_records([close]), variant, noted)
-    assert launched == [np.float32]
-    scores = FAMILY.solve(problem, variant, noted)
-    assert launched == [np.float32, np.float32, np.float64]
+    recorder = Recorder(launcher.launch)
+    (alone,) = FAMILY.solve(Problem.from_records([close]), variant, recorder)
+    scores = FAMILY.solve(problem, variant, recorder)
+    arguments = [result.request.arguments for result in recorder.results]
+    types = [args["sums"].dtype for args in arguments if "sums" in args]  # the partitioning kernel has none
+    assert types == [np.float32, np.float32, np.float64]
     assert scores[1] < -148 < -2 < scores[0] == scores[2] == alone
     assert FAMILY.compare(scores, FAMILY.oracle(problem)).agrees
 
@@ -306,16 +276,9 @@ def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: p
     monkeypatch.setattr(pipeline, "PAIRS_AT_ONCE", 10)
     monkeypatch.setattr(pipeline, "PAIRS_PER_CHUNK", 5)
     monkeypatch.setattr(pipeline, "BASES_AT_ONCE", 300)
-    launched = 0
-
-    @FunctionLauncher
-    def noted(*args: Any, **kwargs: Any) -> Result:
-        nonlocal launched
-        launched += 1
-        return launcher.launch(*args, **kwargs)
-
-    np.testing.assert_array_equal(FAMILY.solve(problem, variant, noted), whole)
-    assert launched >= 24 // 6
+    recorder = Recorder(launcher.launch)
+    np.testing.assert_array_equal(FAMILY.solve(problem, variant, recorder), whole)
+    assert len(recorder.kernels) >= 24 // 6
 
 
 @pytest.mark.parametrize("variant", ["wavefront-loaded", "wavefront-rescaled"])
@@ -360,15 +323,9 @@ def test_letters_are_interleaved_as_in_figure_5() -> None:
 
 def noted_launches(problem: Problem, variant: str, device: devices.Device = devices.H200) -> list[Result]:
     """Return the results of the launches of a variant."""
-    results: list[Result] = []
-
-    @FunctionLauncher
-    def noted(*args: Any, **arguments: Any) -> Result:
-        results.append(launch(*args, device=device, **arguments))
-        return results[-1]
-
-    FAMILY.solve(problem, variant, noted)
-    return results
+    recorder = Recorder(partial(launch, device=device))
+    FAMILY.solve(problem, variant, recorder)
+    return recorder.results
 
 
 def counted(problem: Problem, variant: str, device: devices.Device) -> Counters:
@@ -404,16 +361,6 @@ def test_tiles_move_six_values_for_k_cells(k: int) -> None:
     assert counters.total("shared_load_conflicts") == counters.total("shared_store_conflicts") == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("variant", "k"), [("intratask-naive", 1), ("intratask-tile2", 2)])
-@pytest.mark.parametrize(("m", "n"), [(40, 41), (128, 131)])
-def test_two_barriers_a_step(variant: str, k: int, m: int, n: int) -> None:
-    """2 (m + ceil(n / k)) barriers, minus two (one anti-diagonal fewer) for one matrix, plus one for the letters."""
-    counters = counted(random_problem(5, [(m, n)], quality=(30, 40)), variant, devices.K40)
-    warps = intratask_block.THREADS // 32
-    assert counters.total("barriers") == (2 * (m + -(-n // k) - 1) + 1) * warps
-
-
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v.startswith("intratask-warp")])
 def test_warps_need_no_barrier(variant: str) -> None:
     """The paper has one copy of the vectors of a pass's last row; with two, a warp synchronises once a pass."""
@@ -429,16 +376,6 @@ def test_warps_need_no_barrier(variant: str) -> None:
         assert np.size(result.request.arguments["match_edge"]) == 8 * 75 * copies  # of eight pairs
     else:
         assert result.shared_bytes == 4 * (64 + 3 * 256 * copies)  # words of letters; three vectors
-
-
-def test_pairs_in_the_order_of_the_input_wait_for_the_longest() -> None:
-    """32 short and 32 long pairs, interleaved: sorted, a warp has one kind; unsorted, every warp runs to its longest pair."""
-    problem = random_problem(5, [(8, 8), (24, 24)] * 64, quality=(30, 40))
-    by_length, unsorted = (
-        counted(problem, variant, devices.K40).total("global_store_requests")
-        for variant in ("intertask-naive", "intertask-naive-unsorted")
-    )
-    assert unsorted > 1.5 * by_length
 
 
 def test_wavefront_emissions_have_no_bank_conflicts() -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from simtbed import Kernel, Result
-from simtbed.kernels import FunctionLauncher, Launcher
+from simtbed.kernels import Launcher
 from simtbed.kernels.pairhmm import FAMILY
 from simtbed.kernels.pairhmm.host import partitioned, partitioned_lists, pipeline
 from simtbed.kernels.pairhmm.host.problem import Problem
 
 from tests.kernels.pairhmm.test_variants import LETTERS, check, noted_launches, random_problem
+from tests.kernels.recorder import Recorder
 
 
 @pytest.mark.parametrize(
@@ -52,17 +50,10 @@ def test_kernels_read_their_lists_on_the_gpu() -> None:
 def test_every_kernel_can_be_chosen(kernel: tuple[int, int], launcher: Launcher) -> None:
     longest = min(kernel[0] * kernel[1], 40)
     problem = random_problem(4, [(longest, 30), (1, 9), (max(1, longest - 3), 31)] * 7, quality=(30, 40))
-    used = set()
-
-    @FunctionLauncher
-    def noted(kernel: Kernel, **arguments: Any) -> Result:
-        if "P" in arguments["args"]:
-            used.add((arguments["args"]["P"], arguments["args"]["K"]))
-        return launcher.launch(kernel, **arguments)
-
-    log10_likelihoods = np.log10(pipeline.wavefront_sums(problem, [kernel], noted)) - np.log10(2.0**120)
+    recorder = Recorder(launcher.launch)
+    log10_likelihoods = np.log10(pipeline.wavefront_sums(problem, [kernel], recorder)) - np.log10(2.0**120)
     np.testing.assert_allclose(log10_likelihoods, FAMILY.oracle(problem), atol=1e-5)
-    assert used == {kernel}
+    assert set(recorder.arguments("P", "K")) == {kernel}
 
 
 def test_reads_go_to_the_smallest_sufficient_kernel(launcher: Launcher) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simtbed import DeviceArray, Result, SimtbedError, launch
+from simtbed import DeviceArray, SimtbedError, launch
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.kernels.sfs import FAMILY
 from simtbed.kernels.sfs import tiled as tiling
@@ -18,9 +17,9 @@ from simtbed.kernels.sfs.host.generate import generate
 from simtbed.kernels.sfs.host.pipeline import PLAIN, THREADS, Merging
 from simtbed.kernels.sfs.host.pipeline_plain import MOST_IN_SAF, Merges, merged, plain
 from simtbed.kernels.sfs.host.problem import Floats, Mode, Problem
-from simtbed.kernels.sfs.reduction_shared import shared_bytes
 from simtbed.kernels.sfs.wide import WARP
 
+from tests.kernels.recorder import Recorder
 from tests.table_checks import check_each
 
 VARIANTS = sorted(FAMILY.variants)
@@ -137,18 +136,10 @@ def test_deep_data(variant: str, launcher: Launcher) -> None:
 def test_vectors_larger_than_a_block(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """`tiled_merge`, on 1, 2 and 3 levels of it, with the last vectors short or empty."""
     monkeypatch.setattr(tiling, "FUSED", 128)
-    used = []
-
-    @FunctionLauncher
-    def noted(kernel: Any, **how: Any) -> Result:
-        used.append(kernel.__name__)
-        return launcher.launch(kernel, **how)
-
     for individuals, merges in ((1025, 1), (2048, 1), (2049, 2), (2900, 2), (5000, 3)):
-        used.clear()
-        problem = problem_of(mixed(1, individuals, 1))
-        answer = FAMILY.solve(problem, "tiled", noted)
-        assert used == ["tiled", *["tiled_merge"] * merges, "normalise"]
+        problem, recorder = problem_of(mixed(1, individuals, 1)), Recorder(launcher.launch)
+        answer = FAMILY.solve(problem, "tiled", recorder)
+        assert recorder.kernels == ["tiled", *["tiled_merge"] * merges, "normalise"]
         assert FAMILY.compare(answer, FAMILY.solve(problem, "reduction-scaled", launcher)).worst < 1e-8
 
 
@@ -211,24 +202,14 @@ def test_plain_blocks_of_any_size(block: int, skip: bool) -> None:
 
 def test_algorithm_1_loads_three_coefficients_a_step() -> None:
     """For a warp's 32 sites: 3 N^2 - 3 multiplications, and three loads and one store for nearly each of N^2 new coefficients."""
-    n, counters_of_launches = 16, []
-
-    @FunctionLauncher
-    def counted(*args: Any, **how: Any) -> Result:
-        counters_of_launches.append(launch(*args, engine="numpy", **how).counters)
-        return launch(*args, engine="numpy", **how)
-
-    plain(generate(1, 32, n).vectors()[0], counted, None)
-    (counters,) = counters_of_launches
+    n, recorder = 16, Recorder(partial(launch, engine="numpy"))
+    plain(generate(1, 32, n).vectors()[0], recorder, None)
+    (counters,) = recorder.counters().values()
     step = counters.at("p2, h[(j - 2) * sites + site]")
     steps = sum(2 * i - 3 for i in range(2, n + 1))
     assert step.total("global_load_requests") == 3 * steps
     assert counters.at("h[j * sites + site] = st.fma(").total("global_store_requests") == steps
     assert counters.total("warp_instructions.fp64") == 3 * n * n - 3
-
-
-def test_shared_bytes_are_those_of_figure_10() -> None:
-    assert [shared_bytes(WARP, block) for block in (16, 128)] == [504, 2296]
 
 
 def test_mantissas_are_normalised(launcher: Launcher) -> None:

@@ -50,6 +50,25 @@ def test_every_work_has_a_row(short: None, capsys: pytest.CaptureFixture[str]) -
         assert 0 < row["least"] <= row["median"] <= row["most"]
 
 
+def test_peers_are_compared(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(benchmark, "STARTS", 1)
+    monkeypatch.setattr(benchmark, "SAMPLE", 0.001)
+    names = ["intertask-naive", "wavefront-loaded", *GENERAL]
+    monkeypatch.setattr(benchmark, "works", lambda size: [work for work in works(size) if work.name in names])
+    monkeypatch.setattr(benchmark, "SMALL", TINY)
+    monkeypatch.setattr(benchmark, "COMPILED_PEER", Size(4, 2, 256))
+    assert benchmark.bench(2, True, True, TINY) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [row["work"] for row in content["throughput"]] == names == [row["work"] for row in content["starts"]]
+    peers = ["CUDASIM", "Oclgrind"] if oclgrind.installed() else ["CUDASIM"]
+    expected = [(peer, name) for peer in peers for name in ("intertask-naive", *GENERAL)]
+    assert [(row["peer"], row["work"]) for row in content["peers"]] == expected
+    for row in (*content["throughput"], *content["peers"]):
+        for value in row.values():
+            if isinstance(value, dict):
+                assert 0 < value["least"] <= value["median"] <= value["most"]
+
+
 def test_oclgrind_gets_the_launch() -> None:
     work = _work("block sum")
     lines = oclgrind._simulation(work.request()).splitlines()

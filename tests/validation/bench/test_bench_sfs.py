@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 from simtbed import Kernel, Result, devices
 from simtbed.kernels import FAMILIES
-from simtbed.kernels.sfs.host.generate import likelihoods
-from simtbed.oracles import sfs as oracle
-from simtbed.oracles.sfs_loop import reduced
 from simtbed.reports import launchers
 from simtbed.reports.bench import sfs
 from simtbed.reports.launchers import Runner
@@ -60,13 +56,6 @@ def test_the_rows(gpu: None, simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) 
     assert set(many[:2]) == set(few[:2]) and set(many) == {*FAMILIES["sfs"].variants, "plain loop"}
     monkeypatch.setattr(sfs, "SIZES", (4,))
     assert "fraction of H200 peak" in simtbed("bench", "sfs", "--engine", "cuda", "--repeat", "1").out
-
-
-def test_the_plain_loop_computes_the_products() -> None:
-    values = np.ascontiguousarray(likelihoods(1, 3, 13))
-    h = np.exp(oracle.product(values))
-    largest_is_one = (h / h.max(axis=1, keepdims=True)).sum()
-    assert reduced(values, skip=False, scaled=True).sum() == pytest.approx(largest_is_one)
 
 
 def test_bad_use(simtbed: Simtbed) -> None:

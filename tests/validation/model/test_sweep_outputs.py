@@ -5,25 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import simtbed as st
 from simtbed import Const, Global, f32, i32
 from simtbed.language.functions import Kernel
 
+from tests.model.test_outputs import ROWS, X, row_sum
 from tests.table_checks import check_each
 
-X = np.random.default_rng(7).random(256).astype(np.float32)
 N = len(X)
-
-
-@st.kernel
-def row_sum(x: Global[f32], out: Global[f32]) -> None:
-    """One block a row of 8 elements."""
-    if st.thread.x == 0:
-        total = f32(0)
-        for k in range(8):
-            total += x[st.block.x * 8 + k]
-        out[st.block.x] = total
 
 
 @st.kernel
@@ -92,7 +81,6 @@ class Sweep:
     contains: tuple[str, ...] = field(default=())
 
 
-ROWS = {"x": X, "out": st.empty(32, "f32")}
 SWEEPS = (
     Sweep(
         "a block a row", row_sum, 32, 32, ROWS, {"blocks": [32, 64, 128]},

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from simtbed.documents import require
 from simtbed.kernels import Agreement
+from simtbed.kernels.pairhmm import FAMILY, REN
 from simtbed.reports.papers import definitions
 from simtbed.reports.papers.claims import (
     MAX_TOLERANCE,
@@ -200,3 +201,8 @@ def test_a_definition_without_a_tolerance_is_refused() -> None:
         definitions.comparisons({"value": "rate", "near": 2}, figures, {})
     with pytest.raises(ValueError, match="tolerence"):
         require({"value": "rate", "tolerence": 1}, Entry)
+
+
+def test_every_variant_of_ren_2018_has_a_printed_profile() -> None:
+    variants = {variant.name for variant in FAMILY.variants.values() if variant.paper == REN}
+    assert {row["variant"] for row in definitions.printed("ren2018")["profiles"]} == variants

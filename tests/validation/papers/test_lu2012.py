@@ -15,7 +15,6 @@ from simtbed.oracles import sfs, sfs_loop
 from simtbed.reports.launchers import Runner
 from simtbed.reports.papers import library
 from simtbed.reports.papers.lu2012 import counting, timing
-from simtbed.reports.papers.lu2012.algorithms import super_band
 from simtbed.reports.papers.measured import Machine, Measured
 from simtbed.reports.papers.paper import Size
 
@@ -92,27 +91,6 @@ def test_likelihoods_of_a_file(tmp_path: Path) -> None:
     assert values.shape == (3, 2, 3) and (values[:, 0, 2] == 0).all() and (values[:, 0, 0] == 1).all()
     with pytest.raises(SimtbedError, match="has 2 individuals: write --individuals N"):
         counting.Genotypes(3, 20.0, 0.01, file).vectors(3)
-
-
-def test_a_super_band_matrix() -> None:
-    np.testing.assert_array_equal(super_band(np.array([1.0, 2.0]), 3), [[1, 0, 0], [2, 1, 0], [0, 2, 1]])
-
-
-GENOTYPES = counting.Genotypes(1024)
-
-
-def test_the_faster_reduction_has_more_instructions() -> None:
-    """Fig. 7b with Algorithm 1 as printed and no caches: memory bounds it, instructions the reduction. Fig. 12b: 9 times."""
-    iterative = counting.counted("iterative", GENOTYPES, 32, "jit")
-    shared, whole, skip = (
-        counting.counted(name, GENOTYPES, 8, "jit")
-        for name in ("reduction-shared", "reduction", "reduction-shared-skip")
-    )
-    assert (iterative.bound, shared.bound, whole.bound) == ("global memory", "instructions", "global memory")
-    assert shared.a_site("warp_instructions") > iterative.a_site("warp_instructions")
-    assert iterative.least / shared.least == pytest.approx(3, rel=0.25)
-    assert iterative.least / skip.least == pytest.approx(9, rel=0.25)
-    assert iterative.least < whole.least  # the paper: the reduction is 24 % faster without shared memory, too
 
 
 def test_what_is_timed_runs() -> None:

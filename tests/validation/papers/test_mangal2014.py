@@ -11,7 +11,6 @@ from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.oracles.correction import Bloom
 from simtbed.reports.papers.mangal2014 import profiles, steps
 from simtbed.reports.papers.mangal2014.counting import (
-    ALONE,
     GPU,
     SOLID,
     Data,
@@ -24,11 +23,6 @@ from simtbed.reports.papers.mangal2014.counting import (
 from simtbed.reports.papers.mangal2014.profiled import K, Probes
 
 SMALL = Data(600, 280, 0.04)
-
-
-def test_occupancies_are_the_papers_by_its_registers() -> None:
-    """24.6 % and 47.1 % are achieved; by rule, in blocks of 256 threads on a K20m, it is a little more."""
-    assert [profiles.by_rule(registers) for registers in (85, 56)] == [25.0, 50.0]
 
 
 def test_a_split_is_three_or_more() -> None:
@@ -59,17 +53,6 @@ def test_the_steps_change_no_read() -> None:
     few = len(answers[1])  # one lane per warp: the first reads alone
     assert few == 128 and all(answer[:few] == answers[1] for answer in answers)
     assert all(answer == answers[0] for answer in answers[2:])
-
-
-def test_no_error_rate_gives_3_5_per_cent() -> None:
-    """Fewer errors, fewer lanes; but even few errors leave more than that, and one lane a warp leaves 3.1 %."""
-    result = [
-        counted(Work(profiles.BEFORE, Data(600, 280, rate), "jit")).derived()["warp_execution_efficiency"]
-        for rate in (0.005, 0.025)
-    ]
-    assert 0.05 < result[0] < result[1]
-    alone = counted(Work(ALONE, Data(600, 280, 0.005), "jit")).derived()["warp_execution_efficiency"]
-    assert 1 / 32 <= alone < 0.035
 
 
 def test_the_filter_has_the_size_of_the_paper() -> None:

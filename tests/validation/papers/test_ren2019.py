@@ -21,10 +21,6 @@ def setting(timings: Iterable[tuple[str, Timing]] = ()) -> Setting:
     return library.find("ren2019").setting(Size.small, {"batch": 1}, "jit", Measured.merge([record]))
 
 
-def test_what_figure_1_pictures() -> None:
-    assert figures.pictured() == ("3M2D1M2I2M1S", 1)
-
-
 def test_figure_1_is_optimal_only_in_ties() -> None:
     """Its score reaches the optimum only where a mismatch costs as much as the opening and one extension of a gap."""
     above, below = (row.replace("-", "").encode() for row in figures.PICTURED)

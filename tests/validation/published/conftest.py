@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 
 import pytest
-from simtbed import launch
-from simtbed.kernels import FunctionLauncher, Launcher
 
+from tests.kernels.conftest import launcher
 
-@pytest.fixture(scope="session")
-def launcher() -> Launcher:
-    return FunctionLauncher(partial(launch, counters=False))
+__all__ = ["launcher"]
 
 
 @pytest.fixture(scope="session")

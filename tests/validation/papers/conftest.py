@@ -1,5 +1,0 @@
-"""Fixture to run command lines, as for the tests of reports."""
-
-from tests.reports.conftest import simtbed
-
-__all__ = ["simtbed"]
