@@ -185,7 +185,7 @@ def count_pending(sm: Sm, warp: i64, board: i64, change: i64) -> None:
 def serve(sm: Sm, warp: i64, n: i64, arrival: f64) -> None:
     """Serve instruction n of a warp, queued since `arrival`."""
     start = max(arrival, sm.lsu.busy_until[Memory.LSU])
-    row = sm.warps.base[warp] // sm.branches.number * sm.code.size + n
+    row = sm.launch.classes[sm.warps.order[warp]] * sm.code.size + n
     sm.lsu.accesses[row] += sm.lsu.profiles[row * PROFILE_WORDS]
     sm.lsu.busy_until[Memory.LSU] = start + f64(1)
     completion = f64(0)
