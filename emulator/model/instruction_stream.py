@@ -74,14 +74,11 @@ class InstructionStream:
     """Instructions of a warp.
 
     code: int64[instruction, WORDS]. memory: float64[class, instruction, PROFILE_WORDS]. warps: with their paths.
-    executed: warp instructions of the launch; pipes: by pipe.
     """
 
     code: Words
     memory: Floats
     warps: ExecutedWarps
-    executed: float
-    pipes: dict[str, float]
 
 
 def warps_of(compiled: CompiledKernel) -> ExecutedWarps:
@@ -122,15 +119,11 @@ def stream(
         if instruction.opcode == "B2R":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
-            memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES], row[Field.KIND] = (
-                1.0,
-                WARP_SIZE / max(1, device.rates.shuffle),
-                InstructionKind.SHARED,
-            )
+            _fill_own_access(row, memory[:, n], WARP_SIZE / max(1, device.rates.shuffle), device.timing.shuffle)
     _fill_accesses(compiled, sites, traffic, device, warps.executions, code, memory)
     _reorder_stores(compiled, sites, warps.block_of, memory)
     _defer_barriers(warps, code)
-    return InstructionStream(code, memory, warps, compiled.warp_instructions, _executions_by_pipe(compiled))
+    return InstructionStream(code, memory, warps)
 
 
 def _defer_barriers(warps: ExecutedWarps, code: Words) -> None:
@@ -156,7 +149,7 @@ def _reorder_stores(compiled: CompiledKernel, sites: AccessSites, block_of: Word
         memory[:, stores] = memory[:, ordered]
 
 
-def _executions_by_pipe(compiled: CompiledKernel) -> dict[str, float]:
+def executions_by_pipe(compiled: CompiledKernel) -> dict[str, float]:
     """Return executions by pipe, integer products separately."""
     products = [one for one in compiled.instructions if one.instruction.opcode == "IMAD"]
     return compiled.pipes | {"imul": sum(one.warps * _passes(one.instruction.operation) for one in products)}
@@ -208,20 +201,11 @@ def _fill_accesses(
         if kind == "constant_load":
             addresses = _addresses_per_access(traffic, sites_of)
             for n in at if addresses > 1 else ():
-                memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES] = (
-                    1.0,
-                    _CONSTANT_ADDRESS_CYCLES * addresses,
-                )
-                code[n, Field.KIND], code[n, Field.PIPE] = InstructionKind.SHARED, LSU_PIPE
+                _fill_own_access(code[n], memory[:, n], _CONSTANT_ADDRESS_CYCLES * addresses, code[n, Field.LATENCY])
         elif not sites_of:  # spilled registers
             for n in at:
                 cycles = max(device.timing.request_interval, _register_fill_cycles(compiled.instructions[n], device))
-                memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES] = 1.0, cycles
-                code[n, Field.KIND], code[n, Field.LATENCY], code[n, Field.PIPE] = (
-                    InstructionKind.SHARED,
-                    device.timing.l1,
-                    LSU_PIPE,
-                )
+                _fill_own_access(code[n], memory[:, n], cycles, device.timing.l1)
         else:
             profiles = _profiles_by_class(
                 traffic, launched.counts, sites_of, by_class[:, at].sum(axis=1), device, kind, sites.warp_aggregated,
@@ -236,14 +220,19 @@ def _fill_accesses(
                 code[n, Field.LATENCY] = device.timing.l1 if kind.endswith("load") else latency
 
 
+def _fill_own_access(row: Words, memory: Floats, cycles: float, latency: int, fraction: float = 1.0) -> None:
+    """Fill in an access that the SM answers: LSU cycles and latency. memory: float64[class, PROFILE_WORDS]."""
+    row[[Field.KIND, Field.LATENCY, Field.PIPE]] = InstructionKind.SHARED, latency, LSU_PIPE
+    memory[:, [Profile.ACCESS_FRACTION, Profile.LSU_CYCLES]] = fraction, cycles
+
+
 def _fill_shared_access(counted: InstructionCount, kind: str, device: Device, row: Words, memory: Floats) -> None:
-    """Fill in the access profile of shared memory. memory: float64[class, PROFILE_WORDS]."""
-    row[Field.KIND], row[Field.LATENCY], row[Field.PIPE] = InstructionKind.SHARED, device.timing.shared, LSU_PIPE
+    """Fill in the access profile of shared memory."""
     cycles = WARP_SIZE / max(1, device.rates.shared)
     phases = phases_of(kind, access_width(counted.instruction), WARP_SIZE)
     wavefronts = counted.transactions / counted.requests if counted.requests else 1.0
-    memory[:, Profile.ACCESS_FRACTION] = min(1.0, counted.requests / counted.warps)
-    memory[:, Profile.LSU_CYCLES] = max(1.0, wavefronts * cycles, phases * cycles)
+    cycles = max(1.0, wavefronts * cycles, phases * cycles)
+    _fill_own_access(row, memory, cycles, device.timing.shared, min(1.0, counted.requests / counted.warps))
 
 
 def _merge_common_sites(

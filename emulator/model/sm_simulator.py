@@ -300,12 +300,11 @@ def _simulate(sm: Sm) -> None:
 # ------------------------------------------------------------------ results
 @dataclass(frozen=True)
 class SimulationResult:
-    """Result of an SM. cycles: of all blocks. issued: simulated instructions. busy: fraction of cycles by memory.
-    merge_ratio: fraction of rehit store sectors that merged."""
+    """Result of an SM. cycles: of all blocks. issued: simulated instructions. merge_ratio: fraction of rehit store sectors that
+    merged."""
 
     cycles: float
     issued: float
-    busy: dict[str, float]
     merge_ratio: float
 
 
@@ -330,12 +329,8 @@ def run(workload: SmWorkload, scale: Mapping[str, float], loaded: float = LOADED
         scale = {**scale, "later": 1 + loaded * min(1.0, busy_fraction)}
         simulated = _simulate_sample(workload, scale)
     rehit_sectors = float(simulated[Result.REHIT_SECTORS])
-    busy_fractions = {
-        name: float(simulated[n] / max(1.0, simulated[Result.TIME]))
-        for name, n in (("L1", Result.LSU_BUSY), ("L2", Result.L2_BUSY), ("DRAM", Result.DRAM_BUSY))
-    }
     return SimulationResult(
-        _cycles(workload, scale, simulated), float(simulated[Result.INSTRUCTIONS]), busy_fractions,
+        _cycles(workload, scale, simulated), float(simulated[Result.INSTRUCTIONS]),
         float(simulated[Result.MERGED_STORE_SECTORS]) / rehit_sectors if rehit_sectors else 1.0,
     )  # fmt: skip
 
@@ -408,7 +403,7 @@ def _code(stream: InstructionStream, latency_scale: float) -> Code:
 
 
 def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
-    """Return the results of a simulation, float64[10]."""
+    """Return the results of a simulation, float64[Result]."""
     stream, timing = workload.stream, workload.device.timing
     block_count, warps = workload.blocks.shape
     resident, schedulers = min(workload.resident, block_count), timing.schedulers
@@ -433,7 +428,7 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
     sm = zeroed(
         Sm, launch=Launch(*launch), code=_code(stream, scale.get("latency", 1.0)),
         rates=_rates(workload, scale), warps=warp_state, slots=block_state, queues=queues, lsu=lsu,
-        pipes=PIPES * schedulers, clock=4, counters=6, results=10,
+        pipes=PIPES * schedulers, clock=4, counters=6, results=len(Result),
     )  # fmt: skip
     _simulate(sm)
     return sm.results

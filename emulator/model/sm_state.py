@@ -29,11 +29,10 @@ Counter = IntEnum("Counter", "STARTED ISSUED LIVE QUEUED NEXT_QUEUE ENDED", star
 """Counters: started blocks, issued instructions, live warps, queued accesses, next queue to serve, blocks to replace."""
 Result = IntEnum(
     "Result",
-    "TIME INSTRUCTIONS LSU_BUSY L2_BUSY DRAM_BUSY HALF_TIME HALF_INSTRUCTIONS FINISHED_BLOCKS "
-    "REHIT_SECTORS MERGED_STORE_SECTORS",
+    "TIME INSTRUCTIONS DRAM_BUSY HALF_TIME HALF_INSTRUCTIONS FINISHED_BLOCKS REHIT_SECTORS MERGED_STORE_SECTORS",
     start=0,
 )
-"""Results: cycles, issued instructions, busy cycles of LSU, L2 port and device memory, cycles and instructions of the
+"""Results: cycles, issued instructions, busy cycles of device memory, cycles and instructions of the
 first half, finished blocks, store sectors with an earlier store by the warp, and those merged with it."""
 
 

@@ -34,7 +34,7 @@ from .access_sites import AccessSites, sites_of
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .executed_warps import ExecutedWarps, Words
-from .instruction_stream import as_sectors, stream, warps_of
+from .instruction_stream import as_sectors, executions_by_pipe, stream, warps_of
 from .line_trace import LINE, LineTrace
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import Column, Traffic
@@ -42,9 +42,6 @@ from .validated import VALIDATED
 
 OVERLAP_EXPONENT = 4.0
 """Exponent of the power mean: larger values add less of the lesser limits. Assumed, not measured."""
-CRITICAL_PATH_SCALE, INSTRUCTION_SCALE = 1.0, 1.0
-"""Factors of the critical path and of instructions counted from the source. Assumed; `simtbed hardware errors` prints
-the best fit."""
 MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
 """Limits without instructions."""
 MIN_NVCC_CAPABILITY = (7, 5)
@@ -56,11 +53,6 @@ DEFAULT_INTERVAL_FACTOR = 1.5
 _MAX_EXACT_BLOCKS = 1 << 16
 """Blocks up to which the most loaded SM is determined."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
-
-
-def limit_scale(limit: str) -> float:
-    """Return the factor of a limit."""
-    return CRITICAL_PATH_SCALE if limit == "latency" else 1.0 if limit in MEMORIES else INSTRUCTION_SCALE
 
 
 @dataclass(frozen=True)
@@ -245,7 +237,7 @@ def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycl
     )
     path = critical_path.cycles(observed.blocks * observed.warps)
     limits["latency"] = path * max(1, waves if setting.is_balanced else ceil(waves))
-    limits = {name: limit * limit_scale(name) * setting.scale.get(name, 1.0) for name, limit in limits.items()}
+    limits = {name: limit * setting.scale.get(name, 1.0) for name, limit in limits.items()}
     cycles = sum(limit**OVERLAP_EXPONENT for limit in limits.values()) ** (1 / OVERLAP_EXPONENT)
     return _Cycles(cycles, limits, total_instructions, traffic, remark)
 
@@ -256,7 +248,6 @@ def _cycles_of_simulation(
     """Return the cycles of the SM simulator, and the limits of each resource."""
     observed, device, overrides, scale = setting.observed, setting.device, setting.overrides, setting.scale
     instructions = stream(kernel, sites, traffic, device, warps)
-    total_instructions = round(instructions.executed)
     sm_blocks = ceil(setting.max_blocks_per_sm)
     all_resident = sm_blocks <= setting.resident
     blocks = warps.of_blocks(_blocks_of_simulated_sm(warps, observed.blocks, device.sms, all_resident))
@@ -268,7 +259,7 @@ def _cycles_of_simulation(
     result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
     traffic = replace(traffic, merge_ratio=result.merge_ratio)
     limits = _memories(observed, traffic, device, setting.share, sites.warp_aggregated)
-    limits |= _issue(_rates_by_pipe(instructions.pipes), total_instructions, device, setting.share)
+    limits |= _issue(_rates_by_pipe(executions_by_pipe(kernel)), kernel.warp_instructions, device, setting.share)
     limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
     without_memories = {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}
     limits["latency"] = result.cycles if overrides else run(workload, without_memories).cycles
@@ -278,7 +269,7 @@ def _cycles_of_simulation(
     # source accesses may exceed the compiled kernel's; no limit exceeds the total
     limits = {name: min(limit, cycles) for name, limit in limits.items()}
     remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
-    return _Cycles(cycles, limits, total_instructions, traffic, remark)
+    return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark)
 
 
 def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel, sites: AccessSites) -> frozenset[int]:

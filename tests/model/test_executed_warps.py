@@ -28,7 +28,7 @@ def simulated(warps: ExecutedWarps, *numbers: int) -> SimulationResult:
     code[:, Field.STALL], code[:, [Field.WRITES, Field.READS, Field.PIPE]] = 1, -1
     memory = np.zeros((len(warps.executions), len(code), PROFILE_WORDS))
     blocks, length = np.array(numbers)[:, None], float(warps.lengths[[*numbers]].mean())
-    return run(SmWorkload(InstructionStream(code, memory, warps, 1.0, {}), H200, blocks, 1, 1.0, 1, length), {})
+    return run(SmWorkload(InstructionStream(code, memory, warps), H200, blocks, 1, 1.0, 1, length), {})
 
 
 def loop(trips: str, *body: str, start: int) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def test_warps_that_claim_work_take_the_typical_path() -> None:
     assert set(warps.lengths.tolist()) == {warps.lengths.mean()} and warps.longest == (3, 1.0)
 
 
-def test_blocks_that_were_not_executed_take_the_path_of_a_neighbor() -> None:
+def test_other_blocks_take_the_path_of_an_executed_one() -> None:
     counts, _ = programs.run("NOP", "EXIT", grid=2)
     warps = executed_warps(counts, np.array([4, 8]), 12, False)
     assert warps.of_blocks(np.array([0, 4, 5, 8, 11])).tolist() == [[0], [0], [1], [1], [1]]

@@ -78,7 +78,7 @@ def loads(*likely: float) -> InstructionStream:
     memory[:, :_LOADS, Profile.ACCESS_FRACTION], memory[:, :_LOADS, Profile.LSU_CYCLES] = 1.0, 1.0
     memory[:, :_LOADS, Profile.L2_PROBABILITY] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
-    return InstructionStream(code, memory, warps, 1.0, {})
+    return InstructionStream(code, memory, warps)
 
 
 @pytest.mark.parametrize("kind", [0, 1])
