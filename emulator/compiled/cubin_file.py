@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..checked import closest, shown, whole
 from ..documents import bytes_of
@@ -22,9 +21,8 @@ from ..sass.cubin import Parameter, Sections
 from ..sass.execution import Program
 from ..sass.state import ARCHITECTURES
 from .device_launch import DeviceLaunch, execute_on_device, shared_bytes
-from .instruction_counts import InstructionCount
+from .instruction_counts import InstructionCount, LocatedInstruction, counted
 from .memory import memory_counters
-from .pipes import pipes_of
 
 _POINTER_BYTES = 8
 
@@ -186,7 +184,8 @@ class CubinKernel:
         results = tuple(
             memory.array(name).copy() if name in arrays else one for name, one in zip(names, arguments, strict=True)
         )
-        return CubinResult(self.name, results, row, _counted(instructions, counts.totals(), counts.traffic))
+        placed = [LocatedInstruction(one, 0) for one in instructions]
+        return CubinResult(self.name, results, row, counted(placed, *counts.totals(), counts.traffic))
 
     def _is_array(self, number: int, value: Any) -> bool:
         return isinstance(value, np.ndarray) and value.ndim > 0 and self.parameters[number].size == _POINTER_BYTES
@@ -206,14 +205,3 @@ class CubinKernel:
             got = f"{value.nbytes}" if isinstance(value, np.generic | np.ndarray) else f"a {type(value).__name__}"
             raise LaunchError(f"argument {number} has {size} bytes, got {got}: give a NumPy value of this size")
         return value.tobytes()
-
-
-def _counted(
-    instructions: Sequence[Instruction], totals: tuple[npt.NDArray[Any], npt.NDArray[Any]], traffic: npt.NDArray[Any]
-) -> tuple[InstructionCount, ...]:
-    """Return the instructions with their executions and transactions."""
-    warps, threads = totals
-    return tuple(
-        InstructionCount(one, (0,), pipes_of(one), float(warps[n]), float(threads[n]), *map(float, traffic[n]))
-        for n, one in enumerate(instructions)
-    )

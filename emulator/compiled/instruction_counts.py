@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ..engines.cuda.sass import Instruction
+from .pipes import pipes_of
 
 Place = tuple[int, ...]
 """Source location: a line of the printed kernel, then the lines of inlined calls, innermost first."""
@@ -28,17 +31,30 @@ class LocatedInstruction:
 class InstructionCount:
     """Executions of a SASS instruction over all launches of a kernel.
 
-    instruction: text, opcode, predicate, targets, scheduling control. place: its source location, (0,) for none. pipes:
-    its execution pipes; none for branches. warps, threads: executions by warps and by active lanes; predicated-off lanes
-    count as active, as on the hardware. requests, transactions, extra: of its accesses: warps with an access; sectors or
-    wavefronts; lines or bank conflicts.
+    instruction: text, opcode, predicate, scheduling control. place: its source location, (0,) for none. warps, threads:
+    executions by warps and by active lanes; predicated-off lanes count as active, as on the hardware. requests, transactions,
+    extra: of its accesses: warps with an access; sectors or wavefronts; lines or bank conflicts.
     """
 
     instruction: Instruction
     place: Place
-    pipes: tuple[str, ...]
     warps: float
     threads: float
-    requests: float = 0.0
-    transactions: float = 0.0
-    extra: float = 0.0
+    requests: float
+    transactions: float
+    extra: float
+
+    @property
+    def pipes(self) -> tuple[str, ...]:
+        """Its execution pipes; none for branches."""
+        return pipes_of(self.instruction)
+
+
+def counted(
+    placed: Iterable[LocatedInstruction], warps: Any, threads: Any, traffic: Any
+) -> tuple[InstructionCount, ...]:
+    """Return instructions with their counts. warps, threads: numbers by instruction. traffic: [n, 3], as `sass.counts.Counts`."""
+    return tuple(
+        InstructionCount(one.instruction, one.place, float(warps[n]), float(threads[n]), *map(float, traffic[n]))
+        for n, one in enumerate(placed)
+    )

@@ -14,11 +14,11 @@ from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
 from .executed import MAX_INSTRUCTIONS, Executed, execute_launches
-from .instruction_counts import InstructionCount
+from .instruction_counts import InstructionCount, counted
 from .kernel_launches import KernelLaunches
 from .line_table_fixes import with_fixed_lines
 from .memory import AccessDifference, access_differences, memory_counters
-from .pipes import PIPES, pipes_of
+from .pipes import PIPES
 
 
 @dataclass(frozen=True)
@@ -133,31 +133,21 @@ def compiled_kernel(launched: KernelLaunches, arch: str, limit: int = MAX_INSTRU
         raise LaunchError(f"SASS of {arch} is not emulated: choose a device of {' or '.join(EMULATED)}")
     source = launched.source
     built = nvcc.build(source.with_lines(), source.kernel, arch)
-    return counted(launched, built.cubin, arch, built.resources, limit)
+    return executed_cubin(launched, built.cubin, arch, built.resources, limit)
 
 
 EMULATED = ("sm_90",)
 """Architectures whose SASS is emulated."""
 
 
-def counted(
+def executed_cubin(
     launched: KernelLaunches, cubin: bytes, arch: str, resources: Resources, limit: int = MAX_INSTRUCTIONS
 ) -> CompiledKernel:
     """Execute the cubin of a kernel. Raises the errors of `execute_launches`."""
     sass = without_padding(disassemble(cubin, launched.source.kernel))
     executed = execute_launches(launched, cubin, sass, limit)
     placed = with_fixed_lines(launched.placed(sass), [(place, kind) for _, place, kind in launched.executed])
-    instructions = tuple(
-        InstructionCount(
-            one.instruction,
-            one.place,
-            pipes_of(one.instruction),
-            float(executed.warps[n]),
-            float(executed.threads[n]),
-            *map(float, executed.traffic[n]),
-        )
-        for n, one in enumerate(placed)
-    )
+    instructions = counted(placed, executed.warps, executed.threads, executed.traffic)
     return CompiledKernel(launched, arch, resources, instructions, executed)
 
 

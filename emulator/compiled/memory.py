@@ -12,8 +12,6 @@ from .kernel_launches import KernelLaunches
 from .opcode_classes import EFFECTS
 
 _EXECUTIONS = {"barriers": "barrier", "shuffles": "shuffle"}
-_GENERIC_ATOMIC = "ATOM"
-"""Opcode for which Nsight Compute also counts a wavefront of shared memory, whatever memory it addresses."""
 _LOCAL = {"local_loads": "local_load", "local_stores": "local_store"}
 
 
@@ -44,8 +42,7 @@ def memory_counters(instructions: Sequence[InstructionCount]) -> dict[str, int]:
         sums[kind, "requests"] += counted.requests
         sums[kind, "transactions"] += counted.transactions
         sums[kind, "conflicts"] += counted.extra
-        if counted.instruction.opcode == _GENERIC_ATOMIC:
-            sums["shared_atomic", "transactions"] += counted.requests
+        sums["shared_atomic", "transactions"] += _other_wavefronts(counted)
     result = {}
     for kind in GLOBAL:
         result[f"{kind}_requests"], result[f"{kind}_sectors"] = sums[kind, "requests"], sums[kind, "transactions"]
@@ -54,6 +51,16 @@ def memory_counters(instructions: Sequence[InstructionCount]) -> dict[str, int]:
     result |= {name: sums[kind, "warps"] for name, kind in _EXECUTIONS.items()}
     result |= {name: sums[kind, "requests"] for name, kind in _LOCAL.items()}
     return {name: round(value) for name, value in result.items()}
+
+
+def _other_wavefronts(counted: InstructionCount) -> float:
+    """Return wavefronts that Nsight Compute counts beyond those of banks: one of a generic atomic (ATOM), whatever memory it
+    addresses, and two of its compare-and-swap; a second one of a compare-and-swap of nvcc's loops (CAST)."""
+    instruction = counted.instruction
+    if instruction.opcode == "ATOM":
+        executed = counted.requests if instruction.predicate else counted.warps
+        return executed * (2 if ".CAS" in instruction.operation else 1)
+    return counted.transactions if instruction.operation.startswith("ATOMS.CAST") else 0
 
 
 def access_differences(

@@ -75,9 +75,7 @@ def _in_order(
     """
     counts, sites = compiled.executed.first, compiled.launched.request.prepared.sites
     groups: dict[tuple[int, tuple[int, ...]], list[int]] = defaultdict(list)
-    block = 0
-    for n in range(len(compiled.instructions)):
-        block += n in counts.starts or (n > 0 and bool(counts.ends_run[n - 1]))
+    for n, block in enumerate(counts.basic_blocks().tolist()):
         if n in counts.first_addresses and len(located.get(n, ())) > 1:
             groups[block, located[n]].append(n)
     for (_, numbers), copies in groups.items():

@@ -1,4 +1,4 @@
-"""Instruction stream of a compiled kernel for the SM simulator: control bits, access profiles, branch probabilities."""
+"""Instruction stream of a compiled kernel for the SM simulator: control bits, access profiles, executed paths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled.control_flow import Graph, graph
 from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
 from ..compiled.opcode_classes import access_width, is_indexed_constant_load, phases_of
@@ -22,10 +21,10 @@ from ..profiler import events
 from ..profiler.events import Counts
 from .access_lines import Kind
 from .access_sites import AccessSites, access_kind
+from .executed_warps import ExecutedWarps, executed_warps
 from .line_trace import LINE
 from .traffic import Column, Traffic
 from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction, wait_fractions
-from .warp_classes import WarpClasses, classify_warps
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -74,42 +73,27 @@ _SCOREBOARD_LATENCY = {
 class InstructionStream:
     """Instructions of a warp.
 
-    code: int64[instruction, WORDS]. memory: float64[class, instruction, PROFILE_WORDS]. warp_classes: branch profiles.
-    executed: warp instructions of the launch; pipes: by pipe.
+    code: int64[instruction, WORDS]. memory: float64[class, instruction, PROFILE_WORDS]. warps: with their paths.
     """
 
     code: Words
     memory: Floats
-    warp_classes: WarpClasses
-    executed: float
-    pipes: dict[str, float]
+    warps: ExecutedWarps
 
 
-def classes_of(compiled: CompiledKernel) -> WarpClasses:
-    """Return the warp classes of a compiled kernel from the executed blocks of its first launch."""
+def warps_of(compiled: CompiledKernel) -> ExecutedWarps:
+    """Return the warps of the executed blocks of the first launch."""
     executed, request = compiled.executed, compiled.launched.request
-    return classify_warps(
-        _graph(compiled), executed.first, executed.first_blocks, prod(request.grid),
-        uses_dynamic_work(request.prepared.program.kernel),
-    )  # fmt: skip
-
-
-def _graph(compiled: CompiledKernel) -> Graph:
-    return graph(tuple(one.instruction for one in compiled.instructions))
-
-
-def _executed(whole: Graph, compiled: CompiledKernel) -> Floats:
-    """Return executions of each block by all warps."""
-    return np.array([compiled.instructions[first].warps for first, _ in whole.blocks])
+    tickets = uses_dynamic_work(request.prepared.program.kernel)
+    return executed_warps(executed.first, executed.first_blocks, prod(request.grid), tickets)
 
 
 def stream(
-    compiled: CompiledKernel, sites: AccessSites, traffic: Traffic, device: Device, warp_classes: WarpClasses
+    compiled: CompiledKernel, sites: AccessSites, traffic: Traffic, device: Device, warps: ExecutedWarps
 ) -> InstructionStream:
-    """Return the instruction stream of a compiled kernel, given its sites, traffic and warp classes."""
-    whole = _graph(compiled)
+    """Return the instruction stream of a compiled kernel, given its sites, traffic and warps."""
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
-    memory = np.zeros((len(warp_classes.lengths), len(code), PROFILE_WORDS))
+    memory = np.zeros((len(warps.executions), len(code), PROFILE_WORDS))
     costs = _pipe_cycles(device)
     for n, executed_instruction in enumerate(compiled.instructions):
         instruction, control = executed_instruction.instruction, executed_instruction.instruction.control
@@ -135,33 +119,17 @@ def stream(
         if instruction.opcode == "B2R":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
-            memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES], row[Field.KIND] = (
-                1.0,
-                WARP_SIZE / max(1, device.rates.shuffle),
-                InstructionKind.SHARED,
-            )
-    block_sizes = np.array([past - first for first, past in whole.blocks])
-    by_class = np.repeat(warp_classes.executions * warp_classes.warps[:, None], block_sizes, axis=1)
-    _fill_accesses(compiled, sites, traffic, device, by_class, code, memory)
-    _reorder_stores(compiled, sites, whole, memory)
-    _defer_barriers(whole, code)
-    executed = _executed(whole, compiled)
-    return InstructionStream(
-        code,
-        memory,
-        warp_classes,
-        float((executed * block_sizes).sum()),
-        _executions_by_pipe(whole, compiled, executed),
-    )
+            _fill_own_access(row, memory[:, n], WARP_SIZE / max(1, device.rates.shuffle), device.timing.shuffle)
+    _fill_accesses(compiled, sites, traffic, device, warps.executions, code, memory)
+    _reorder_stores(compiled, sites, warps.block_of, memory)
+    _defer_barriers(warps, code)
+    return InstructionStream(code, memory, warps)
 
 
-def _defer_barriers(whole: Graph, code: Words) -> None:
-    """Move barrier waits behind the instructions issued within _BARRIER_DEFERRAL cycles."""
-    alone = {
-        first
-        for block, (first, _) in enumerate(whole.blocks)
-        if whole.predecessors[block] != (block - 1,) or whole.successors[block - 1] != (block,)
-    }
+def _defer_barriers(warps: ExecutedWarps, code: Words) -> None:
+    """Move barrier waits behind the instructions issued within _BARRIER_DEFERRAL cycles, in code that each warp continues with."""
+    executions = warps.executions.sum(axis=0)
+    alone = 1 + np.flatnonzero(executions[1:] != executions[:-1])
     for at in np.flatnonzero(code[:, Field.KIND] == InstructionKind.BARRIER).tolist():
         last, issued = at, int(code[at, Field.STALL])
         while issued < _BARRIER_DEFERRAL and last + 1 < len(code) and last + 1 not in alone:
@@ -172,24 +140,19 @@ def _defer_barriers(whole: Graph, code: Words) -> None:
         code[at, Field.KIND], code[last, Field.KIND] = InstructionKind.PLAIN, InstructionKind.BARRIER
 
 
-def _reorder_stores(compiled: CompiledKernel, sites: AccessSites, whole: Graph, memory: Floats) -> None:
+def _reorder_stores(compiled: CompiledKernel, sites: AccessSites, block_of: Words, memory: Floats) -> None:
     """Give the stores of a block the profiles in source order: the first store to a line misses."""
-    for first, past in whole.blocks:
-        stores = [n for n in range(first, past) if access_kind(compiled.instructions[n]) == "global_store"]
+    is_store = np.array([access_kind(counted) == "global_store" for counted in compiled.instructions])
+    for block in np.unique(block_of[is_store]):
+        stores = np.flatnonzero(is_store & (block_of == block)).tolist()
         ordered = sorted(stores, key=lambda n: min(sites.by_instruction.get(n, (-1,))))
         memory[:, stores] = memory[:, ordered]
 
 
-def _executions_by_pipe(whole: Graph, compiled: CompiledKernel, executed: Floats) -> dict[str, float]:
+def executions_by_pipe(compiled: CompiledKernel) -> dict[str, float]:
     """Return executions by pipe, integer products separately."""
-    result: dict[str, float] = defaultdict(float)
-    for block, (first, past) in enumerate(whole.blocks):
-        for counted in compiled.instructions[first:past]:
-            for pipe in counted.pipes:
-                result[pipe] += float(executed[block])
-            if counted.instruction.opcode == "IMAD":
-                result["imul"] += float(executed[block]) * _passes(counted.instruction.operation)
-    return dict(result)
+    products = [one for one in compiled.instructions if one.instruction.opcode == "IMAD"]
+    return compiled.pipes | {"imul": sum(one.warps * _passes(one.instruction.operation) for one in products)}
 
 
 def _passes(operation: str) -> int:
@@ -238,20 +201,11 @@ def _fill_accesses(
         if kind == "constant_load":
             addresses = _addresses_per_access(traffic, sites_of)
             for n in at if addresses > 1 else ():
-                memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES] = (
-                    1.0,
-                    _CONSTANT_ADDRESS_CYCLES * addresses,
-                )
-                code[n, Field.KIND], code[n, Field.PIPE] = InstructionKind.SHARED, LSU_PIPE
+                _fill_own_access(code[n], memory[:, n], _CONSTANT_ADDRESS_CYCLES * addresses, code[n, Field.LATENCY])
         elif not sites_of:  # spilled registers
             for n in at:
                 cycles = max(device.timing.request_interval, _register_fill_cycles(compiled.instructions[n], device))
-                memory[:, n, Profile.ACCESS_FRACTION], memory[:, n, Profile.LSU_CYCLES] = 1.0, cycles
-                code[n, Field.KIND], code[n, Field.LATENCY], code[n, Field.PIPE] = (
-                    InstructionKind.SHARED,
-                    device.timing.l1,
-                    LSU_PIPE,
-                )
+                _fill_own_access(code[n], memory[:, n], cycles, device.timing.l1)
         else:
             profiles = _profiles_by_class(
                 traffic, launched.counts, sites_of, by_class[:, at].sum(axis=1), device, kind, sites.warp_aggregated,
@@ -266,14 +220,19 @@ def _fill_accesses(
                 code[n, Field.LATENCY] = device.timing.l1 if kind.endswith("load") else latency
 
 
+def _fill_own_access(row: Words, memory: Floats, cycles: float, latency: int, fraction: float = 1.0) -> None:
+    """Fill in an access that the SM answers: LSU cycles and latency. memory: float64[class, PROFILE_WORDS]."""
+    row[[Field.KIND, Field.LATENCY, Field.PIPE]] = InstructionKind.SHARED, latency, LSU_PIPE
+    memory[:, [Profile.ACCESS_FRACTION, Profile.LSU_CYCLES]] = fraction, cycles
+
+
 def _fill_shared_access(counted: InstructionCount, kind: str, device: Device, row: Words, memory: Floats) -> None:
-    """Fill in the access profile of shared memory. memory: float64[class, PROFILE_WORDS]."""
-    row[Field.KIND], row[Field.LATENCY], row[Field.PIPE] = InstructionKind.SHARED, device.timing.shared, LSU_PIPE
+    """Fill in the access profile of shared memory."""
     cycles = WARP_SIZE / max(1, device.rates.shared)
     phases = phases_of(kind, access_width(counted.instruction), WARP_SIZE)
     wavefronts = counted.transactions / counted.requests if counted.requests else 1.0
-    memory[:, Profile.ACCESS_FRACTION] = min(1.0, counted.requests / counted.warps)
-    memory[:, Profile.LSU_CYCLES] = max(1.0, wavefronts * cycles, phases * cycles)
+    cycles = max(1.0, wavefronts * cycles, phases * cycles)
+    _fill_own_access(row, memory, cycles, device.timing.shared, min(1.0, counted.requests / counted.warps))
 
 
 def _merge_common_sites(

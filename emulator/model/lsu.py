@@ -124,7 +124,6 @@ def _request(sm: Sm, warp: i64, row: i64, sent: f64, l2_sectors: f64) -> f64:
         sm.lsu.profiles[profile + Profile.LOAD_MISS_LINES] * sm.rates.request_interval,
     )
     sm.lsu.busy_until[Memory.L2] = max(sent, sm.lsu.busy_until[Memory.L2]) + transfer
-    sm.results[Result.L2_BUSY] += transfer
     if sample < sm.lsu.profiles[profile + Profile.L2_PROBABILITY]:
         completion = sm.lsu.busy_until[Memory.L2] + sm.rates.near_latency
     if sample < sm.lsu.profiles[profile + Profile.FAR_PROBABILITY]:
@@ -154,7 +153,6 @@ def _access(sm: Sm, warp: i64, n: i64, row: i64, start: f64) -> f64:
         )
     cycles = max(f64(1), sm.lsu.profiles[profile + Profile.LSU_CYCLES])
     cycles = max(cycles, store_lines * sm.rates.line_interval) * sm.rates.lsu_scale
-    sm.results[Result.LSU_BUSY] += cycles
     sm.lsu.busy_until[Memory.LSU] = start + cycles
     if sm.code.kind[n] == InstructionKind.GLOBAL and sm.lsu.profiles[profile + Profile.L2_SECTORS] > f64(0):
         completion = _request(sm, warp, row, start + cycles, l2_sectors)
@@ -185,7 +183,7 @@ def count_pending(sm: Sm, warp: i64, board: i64, change: i64) -> None:
 def serve(sm: Sm, warp: i64, n: i64, arrival: f64) -> None:
     """Serve instruction n of a warp, queued since `arrival`."""
     start = max(arrival, sm.lsu.busy_until[Memory.LSU])
-    row = sm.warps.base[warp] // sm.branches.number * sm.code.size + n
+    row = sm.launch.classes[sm.warps.order[warp]] * sm.code.size + n
     sm.lsu.accesses[row] += sm.lsu.profiles[row * PROFILE_WORDS]
     sm.lsu.busy_until[Memory.LSU] = start + f64(1)
     completion = f64(0)

@@ -1,8 +1,7 @@
 """Cycle-level simulator of one SM: warp schedulers, scoreboards, pipes, load/store unit, barriers.
 
-Resident blocks run concurrently; a finished block is replaced. Warps of a class share branch probabilities:
-error-diffusion accumulators decide which executions take the minority or the divergent path (both sides in sequence, up to
-reconvergence). Memories are queues with a bandwidth and a latency. Schedulers prefer the oldest warp, among stores the
+Resident blocks run concurrently; a finished block is replaced. Each warp takes the path of its execution, its groups of lanes
+one after the other. Memories are queues with a bandwidth and a latency. Schedulers prefer the oldest warp, among stores the
 one that waits longest.
 """
 
@@ -18,7 +17,6 @@ from .. import language as st
 from ..language.hints import f64, i64
 from ..machine.device import Device
 from ..native import native
-from .branches import next_instruction
 from .instruction_stream import LSU_PIPE, Field, InstructionKind, InstructionStream, Words
 from .lsu import GOLDEN_STEP, OPERAND_READ_CYCLES, count_pending, raise_scoreboard, ready_at, serve
 from .records import zeroed
@@ -26,10 +24,8 @@ from .sm_state import (
     FAR_FUTURE,
     MAX_OPEN_STORES,
     MAX_QUEUE_DEPTH,
-    MAX_WAITING_GROUPS,
     PIPES,
     SCOREBOARDS,
-    Branches,
     Code,
     Counter,
     Cycle,
@@ -52,8 +48,6 @@ LOADED_LATENCY_INCREASE = 0.6
 _BARRIER_INTERVAL = 2.1
 """Cycles between barrier arrivals of an SM; 1 to 64 warps measured on an H100."""
 _IMUL_PIPE = PIPES - 1
-_PLASTIC_STEP = 0.7548776662466927
-"""Second step of a two-dimensional low-discrepancy sequence (plastic number), independent of GOLDEN_STEP."""
 
 
 # ------------------------------------------------------------------ blocks
@@ -87,23 +81,13 @@ def _replace_blocks(sm: Sm) -> None:
 
 @st.device
 def _start_warp(sm: Sm, warp: i64) -> None:
-    """Reset a warp to the first instruction of its class."""
-    base = sm.launch.classes[sm.warps.order[warp]] * sm.branches.number
+    """Reset a warp to the first instruction of its path."""
     sm.warps.status[warp] = i64(Status.RUNNING)
     sm.lsu.rehits[warp] = f64(0)
-    sm.warps.base[warp] = base
-    sm.warps.pc[warp] = sm.branches.first[base]
-    sm.warps.block[warp] = base
+    sm.warps.run[warp] = sm.launch.first_runs[sm.warps.order[warp]]
+    sm.warps.pc[warp] = sm.code.path[sm.warps.run[warp]]
     for board in range(i64(SCOREBOARDS)):
         sm.warps.scoreboards[warp * SCOREBOARDS + board] = f64(0)
-    for block in range(sm.branches.number):
-        phase = f64(0)
-        if sm.branches.exit_counters[base + block] < 0:
-            phase = f64(sm.warps.order[warp]) * f64(GOLDEN_STEP) + f64(block) * f64(_PLASTIC_STEP)
-            phase -= f64(i64(phase))
-        sm.warps.minority[warp * sm.branches.number + block] = phase
-        sm.warps.divergence[warp * sm.branches.number + block] = phase + f64(0.5) - f64(i64(phase + f64(0.5)))
-    sm.warps.waiting_counts[warp] = 0
 
 
 @st.device
@@ -241,6 +225,18 @@ def _execute(sm: Sm, scheduler: i64, warp: i64, n: i64) -> None:
 
 
 @st.device
+def _next_instruction(sm: Sm, warp: i64) -> i64:
+    """Return the next instruction of a warp, -1 if it ends."""
+    n = sm.warps.pc[warp] + 1
+    if sm.code.ends_run[n - 1]:
+        sm.warps.run[warp] += 1
+        n = i64(-1)
+        if sm.warps.run[warp] < sm.launch.past_runs[sm.warps.order[warp]]:
+            n = sm.code.path[sm.warps.run[warp]]
+    return n
+
+
+@st.device
 def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
     """Issue the next instruction of a warp."""
     n, slot, now = sm.warps.pc[warp], warp // sm.launch.warps, sm.clock[Cycle.NOW]
@@ -257,7 +253,7 @@ def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
         _arrive_at_barrier(sm)
         sm.slots.barrier_arrivals[slot] += 1
         sm.warps.status[warp] = i64(Status.AT_BARRIER)
-    following = next_instruction(sm, warp)
+    following = _next_instruction(sm, warp)
     if following >= 0:
         sm.warps.pc[warp] = following
         when = now + f64(sm.code.stall[n])
@@ -304,18 +300,17 @@ def _simulate(sm: Sm) -> None:
 # ------------------------------------------------------------------ results
 @dataclass(frozen=True)
 class SimulationResult:
-    """Result of an SM. cycles: of all blocks. issued: simulated instructions. busy: fraction of cycles by memory.
-    merge_ratio: fraction of rehit store sectors that merged."""
+    """Result of an SM. cycles: of all blocks. issued: simulated instructions. merge_ratio: fraction of rehit store sectors that
+    merged."""
 
     cycles: float
     issued: float
-    busy: dict[str, float]
     merge_ratio: float
 
 
 @dataclass(frozen=True)
 class SmWorkload:
-    """Blocks of an SM. blocks: int64[block, warp], classes; fraction: of their time to count; active: SMs in use;
+    """Blocks of an SM. blocks: int64[block, warp], executed warps; fraction: of their time to count; active: SMs in use;
     instructions_per_block: mean."""
 
     stream: InstructionStream
@@ -334,12 +329,8 @@ def run(workload: SmWorkload, scale: Mapping[str, float], loaded: float = LOADED
         scale = {**scale, "later": 1 + loaded * min(1.0, busy_fraction)}
         simulated = _simulate_sample(workload, scale)
     rehit_sectors = float(simulated[Result.REHIT_SECTORS])
-    busy_fractions = {
-        name: float(simulated[n] / max(1.0, simulated[Result.TIME]))
-        for name, n in (("L1", Result.LSU_BUSY), ("L2", Result.L2_BUSY), ("DRAM", Result.DRAM_BUSY))
-    }
     return SimulationResult(
-        _cycles(workload, scale, simulated), float(simulated[Result.INSTRUCTIONS]), busy_fractions,
+        _cycles(workload, scale, simulated), float(simulated[Result.INSTRUCTIONS]),
         float(simulated[Result.MERGED_STORE_SECTORS]) / rehit_sectors if rehit_sectors else 1.0,
     )  # fmt: skip
 
@@ -365,17 +356,17 @@ def _extrapolate(simulated: Any, instructions: float) -> float:
     """Return the cycles of so many instructions from the simulated ones."""
     issued = float(simulated[Result.INSTRUCTIONS])
     if issued < MAX_INSTRUCTIONS:
-        return float(simulated[Result.TIME]) * max(1.0, instructions / max(1.0, issued))
+        return float(simulated[Result.TIME]) * instructions / max(1.0, issued)
     pace = (simulated[Result.TIME] - simulated[Result.HALF_TIME]) / max(
         1.0, issued - simulated[Result.HALF_INSTRUCTIONS]
     )
     return float(simulated[Result.TIME] + pace * max(0.0, instructions - issued))
 
 
-def single_warp_cycles(stream: InstructionStream, device: Device, kind: int, scale: Mapping[str, float]) -> float:
-    """Return the cycles of a warp of a class alone on the SM."""
-    length = float(stream.warp_classes.lengths[kind])
-    workload = SmWorkload(stream, device, np.full((1, 1), kind), 1, 1.0, 1, length)
+def single_warp_cycles(stream: InstructionStream, device: Device, warp: int, scale: Mapping[str, float]) -> float:
+    """Return the cycles of an executed warp alone on the SM."""
+    length = float(stream.warps.lengths[warp])
+    workload = SmWorkload(stream, device, np.full((1, 1), warp), 1, 1.0, 1, length)
     return _extrapolate(_simulate_sample(workload, scale), length)
 
 
@@ -407,40 +398,25 @@ def _code(stream: InstructionStream, latency_scale: float) -> Code:
     columns = np.ascontiguousarray(stream.code.T)
     if latency_scale != 1.0:
         columns[Field.LATENCY] = np.rint(columns[Field.LATENCY] * latency_scale)
-    fields: Any = *columns, len(stream.code)
+    fields: Any = *columns, len(stream.code), stream.warps.path, stream.warps.ends_run
     return Code(*fields)
 
 
-def _branches(stream: InstructionStream) -> Branches:
-    classes = stream.warp_classes
-    tables: Any = (
-        *np.ascontiguousarray(np.moveaxis(classes.blocks, 2, 0)).reshape(5, -1),
-        classes.minority_shares.reshape(-1),
-        classes.divergent_shares.reshape(-1),
-        classes.exit_counters.reshape(-1),
-        classes.unreachable_convergence.reshape(-1),
-        classes.convergence_blocks,
-        classes.blocks.shape[1],
-    )
-    return Branches(*tables)
-
-
 def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
-    """Return the results of a simulation, float64[10]."""
+    """Return the results of a simulation, float64[Result]."""
     stream, timing = workload.stream, workload.device.timing
     block_count, warps = workload.blocks.shape
     resident, schedulers = min(workload.resident, block_count), timing.schedulers
-    slots, size, count = resident * warps, len(stream.code), stream.warp_classes.blocks.shape[1]
+    slots, size, blocks, executed = resident * warps, len(stream.code), workload.blocks.reshape(-1), stream.warps
     launch: Any = (
-        np.ascontiguousarray(workload.blocks).reshape(-1), warps, resident, block_count, schedulers,
+        executed.class_of[blocks], executed.first[blocks], executed.first[blocks + 1], warps, resident, block_count, schedulers,
         min(timing.queue, MAX_QUEUE_DEPTH), MAX_INSTRUCTIONS,
     )  # fmt: skip
     phases: Any = np.tile(np.arange(size) * GOLDEN_STEP % 1.0, len(stream.memory))
-    boards, groups, entries = SCOREBOARDS * slots, MAX_WAITING_GROUPS * slots, MAX_QUEUE_DEPTH * schedulers
+    boards, entries = SCOREBOARDS * slots, MAX_QUEUE_DEPTH * schedulers
     warp_state = zeroed(
-        Warps, pc=slots, block=slots, base=slots, status=slots, order=slots, ready=slots, ready_without_scoreboards=slots,
-        scoreboards=boards, pending_writes=boards, minority=count * slots, divergence=count * slots, waiting_counts=slots,
-        waiting_blocks=groups, waiting_convergence=groups,
+        Warps, pc=slots, run=slots, status=slots, order=slots, ready=slots, ready_without_scoreboards=slots,
+        scoreboards=boards, pending_writes=boards,
     )  # fmt: skip
     lsu = zeroed(
         LsuState, profiles=stream.memory.reshape(-1), accesses=phases, samples=phases.copy(), store_lines=slots, rehits=slots,
@@ -450,9 +426,9 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
     block_state = zeroed(Slots, barrier_arrivals=resident, live_warps=resident, queued=resident, settled=resident)
     queues = zeroed(Queues, removed=schedulers, added=schedulers, warp=entries, instruction=entries, issued=entries)
     sm = zeroed(
-        Sm, launch=Launch(*launch), code=_code(stream, scale.get("latency", 1.0)), branches=_branches(stream),
+        Sm, launch=Launch(*launch), code=_code(stream, scale.get("latency", 1.0)),
         rates=_rates(workload, scale), warps=warp_state, slots=block_state, queues=queues, lsu=lsu,
-        pipes=PIPES * schedulers, clock=4, counters=6, results=10,
+        pipes=PIPES * schedulers, clock=4, counters=6, results=len(Result),
     )  # fmt: skip
     _simulate(sm)
     return sm.results

@@ -11,8 +11,6 @@ MAX_OPEN_STORES = 64
 """Stores with open lines, at most."""
 MAX_QUEUE_DEPTH = 16
 """Instructions in a scheduler's queue, at most."""
-MAX_WAITING_GROUPS = 32
-"""Waiting groups of lanes per warp, at most."""
 SCOREBOARDS = 6
 """Scoreboards of a warp."""
 PIPES = 8
@@ -31,11 +29,10 @@ Counter = IntEnum("Counter", "STARTED ISSUED LIVE QUEUED NEXT_QUEUE ENDED", star
 """Counters: started blocks, issued instructions, live warps, queued accesses, next queue to serve, blocks to replace."""
 Result = IntEnum(
     "Result",
-    "TIME INSTRUCTIONS LSU_BUSY L2_BUSY DRAM_BUSY HALF_TIME HALF_INSTRUCTIONS FINISHED_BLOCKS "
-    "REHIT_SECTORS MERGED_STORE_SECTORS",
+    "TIME INSTRUCTIONS DRAM_BUSY HALF_TIME HALF_INSTRUCTIONS FINISHED_BLOCKS REHIT_SECTORS MERGED_STORE_SECTORS",
     start=0,
 )
-"""Results: cycles, issued instructions, busy cycles of LSU, L2 port and device memory, cycles and instructions of the
+"""Results: cycles, issued instructions, busy cycles of device memory, cycles and instructions of the
 first half, finished blocks, store sectors with an earlier store by the warp, and those merged with it."""
 
 
@@ -61,9 +58,12 @@ class Rates(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """Blocks of the SM. classes: by block and warp. warps: of a block. resident: blocks at once."""
+    """Blocks of the SM. classes, first_runs, past_runs: by block and warp; runs are entries of `Code.path`. warps: of a block.
+    resident: blocks at once."""
 
     classes: Global[i64]
+    first_runs: Global[i64]
+    past_runs: Global[i64]
     warps: i64
     resident: i64
     blocks: i64
@@ -73,7 +73,7 @@ class Launch(NamedTuple):
 
 
 class Code(NamedTuple):
-    """Columns of `InstructionStream.code`; number of instructions."""
+    """Columns of `InstructionStream.code`; number of instructions; `path` and `ends_run` of `ExecutedWarps`."""
 
     stall: Global[i64]
     waits: Global[i64]
@@ -85,47 +85,22 @@ class Code(NamedTuple):
     latency: Global[i64]
     imul_cycles: Global[i64]
     size: i64
-
-
-class Branches(NamedTuple):
-    """Control flow by class and basic block, of `number` basic blocks: see `WarpClasses`.
-
-    first, past: instructions. majority, minority: next block, -1 for the end. convergence: of a divergent branch.
-    """
-
-    first: Global[i64]
-    past: Global[i64]
-    majority: Global[i64]
-    minority: Global[i64]
-    convergence: Global[i64]
-    minority_shares: Global[f64]
-    divergent_shares: Global[f64]
-    exit_counters: Global[i64]
-    unreachable_convergence: Global[bool]
-    convergence_blocks: Global[bool]
-    number: i64
+    path: Global[i64]
+    ends_run: Global[bool]
 
 
 class Warps(NamedTuple):
-    """State by resident warp. base: first basic block of its class. order: number in the launch. ready: cycle of the
-    next issue, with and without scoreboards. scoreboards, pending_writes: release cycles, and accesses without one.
-    minority, divergence: accumulators by basic block. waiting_counts, waiting_blocks, waiting_convergence: groups of
-    lanes with their next block and convergence block; the last one runs first."""
+    """State by resident warp. pc: next instruction. run: in `Code.path`. order: number in the launch. ready: cycle of the
+    next issue, with and without scoreboards. scoreboards, pending_writes: release cycles, and accesses without one."""
 
     pc: Global[i64]
-    block: Global[i64]
-    base: Global[i64]
+    run: Global[i64]
     status: Global[i64]
     order: Global[i64]
     ready: Global[f64]
     ready_without_scoreboards: Global[f64]
     scoreboards: Global[f64]
     pending_writes: Global[i64]
-    minority: Global[f64]
-    divergence: Global[f64]
-    waiting_counts: Global[i64]
-    waiting_blocks: Global[i64]
-    waiting_convergence: Global[i64]
 
 
 class Slots(NamedTuple):
@@ -171,7 +146,6 @@ class Sm(NamedTuple):
 
     launch: Launch
     code: Code
-    branches: Branches
     rates: Rates
     warps: Warps
     slots: Slots

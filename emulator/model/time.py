@@ -33,18 +33,15 @@ from .access_lines import Kind
 from .access_sites import AccessSites, sites_of
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
-from .instruction_stream import as_sectors, classes_of, stream
+from .executed_warps import ExecutedWarps, Words
+from .instruction_stream import as_sectors, executions_by_pipe, stream, warps_of
 from .line_trace import LINE, LineTrace
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import Column, Traffic
 from .validated import VALIDATED
-from .warp_classes import WarpClasses, Words
 
 OVERLAP_EXPONENT = 4.0
 """Exponent of the power mean: larger values add less of the lesser limits. Assumed, not measured."""
-CRITICAL_PATH_SCALE, INSTRUCTION_SCALE = 1.0, 1.0
-"""Factors of the critical path and of instructions counted from the source. Assumed; `simtbed hardware errors` prints
-the best fit."""
 MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
 """Limits without instructions."""
 MIN_NVCC_CAPABILITY = (7, 5)
@@ -56,11 +53,6 @@ DEFAULT_INTERVAL_FACTOR = 1.5
 _MAX_EXACT_BLOCKS = 1 << 16
 """Blocks up to which the most loaded SM is determined."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
-
-
-def limit_scale(limit: str) -> float:
-    """Return the factor of a limit."""
-    return CRITICAL_PATH_SCALE if limit == "latency" else 1.0 if limit in MEMORIES else INSTRUCTION_SCALE
 
 
 @dataclass(frozen=True)
@@ -167,12 +159,12 @@ def estimate(
         traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
         cycles = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
     else:
-        sites, warp_classes = sites_of(kernel), classes_of(kernel)
+        sites, warps = sites_of(kernel), warps_of(kernel)
         traffic = traffic or simulate(
             observed.lines, device, resident, observed.shared_bytes, cold, _eliminated_sites(observed, kernel, sites),
-            warp_classes.classes(np.arange(observed.lines.traced_blocks)),
+            warps.class_of[warps.of_blocks(np.arange(observed.lines.traced_blocks))],
         )  # fmt: skip
-        cycles = _cycles_of_simulation(setting, traffic, kernel, sites, warp_classes)
+        cycles = _cycles_of_simulation(setting, traffic, kernel, sites, warps)
     timing, clock = device.timing, float(device.clock)
     time = cycles.total / clock + timing.launch / 1000
     bound = _bound(cycles.limits)
@@ -245,42 +237,39 @@ def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycl
     )
     path = critical_path.cycles(observed.blocks * observed.warps)
     limits["latency"] = path * max(1, waves if setting.is_balanced else ceil(waves))
-    limits = {name: limit * limit_scale(name) * setting.scale.get(name, 1.0) for name, limit in limits.items()}
+    limits = {name: limit * setting.scale.get(name, 1.0) for name, limit in limits.items()}
     cycles = sum(limit**OVERLAP_EXPONENT for limit in limits.values()) ** (1 / OVERLAP_EXPONENT)
     return _Cycles(cycles, limits, total_instructions, traffic, remark)
 
 
 def _cycles_of_simulation(
-    setting: _Setting, traffic: Traffic, kernel: CompiledKernel, sites: AccessSites, warp_classes: WarpClasses
+    setting: _Setting, traffic: Traffic, kernel: CompiledKernel, sites: AccessSites, warps: ExecutedWarps
 ) -> _Cycles:
     """Return the cycles of the SM simulator, and the limits of each resource."""
     observed, device, overrides, scale = setting.observed, setting.device, setting.overrides, setting.scale
-    instructions = stream(kernel, sites, traffic, device, warp_classes)
-    total_instructions = round(instructions.executed)
+    instructions = stream(kernel, sites, traffic, device, warps)
     sm_blocks = ceil(setting.max_blocks_per_sm)
     all_resident = sm_blocks <= setting.resident
-    block_classes = instructions.warp_classes.classes(
-        _blocks_of_simulated_sm(instructions.warp_classes, observed.blocks, device.sms, all_resident)
-    )
-    per_block = float(instructions.warp_classes.lengths[block_classes].sum()) / sm_blocks
+    blocks = warps.of_blocks(_blocks_of_simulated_sm(warps, observed.blocks, device.sms, all_resident))
+    per_block = float(warps.lengths[blocks].sum()) / sm_blocks
     workload = SmWorkload(
-        instructions, device, block_classes, setting.resident, setting.max_blocks_per_sm / sm_blocks,
+        instructions, device, blocks, setting.resident, setting.max_blocks_per_sm / sm_blocks,
         min(observed.blocks, device.sms), per_block,
     )  # fmt: skip
     result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
     traffic = replace(traffic, merge_ratio=result.merge_ratio)
     limits = _memories(observed, traffic, device, setting.share, sites.warp_aggregated)
-    limits |= _issue(_rates_by_pipe(instructions.pipes), total_instructions, device, setting.share)
+    limits |= _issue(_rates_by_pipe(executions_by_pipe(kernel)), kernel.warp_instructions, device, setting.share)
     limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
     without_memories = {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}
     limits["latency"] = result.cycles if overrides else run(workload, without_memories).cycles
-    longest_class, length_ratio = instructions.warp_classes.imbalance
-    longest = length_ratio * single_warp_cycles(instructions, device, longest_class, scale)
+    longest_warp, length_ratio = warps.longest
+    longest = length_ratio * single_warp_cycles(instructions, device, longest_warp, scale)
     cycles = max(result.cycles, limits["atomics"], limits["slices"], longest)
     # source accesses may exceed the compiled kernel's; no limit exceeds the total
     limits = {name: min(limit, cycles) for name, limit in limits.items()}
     remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
-    return _Cycles(cycles, limits, total_instructions, traffic, remark)
+    return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark)
 
 
 def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel, sites: AccessSites) -> frozenset[int]:
@@ -292,12 +281,12 @@ def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel, sites: A
     return sites.eliminated | set(map(int, register_sites))
 
 
-def _blocks_of_simulated_sm(warp_classes: WarpClasses, blocks: int, sms: int, all_resident: bool) -> Words:
+def _blocks_of_simulated_sm(warps: ExecutedWarps, blocks: int, sms: int, all_resident: bool) -> Words:
     """Return the blocks of the simulated SM, among those with most blocks: the most loaded one if all are resident at
     once; else the one closest to the mean, as blocks are scheduled dynamically."""
     first = np.arange((blocks - 1) % sms + 1 if blocks < _MAX_EXACT_BLOCKS else 1)
     blocks_by_sm = first[:, None] + sms * np.arange(ceil(blocks / sms))
-    work = warp_classes.lengths[warp_classes.classes(blocks_by_sm)].sum(axis=(1, 2))
+    work = warps.lengths[warps.of_blocks(blocks_by_sm)].sum(axis=(1, 2))
     selected: Words = blocks_by_sm[work.argmax() if all_resident else abs(work - work.mean()).argmin()]
     return selected
 

@@ -38,15 +38,14 @@ def _raw(operand: Operand, wide: bool, immediate: int) -> Read:
         return lambda s, r: s.constant(bank, offset, 8 if wide else 4)
     if number < 0:
         return _constant(_ZERO64 if wide else _ZERO32)
-    if operand.uniform:
-        if wide:
-            return lambda s, r: (
-                s.uniform_registers[number][r].astype(u64) | s.uniform_registers[number + 1][r].astype(u64) << u64(32)
-            )
-        return lambda s, r: s.uniform_registers[number][r]
-    if wide:
-        return lambda s, r: s.registers[number][r].astype(u64) | s.registers[number + 1][r].astype(u64) << u64(32)
-    return lambda s, r: s.registers[number][r]
+    file = "uniform_registers" if operand.uniform else "registers"
+
+    def read(s: State, r: Rows) -> Any:
+        registers = getattr(s, file)
+        low = registers[number][r]
+        return low.astype(u64) | registers[number + 1][r].astype(u64) << u64(32) if wide else low
+
+    return read
 
 
 def read_register(register: Register, wide: bool) -> Read:
@@ -176,17 +175,19 @@ def _store(array: Any, r: Rows, lanes: Any, value: Any) -> None:
         array[r] = np.where(lanes, value, array[r])
 
 
-def write_register(number: int, uniform: bool) -> Write:
-    """Return the write of a 32-bit register. number: -1 for none."""
+def _write(file: str, number: int, uniform: bool) -> Write:
+    """Return the write of a register or predicate. file: of the state."""
     if number < 0:
         return lambda s, r, lanes, value: None
-    if uniform:
+    if not uniform:
+        return lambda s, r, lanes, value: _store(getattr(s, file)[number], r, lanes, value)
+    file = f"uniform_{file}"
+    return lambda s, r, lanes, value: _store(getattr(s, file)[number], r, lanes.any(1)[:, None], value[:, :1])
 
-        def write_uniform(s: State, r: Rows, lanes: Any, value: Any) -> None:
-            _store(s.uniform_registers[number], r, lanes.any(1)[:, None], value[:, :1])
 
-        return write_uniform
-    return lambda s, r, lanes, value: _store(s.registers[number], r, lanes, value)
+def write_register(number: int, uniform: bool) -> Write:
+    """Return the write of a 32-bit register. number: -1 for none."""
+    return _write("registers", number, uniform)
 
 
 def write_pair(number: int, uniform: bool) -> Write:
@@ -202,12 +203,7 @@ def write_pair(number: int, uniform: bool) -> Write:
 
 def write_predicate(operand: Operand) -> Write:
     """Return the write of a predicate."""
-    number = operand.number
-    if number < 0:
-        return lambda s, r, lanes, value: None
-    if operand.uniform:
-        return lambda s, r, lanes, value: _store(s.uniform_predicates[number], r, lanes.any(1)[:, None], value[:, :1])
-    return lambda s, r, lanes, value: _store(s.predicates[number], r, lanes, value)
+    return _write("predicates", operand.number, operand.uniform)
 
 
 def _write_all_predicates(s: State, r: Rows, lanes: Any, value: Any) -> None:

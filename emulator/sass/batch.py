@@ -12,18 +12,18 @@ from ..native import fixed, record
 from .collectives import mask_bits
 from .control import Control
 from .convergence import begin_run, end_run
-from .groups import EXITED, STUCK, Groups, new_groups
+from .groups import EXITED, MAX_PATH, STUCK, Groups, new_groups
 from .state import ExecutionError, State
 from .steps import Step
 
 
 class Batch:
     """A batch. groups: arrays of its groups. table: fields of the control instructions. rows, active: of the present run, as
-    `begin_run`. chosen, values, awaited_threads: as `end_run`."""
+    `begin_run`. chosen, values, awaited_threads: as `end_run`. paths: emptied `Groups.path`."""
 
     def __init__(self, steps: Sequence[Step], state: State, merges: bool) -> None:
         self.state, warps = state, state.warps
-        self.groups = new_groups(state, len(steps), merges)
+        self.groups, self.paths = new_groups(state, len(steps), merges), list[Any]()
         controls = [step.control or Control(0) for step in steps]
         self.table = np.array(
             [[one.kind, one.target, one.number, one.reduction] for one in controls], np.int64
@@ -47,10 +47,22 @@ class Batch:
         count = int(self.rows[-1])
         return self.rows[:count].copy(), self.active[: WARP_SIZE * count].reshape(count, WARP_SIZE)
 
-    def begin(self, runs: int) -> int:
-        """Begin a run; see `begin_run`. runs: those until a pause."""
-        self.groups.run[2] = runs
+    def begin(self) -> int:
+        """Begin a run; see `begin_run`."""
+        self.pause_after(1)
         return int(begin_run(self._groups, self._rows, self._active))
+
+    def pause_after(self, runs: int) -> None:
+        """Set the number of runs until a pause; empty `Groups.path` if it has no space for them."""
+        self.groups.run[2] = runs
+        if int(self.groups.run[3]) + runs * self.state.warps > len(self.groups.path):
+            self.empty_path()
+
+    def empty_path(self) -> None:
+        """Move the runs of `Groups.path` to `paths`."""
+        if sum(map(len, self.paths)) < MAX_PATH:
+            self.paths.append(self.groups.path[: self.groups.run[3]].copy())
+        self.groups.run[3] = 0
 
     def end(self, n: int, control: Control, rows: Any, lanes: Any) -> None:
         """Execute a control instruction. lanes: those that its guard selects."""
@@ -65,6 +77,7 @@ class Batch:
 
     def finish(self) -> None:
         """Check that all lanes have exited. Raises ExecutionError."""
+        self.empty_path()
         stuck = np.flatnonzero(self.groups.status == STUCK)
         if len(stuck):
             raise ExecutionError(f"the lanes {int(self.groups.alive[stuck[0]]):#x} of a warp wait for each other")

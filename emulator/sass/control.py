@@ -11,7 +11,7 @@ import numpy as np
 from . import groups as kinds
 from .access import read_predicate, reader
 from .groups import BARRIER_REGISTERS
-from .operands import Decoded, Operand, UnsupportedInstruction
+from .operands import Decoded, Operand, UnsupportedInstruction, accept
 from .state import ExecutionError, State
 
 Select = Callable[[State, Any, Any], Any]
@@ -31,11 +31,6 @@ class Control:
     values: Callable[[State, Any], Any] | None = None
     awaited_threads: Callable[[State, Any], Any] | None = None
     error: Exception | None = None
-
-
-def _accept(op: Decoded, allowed: str) -> None:
-    if unknown := op.flags - set(allowed.split()):
-        raise UnsupportedInstruction(f"the modifier {min(unknown)} of {op}")
 
 
 def _target(op: Decoded) -> int:
@@ -66,7 +61,7 @@ def _barrier_register(op: Decoded) -> int:
 
 
 def _branch(op: Decoded) -> Control:
-    _accept(op, "DIV CONV U ANY")
+    accept(op, "DIV CONV U ANY")
     if {"DIV", "CONV"} & op.flags:
         awaited = reader("i", op.operands[0], 0)
         return Control(kinds.JUMP_IF_CONVERGED, _target(op), int("CONV" in op.flags), values=awaited)
@@ -74,12 +69,12 @@ def _branch(op: Decoded) -> Control:
 
 
 def _call(op: Decoded) -> Control:
-    _accept(op, "REL NOINC")
+    accept(op, "REL NOINC")
     return Control(kinds.JUMP, _target(op))
 
 
 def _return(op: Decoded) -> Control:
-    _accept(op, "REL NODEC")
+    accept(op, "REL NODEC")
     if op.guard is not None:
         raise UnsupportedInstruction(str(op))
     return Control(kinds.RETURN, values=reader("i", op.operands[0], 0))
@@ -87,7 +82,7 @@ def _return(op: Decoded) -> Control:
 
 def _branch_indirect(op: Decoded) -> Control:
     """A branch to the sum of a register, a number and the address of the next instruction."""
-    _accept(op, "")
+    accept(op, "")
     if op.guard is not None or len(op.operands) != 2 or op.operands[1].kind != "integer":
         raise UnsupportedInstruction(str(op))
     read, base = reader("i", op.operands[0], 0), np.uint32(op.operands[1].number + op.offset + 16 & 0xFFFFFFFF)
@@ -95,27 +90,27 @@ def _branch_indirect(op: Decoded) -> Control:
 
 
 def _set_barrier(op: Decoded) -> Control:
-    _accept(op, "RECONVERGENT")
+    accept(op, "RECONVERGENT")
     return Control(kinds.SET_BARRIER, number=_barrier_register(op))
 
 
 def _synchronise(op: Decoded) -> Control:
-    _accept(op, "RECONVERGENT")
+    accept(op, "RECONVERGENT")
     return Control(kinds.SYNCHRONISE, number=_barrier_register(op))
 
 
 def _leave(op: Decoded) -> Control:
-    _accept(op, "")
+    accept(op, "")
     return Control(kinds.LEAVE, number=_barrier_register(op), select=_predicates(op, op.operands[:-1]))
 
 
 def _exit(op: Decoded) -> Control:
-    _accept(op, "")
+    accept(op, "")
     return Control(kinds.EXIT, select=_predicates(op, op.operands))
 
 
 def _block_barrier(op: Decoded) -> Control:
-    _accept(op, "SYNC RED POPC AND OR DEFER_BLOCKING")
+    accept(op, "SYNC RED POPC AND OR DEFER_BLOCKING")
     reduces = "RED" in op.flags
     number, *threads = (reader("i", one, op.immediate) for one in (op.operands[:-1] if reduces else op.operands))
     control = Control(
@@ -128,14 +123,14 @@ def _block_barrier(op: Decoded) -> Control:
 
 
 def _gather(op: Decoded) -> Control:
-    _accept(op, "ALL COLLECTIVE EXCLUSIVE")
+    accept(op, "ALL COLLECTIVE EXCLUSIVE")
     if "ALL" in op.flags:
         return Control(kinds.GATHER, number=1)
     return Control(kinds.GATHER, values=reader("i", op.operands[0], op.immediate))
 
 
 def _set_aside(op: Decoded) -> Control:
-    _accept(op, "")
+    accept(op, "")
     return Control(kinds.SET_ASIDE)
 
 

@@ -15,7 +15,6 @@ from ..language.hints import Global, i64, u32
 from ..language.intrinsics import WARP_SIZE
 from ..native import native
 from .groups import (
-    ALL_TAKEN,
     AND,
     AT_BARRIER,
     AT_BLOCK,
@@ -23,7 +22,6 @@ from .groups import (
     BLOCK_BARRIER,
     CONTROL_FIELDS,
     CONVERGING,
-    DIVERGENT,
     EXIT,
     EXITED,
     FAIR_INTERVAL,
@@ -36,7 +34,6 @@ from .groups import (
     JUMP_IF_CONVERGED,
     LEAVE,
     NO_REDUCTION,
-    NONE_TAKEN,
     NUMBER,
     OR,
     PAUSED,
@@ -109,18 +106,14 @@ def _release(g: Groups, warp: i64) -> None:
 # ------------------------------------------------------------------ instructions
 @st.device
 def _branch(g: Groups, warp: i64, n: i64, jumps: i64, target: i64) -> None:
-    outcome = i64(DIVERGENT)
     if jumps == g.lanes[warp]:
-        outcome = i64(ALL_TAKEN)
         g.address[warp] = target
     elif jumps == 0:
-        outcome = i64(NONE_TAKEN)
         g.address[warp] = n + 1
     else:
         add(g, warp, i64(WAITING), n + 1, g.lanes[warp] & ~jumps)
         g.address[warp] = target
         g.lanes[warp] = jumps
-    g.branches[(3 * n + outcome) * g.warps + warp] += 1
 
 
 @st.device
@@ -165,13 +158,7 @@ def _synchronise(g: Groups, warp: i64, n: i64, lanes: i64, number: i64) -> None:
 
 @st.device
 def _exit(g: Groups, warp: i64, n: i64, lanes: i64) -> None:
-    outcome = i64(DIVERGENT)
     left = g.lanes[warp] & ~lanes
-    if left == 0:
-        outcome = i64(ALL_TAKEN)
-    elif lanes == 0:
-        outcome = i64(NONE_TAKEN)
-    g.branches[(3 * n + outcome) * g.warps + warp] += 1
     g.alive[warp] &= ~lanes
     g.lanes[warp] = left
     if left != 0:
@@ -367,6 +354,8 @@ def begin_run(g: Groups, rows: Global[i64], active: Global[bool]) -> i64:
                         g.kind[n] = FREE
                         g.lanes[warp] |= g.bits[n]
             g.starts[address * g.warps + warp] += 1
+            g.path[g.run[3]] = warp << 32 | address
+            g.run[3] += 1
             g.start_lanes[address] += i64(st.popcount(g.lanes[warp]))
             for lane in range(i64(WARP_SIZE)):
                 active[count * WARP_SIZE + lane] = g.lanes[warp] >> lane & 1 != 0

@@ -1,4 +1,4 @@
-"""Counts of an execution by instruction: warps, lanes, branches, and memory transactions."""
+"""Counts of an execution by instruction: warps, lanes, memory transactions; the paths of warps."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..language.hints import Global, i64
 from ..machine import transactions
 from ..machine.device import Device
 from ..native import native
+from .groups import MAX_PATH
 from .operands import Decoded
 from .state import GLOBAL_BASE, GlobalMemory
 
@@ -43,8 +44,7 @@ class Counts:
     """Counts of a launch, by instruction.
 
     starts: int64[n, warps], runs of straight-line code that start there, by warp of the executed blocks. lanes: int64[n],
-    active lanes of these. branches: int64[3, warps] by branch: all, none
-    or some lanes jump. traffic: int64[n, 3]. active: int64[n], lanes with an access.
+    active lanes of these. traffic: int64[n, 3]. active: int64[n], lanes with an access.
     ends_run: bool[n], whether the next instruction starts another run. arrays: names of the arrays accessed.
     first_addresses: of the first access of each instruction.
     """
@@ -53,25 +53,24 @@ class Counts:
     ends_run: npt.NDArray[np.bool_]
     warps: int
     starts: dict[int, Words] = field(default_factory=dict)
-    branches: dict[int, Words] = field(default_factory=dict)
     arrays: dict[int, set[str]] = field(default_factory=dict)
     first_addresses: dict[int, int] = field(default_factory=dict)
+    _paths: list[Words] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.ends_run)
         self.lanes, self.active = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.traffic = np.zeros((n, 3), np.int64)
 
-    def add_batch(self, groups: Any, first_warp: int) -> None:
-        """Add the runs and branches of a batch. groups: `groups.Groups`. first_warp: its first warp."""
+    def add_batch(self, groups: Any, paths: Sequence[Words], first_warp: int) -> None:
+        """Add the runs of a batch. groups: `groups.Groups`. paths: emptied ones. first_warp: its first warp."""
         n, warps = len(self.ends_run), slice(first_warp, first_warp + groups.warps)
         self.lanes += groups.start_lanes
-        starts, branches = groups.starts.reshape(n, -1), groups.branches.reshape(n, 3, -1)
+        if sum(map(len, self._paths)) < MAX_PATH:
+            self._paths += [path + (first_warp << 32) for path in paths]
+        starts = groups.starts.reshape(n, -1)
         for number in np.flatnonzero(groups.start_lanes).tolist():
             self.starts.setdefault(number, np.zeros(self.warps, np.int64))[warps] += starts[number]
-        for number in np.flatnonzero(self.ends_run).tolist():
-            if branches[number].any():
-                self.branches.setdefault(number, np.zeros((3, self.warps), np.int64))[:, warps] += branches[number]
 
     def add_access(
         self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int, memory: GlobalMemory
@@ -108,6 +107,20 @@ class Counts:
             if n in self.starts:
                 row += self.starts[n]
         return result
+
+    def basic_blocks(self) -> Words:
+        """Return int64[n], the number of the basic block of each instruction: executed code with one entry and one exit."""
+        begins = np.append(np.zeros(1, np.bool_), self.ends_run[:-1])
+        begins[[n for n in self.starts if n]] = True
+        return np.cumsum(begins)
+
+    def paths(self) -> tuple[Words, Words]:
+        """Return the first instructions of all runs, by warp and in order, and the start of each warp's, int64[warps + 1].
+        Beyond MAX_PATH runs, those of later batches are left out."""
+        log = np.concatenate([np.zeros(0, np.int64), *self._paths])
+        warp, first = log >> 32, np.zeros(self.warps + 1, np.int64)
+        np.cumsum(np.bincount(warp, minlength=self.warps), out=first[1:])
+        return log[np.argsort(warp, kind="stable")] & 0xFFFFFFFF, first
 
     def totals(self) -> tuple[Words, Words]:
         """Return executions of each instruction by warps and by lanes, int64[n] each."""

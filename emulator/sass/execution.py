@@ -153,7 +153,7 @@ def run_batch(program: Program, state: State, counts: Counts, first_warp: int, c
     while True:
         if interpreted >= limit and code is None:
             code, limit = program.machine_code.bind(batch, counts), _FAR
-        n = code.run() if code is not None else batch.begin(1)
+        n = code.run() if code is not None else batch.begin()
         if batch.runs > MAX_RUNS:
             raise ExecutionError("a loop of the kernel makes no progress")
         if n == FINISHED:
@@ -161,7 +161,7 @@ def run_batch(program: Program, state: State, counts: Counts, first_warp: int, c
         if n != PAUSED:
             interpreted += _interpret(steps, n, batch, counts)
     batch.finish()
-    counts.add_batch(batch.groups, first_warp)
+    counts.add_batch(batch.groups, batch.paths, first_warp)
     if code is not None:
         code.finish()
 

@@ -241,21 +241,21 @@ def _narrow(op: Decoded, a: Values) -> Values:
 
 _SPECIAL_FUNCTIONS = ("RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH")
 _MODES = "RM RP RZ"
-_ORDERED = "EQ NE LT LE GT GE EQU NEU LTU LEU GTU GEU NAN NUM AND OR XOR"
+ORDERED = "EQ NE LT LE GT GE EQU NEU LTU LEU GTU GEU NAN NUM AND OR XOR"
 ROWS = [
     Row("FADD", "R f f", _add, f"FTZ SAT {_MODES}"),
     Row("FMUL", "R f f", _multiply, f"FTZ SAT {_MODES}"),
     Row("FFMA", "R f f f", _multiply_add, f"FTZ SAT {_MODES}"),
     Row("FMNMX", "R f f p", _extreme, "FTZ"),
     Row("FSEL", "R f f p", _select),
-    Row("FSETP", "P P f f p", _compare, f"{_ORDERED} FTZ"),
+    Row("FSETP", "P P f f p", _compare, f"{ORDERED} FTZ"),
     Row("FCHK", "P f f", _division_check),
     Row("DADD", "D d d", _add, _MODES),
     Row("DMUL", "D d d", _multiply, _MODES),
     Row("DFMA", "D d d d", _multiply_add, _MODES),
     Row("DSETP", "P P d d p", _order, "", "MAX AND"),
     Row("DSETP", "P P d d p", _order, "", "MIN AND"),
-    Row("DSETP", "P P d d p", _compare, _ORDERED),
+    Row("DSETP", "P P d d p", _compare, ORDERED),
     *(Row("MUFU", "R i", _special_function_high, required=name) for name in ("RCP64H", "RSQ64H")),
     *(Row("MUFU", "R f", _special_function, required=name) for name in _SPECIAL_FUNCTIONS),
     Row("I2F", "D l", _integer_to_float, "S64 U64", "F64 S64"),

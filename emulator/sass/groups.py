@@ -24,13 +24,15 @@ KIND, TARGET, NUMBER, REDUCTION, CONTROL_FIELDS = range(5)
 """Fields of a control instruction. TARGET: an instruction. NUMBER: a barrier register; of JUMP_IF_CONVERGED and GATHER 1 for
 lanes that are converged, and for all lanes; of BLOCK_BARRIER whether it names the awaited threads."""
 NO_REDUCTION, POPC, AND, OR = range(4)
-ALL_TAKEN, NONE_TAKEN, DIVERGENT = range(3)
-"""Rows of the counts of a branch."""
 FAIR_INTERVAL = 16
 """Runs after which the warps that waited longest run: warps that wait for others must not starve these."""
 FINISHED, PAUSED = -1, -2
 """Results of `begin_run` other than an instruction: no warp can run; compiled code returns to its caller."""
 FAR = 1 << 60
+MAX_PATH = 1 << 22
+"""Runs of warps whose order is kept; later ones are not."""
+PATH_ENTRIES = 1 << 18
+"""Runs of warps after which compiled code pauses: `Groups.path` is emptied, and an interrupt is noticed."""
 
 
 class Groups(NamedTuple):
@@ -41,7 +43,8 @@ class Groups(NamedTuple):
     arrived: of barrier registers, int64[16 * warps]. kind, at, bits, order, awaited: of waiting groups, int64[32 * warps].
     last_yield: the address, -1 for none. barrier: of the block that a warp waits at. reduced: by block, lanes, those whose
     predicate holds, and the reduction. starts: runs by first instruction and warp. start_lanes: lanes by first instruction.
-    branches: by instruction, outcome and warp. run: number of runs; order of the next group; runs until compiled code pauses.
+    path: the runs since the last pause, warp << 32 | first instruction. run: number of
+    runs; order of the next group; runs until compiled code pauses; length of `path`.
     """
 
     address: Global[i64]
@@ -62,7 +65,7 @@ class Groups(NamedTuple):
     barrier_results: Global[u32]
     starts: Global[i64]
     start_lanes: Global[i64]
-    branches: Global[i64]
+    path: Global[i64]
     run: Global[i64]
     warps: i64
     warps_per_block: i64
@@ -81,11 +84,11 @@ def new_groups(state: State, instructions: int, merges: bool) -> Any:
     of_warps = [np.zeros(warps, np.int64), alive, alive.copy(), np.zeros(warps, np.int64), np.zeros(warps, np.int64)]
     registers = [np.zeros(BARRIER_REGISTERS * warps, np.int64) for _ in range(2)]
     waiting = [np.zeros(WARP_SIZE * warps, np.int64) for _ in range(5)]
-    counts = [np.zeros(size, np.int64) for size in (instructions * warps, instructions, 3 * instructions * warps)]
+    counts = [np.zeros(size, np.int64) for size in (instructions * warps, instructions)]
     return record(
         Groups, *of_warps, *registers, *waiting, np.full(warps, -1), np.full(warps, -1),
-        np.zeros(3 * len(state.blocks), np.int64), state.barrier_results, *counts, np.array([0, 1, 0]), warps,
-        state.warps_per_block, int(merges),
+        np.zeros(3 * len(state.blocks), np.int64), state.barrier_results, *counts,
+        np.zeros(PATH_ENTRIES + warps, np.int64), np.array([0, 1, 0, 0]), warps, state.warps_per_block, int(merges),
     )  # fmt: skip
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from .floating import bits32, extreme, holds, int_error, integer_operand, sum_error
+from .floating import ORDERED, bits32, extreme, holds, int_error, integer_operand, sum_error
 from .integer import COMPARISONS, Values, combine, i64, u32, u64
 from .operands import Decoded
 from .rows import Row
 from .traced import contiguous
 
 f32, f64 = np.float32, np.float64
-_BRAIN = ("BF16", "BF16_V2")
+_BRAIN = ("BF16", "BF16_V2", "BF16x2")
 
 
 def _is_brain(op: Decoded) -> bool:
@@ -73,7 +73,8 @@ def _multiply_add(op: Decoded, a: Values, b: Values, c: Values) -> Values:
         return _packed(op, *(_sum(x * y, z) for x, y, z in zip(*(_halves(op, v) for v in (a, b, c)), strict=True)))
 
 
-def _add(op: Decoded, a: Values, b: Values) -> Values:
+def add(op: Decoded, a: Values, b: Values) -> Values:
+    """Return the sums of two pairs."""
     return _packed(op, *map(_sum, _halves(op, a), _halves(op, b)))
 
 
@@ -127,15 +128,14 @@ def _from_integer(op: Decoded, a: Values) -> Values:
     return _rounded(op, _to_odd(value, error))
 
 
-_ORDERED = "EQ NE LT LE GT GE EQU NEU LTU LEU GTU GEU NAN NUM AND OR XOR"
 ROWS = [
     Row("HFMA2", "R h h h", _multiply_add, "MMA SAT RELU BF16_V2"),
     Row("HADD2", "R h h", _to_float, required="F32"),
-    Row("HADD2", "R h h", _add, "SAT BF16_V2"),
+    Row("HADD2", "R h h", add, "SAT BF16_V2"),
     Row("HMUL2", "R h h", _multiply, "SAT BF16_V2"),
     Row("HMNMX2", "R h h p", _extremes, "BF16_V2"),
-    Row("HSETP2", "P P h h p", _compare, f"{_ORDERED} H_AND BF16_V2"),
-    Row("HSET2", "R h h p", _set, f"{_ORDERED} BF BF16_V2"),
+    Row("HSETP2", "P P h h p", _compare, f"{ORDERED} H_AND BF16_V2"),
+    Row("HSET2", "R h h p", _set, f"{ORDERED} BF BF16_V2"),
     *(Row("F2FP", "R f f", _pack_floats, "RELU", f"{kind} F32 PACK_AB") for kind in ("F16", "BF16")),
     *(Row("F2F", f"R {letter}", _narrow, required=f"{kind} {source}")
       for kind in ("F16", "BF16") for letter, source in (("f", "F32"), ("d", "F64"))),

@@ -20,14 +20,13 @@ from .batch import Batch
 from .collectives import exchange
 from .convergence import begin_run, end_run
 from .counts import Counts, note_array
+from .groups import PATH_ENTRIES
 from .machine import BANKS, FIELDS, OPERATIONS
 from .state import GLOBAL_BASE, wild_address
 from .steps import Step
 from .translation import ENTRY, WILD, module_of
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-_RUNS = 1 << 20
-"""Runs of a warp after which compiled code returns, so that an interrupt is noticed."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class BoundCode:
     def run(self) -> int:
         """Execute runs. Return FINISHED, PAUSED, or the first instruction of a started run that is to be interpreted.
         Raises ExecutionError."""
-        self.batch.groups.run[2] = 1 + _RUNS // self.batch.state.warps
+        self.batch.pause_after(1 + PATH_ENTRIES // self.batch.state.warps)
         result = int(self.call(self.fields.ctypes.data))
         if result <= WILD:
             raise wild_address(self.code.steps[WILD - result].op, int(self.wild[0]), self.batch.state.memory)

@@ -55,10 +55,6 @@ def _reads(operand: Operand, count: int) -> list[Callable[[State, Rows], Any]]:
     return [write_source(operand, n) for n in range(count)]
 
 
-def _words(count: int, instruction: Instruction) -> int:
-    return count * (2 if instruction.total == "f64" else 1)
-
-
 def _fragment(instruction: Instruction, values: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
     """Return registers of 32 bits as those of a fragment: pairs for f64."""
     full = [np.broadcast_to(value, shape) for value in values]
@@ -71,7 +67,8 @@ def multiply(op: Decoded) -> Execute:
     instruction = instruction_of(op)
     if len(op.operands) != 4 or any(one.negative for one in op.operands):
         raise UnsupportedInstruction(str(op))
-    counts_of = [_words(getattr(type, "lanes", 1), instruction) for type in instruction.types]
+    words = 2 if instruction.total == "f64" else 1
+    counts_of = [words * getattr(type, "lanes", 1) for type in instruction.types]
     to, *sources = op.operands
     reads = [_reads(operand, count) for operand, count in zip(sources, counts_of, strict=True)]
     writes = [write_register(n, False) for n in registers_of(to, counts_of[2])]

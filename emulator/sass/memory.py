@@ -13,14 +13,15 @@ import numpy as np
 
 from .access import read_register, reader, write_pair, write_predicate, write_register
 from .counts import Counts
+from .half import add as add_pairs
 from .integer import i32, i64, u32, u64
-from .operands import Decoded, Operand, UnsupportedInstruction
-from .state import GLOBAL_BASE, LOCAL_BYTES, Rows, State
+from .operands import Decoded, Operand, UnsupportedInstruction, accept
+from .state import GLOBAL_BASE, LOCAL_BYTES, SHARED_WINDOW, Rows, State
 from .traced import Pointer, contiguous
 
 Execute = Callable[[State, Rows, Any, Counts], None]
 """Arguments: state, warps, lanes (bool[warps, 32]), counts."""
-_IGNORED = "E CONSTANT STRONG GPU SYS CTA WEAK LU EF EL NA RN FTZ PRIVATE"
+_IGNORED = "E CONSTANT STRONG GPU SYS SM CTA WEAK LU EF EL NA RN FTZ PRIVATE"
 _SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
 
 
@@ -46,12 +47,6 @@ def _local_index(s: State, r: Rows, address: Any) -> Any:
 GLOBAL = Space("global", lambda s: s.memory.contents, lambda s, r, a: (a - u64(GLOBAL_BASE)).view(i64))
 SHARED = Space("shared", lambda s: s.shared, _shared_index)
 LOCAL = Space("local", lambda s: s.local, _local_index)
-
-
-def _modifiers(op: Decoded, allowed: str) -> None:
-    """Raise UnsupportedInstruction for an unknown modifier."""
-    if unknown := op.flags - set(allowed.split()) - set(_IGNORED.split()):
-        raise UnsupportedInstruction(f"the modifier {min(unknown)} of {op}")
 
 
 def _size(op: Decoded) -> tuple[int, bool]:
@@ -119,7 +114,7 @@ def write_words(memory: Any, index: Any, lanes: Any, size: int, values: Iterable
 
 # ------------------------------------------------------------------ instructions
 def load(op: Decoded, space: Space) -> Execute:
-    _modifiers(op, " ".join(_SIZES))
+    accept(op, f"{_IGNORED} {' '.join(_SIZES)}")
     to, operand = op.operands[-2:]
     if len(op.operands) != 2 or operand.kind != "memory":
         raise UnsupportedInstruction(str(op))
@@ -139,7 +134,7 @@ def load(op: Decoded, space: Space) -> Execute:
 
 
 def store(op: Decoded, space: Space) -> Execute:
-    _modifiers(op, " ".join(_SIZES))
+    accept(op, f"{_IGNORED} {' '.join(_SIZES)}")
     operand, value = op.operands
     if operand.kind != "memory":
         raise UnsupportedInstruction(str(op))
@@ -164,7 +159,7 @@ def write_source(operand: Operand, n: int) -> Any:
 
 def copy_to_shared(op: Decoded) -> Execute:
     """LDGSTS: a copy from global to shared memory."""
-    _modifiers(op, "32 64 128 BYPASS")
+    accept(op, f"{_IGNORED} 32 64 128 BYPASS")
     size, _ = _size(op)
     to, source = addresses(op.operands[0], SHARED), addresses(op.operands[1], GLOBAL)
     if len(op.operands) != 2:
@@ -183,7 +178,7 @@ def copy_to_shared(op: Decoded) -> Execute:
 
 def load_constant(op: Decoded) -> Execute:
     """LDC, ULDC: a constant at a fixed address, or at one of a register."""
-    _modifiers(op, "U8 S8 U16 S16 64 128")
+    accept(op, f"{_IGNORED} U8 S8 U16 S16 64 128")
     to, operand = op.operands
     if operand.kind != "constant" or len(operand.registers) > 1:
         raise UnsupportedInstruction(str(op))
@@ -212,11 +207,13 @@ _FOLDS: dict[str, Any] = {
     "XOR": np.bitwise_xor,
 }  # fmt: skip
 _ATOMIC_OPERATIONS = (*_FOLDS, "EXCH", "INC", "DEC", "CAS", "CAST", "POPC")
+_PAIRS = {"F16x2", "BF16x2"}
+_FLOATS = {"F32": np.float32, "F64": np.float64}
 
 
 def _atomic_type(op: Decoded) -> Any:
-    if "F32" in op.flags:
-        return np.float32
+    if floats := op.flags & _FLOATS.keys():
+        return _FLOATS[min(floats)]
     if {"64", "S64", "U64"} & op.flags:
         return i64 if "S64" in op.flags else u64
     return i32 if "S32" in op.flags else u32
@@ -255,7 +252,7 @@ def _in_order(elements: Any, at: Any, lanes: Any, update: Callable[..., Any], *v
 
 
 def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
-    _modifiers(op, f"{' '.join(_ATOMIC_OPERATIONS)} F32 32 64 S32 S64 U64 INC SPIN")
+    accept(op, f"{_IGNORED} {' '.join((*_ATOMIC_OPERATIONS, *_PAIRS, *_FLOATS))} 32 64 S32 S64 U64 SPIN")
     name = next(one for one in op.modifiers if one in _ATOMIC_OPERATIONS)
     dtype = np.dtype(_atomic_type(op))
     operands = list(op.operands)
@@ -270,24 +267,45 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     kinds = {"POPC": "count", "CAST": "count", "CAS": "swap"} if space is SHARED else {}
     operation = "reduction" if space is GLOBAL and not returns else kinds.get(name, "atomic")
     update = "ADD" if name == "POPC" else name
+    is_pair = bool(_PAIRS & op.flags)
+    updated = partial(add_pairs, op) if is_pair else partial(_updated, update)
+    is_integer = update in _FOLDS and not op.flags & (_PAIRS | _FLOATS.keys())
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
+        if success is not None and is_pair:  # the program adds to pairs in shared memory by other instructions
+            is_global = ~_in_shared_window(address)
+            success(s, r, lanes, is_global)
+            lanes = lanes & is_global
         index = checked_index(op, space, s, r, lanes, address, dtype.itemsize)
         counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize, s.memory)
         values = [contiguous(read(s, r)).view(dtype) for read in reads] or [np.ones((1, 1), dtype)]
         at, elements = index >> (3 if wide else 2), memory.view(dtype)
-        if update in _FOLDS and to < 0 and dtype != np.float32 and isinstance(elements, np.ndarray):
+        if is_integer and to < 0 and isinstance(elements, np.ndarray):
             _FOLDS[update].at(elements, at[lanes], np.broadcast_to(values[0], lanes.shape)[lanes])
             return
         with np.errstate(all="ignore"):
-            old = _in_order(elements, at, lanes, partial(_updated, update), *values)
+            old = _in_order(elements, at, lanes, updated, *values)
         swapped = old == values[0]
-        if success is not None:
+        if success is not None and not is_pair:
             success(s, r, lanes, swapped)
         result(s, r, lanes, swapped.astype(u32) if name == "CAST" else contiguous(old).view(u64 if wide else u32))
 
     return execute
+
+
+def _in_shared_window(address: Any) -> Any:
+    return address >> u64(32) == u64(SHARED_WINDOW)
+
+
+def query_space(op: Decoded) -> Execute:
+    """QSPC.S: whether a generic address is one of shared memory."""
+    accept(op, f"{_IGNORED} S")
+    to, _, operand = op.operands
+    if "S" not in op.flags or operand.kind != "memory":
+        raise UnsupportedInstruction(str(op))
+    write, address_of = write_predicate(to), addresses(operand, GLOBAL)
+    return lambda s, r, lanes, counts: write(s, r, lanes, _in_shared_window(address_of(s, r, lanes)))
 
 
 def nothing(op: Decoded) -> Execute:
@@ -297,7 +315,7 @@ def nothing(op: Decoded) -> Execute:
 
 def read_barrier(op: Decoded) -> Execute:
     """B2R.RESULT: the result of the last barrier with a reduction."""
-    _modifiers(op, "RESULT")
+    accept(op, f"{_IGNORED} RESULT")
     to, *rest = op.operands
     write = write_register(to.number, False)
     holds = [write_predicate(one) for one in rest]
@@ -329,6 +347,7 @@ def _access(op: Decoded) -> Execute:
 
 MEMORY: dict[str, Callable[[Decoded], Execute]] = {
     **dict.fromkeys(SPACES, _access), "LDGSTS": copy_to_shared, "LDC": load_constant, "ULDC": load_constant, "B2R": read_barrier,
+    "QSPC": query_space,
     **dict.fromkeys(("NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL", "DEPBAR", "LDGDEPBAR"), nothing),
 }  # fmt: skip
 """By opcode."""

@@ -140,6 +140,12 @@ class Decoded:
         return f"{self.instruction.text} at {self.offset:#06x}"
 
 
+def accept(op: Decoded, allowed: str) -> None:
+    """Raise UnsupportedInstruction for a modifier other than the allowed ones."""
+    if unknown := op.flags - set(allowed.split()):
+        raise UnsupportedInstruction(f"the modifier {min(unknown)} of {op}")
+
+
 def decode(number: int, instruction: Instruction) -> Decoded:
     """Parse an instruction. Raises UnsupportedInstruction for an unknown address form, or without its encoding."""
     text = re.sub(r"\(\*.*?\*\)", "", instruction.text.removeprefix(instruction.predicate)).strip()

@@ -22,6 +22,8 @@ Rows = Any
 
 GLOBAL_BASE = 0x7_0000_0000
 """Address of the first array."""
+SHARED_WINDOW = 1
+"""Upper word of generic addresses of shared memory."""
 LOCAL_BYTES = 1 << 16
 """Local memory of a thread. Its stack grows down from this address."""
 _STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW = 0x28, 0x44, 0x48
@@ -32,7 +34,7 @@ _ALIGNMENT, _GUARD_BYTES = 512, 512
 
 SPECIAL_NAMES = (
     "SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_LANEID", "SR_EQMASK", "SR_LTMASK",
-    "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_CgaSize", "SR_CgaCtaId", "SRZ", "SR_CLOCKLO", "SR_VIRTUALSMID",
+    "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_CgaSize", "SR_CgaCtaId", "SRZ", "SR_CLOCKLO", "SR_VIRTUALSMID", "SR_SWINHI",
 )  # fmt: skip
 PADDING = 16
 """Bytes behind each memory, so that an access may begin at its last byte."""
@@ -196,6 +198,7 @@ class State:
             "SR_CTAID.X": number % gx, "SR_CTAID.Y": number // gx % gy, "SR_CTAID.Z": number // (gx * gy),
             "SR_LANEID": lane, "SR_EQMASK": 1 << lane, "SR_LTMASK": (1 << lane) - 1, "SR_LEMASK": (2 << lane) - 1,
             "SR_GTMASK": ones ^ ((2 << lane) - 1), "SR_GEMASK": ones ^ ((1 << lane) - 1), "SR_CgaSize": np.ones((1, 1)),
+            "SR_SWINHI": np.full((1, 1), SHARED_WINDOW),
             **dict.fromkeys(("SRZ", "SR_CLOCKLO", "SR_CgaCtaId", "SR_VIRTUALSMID"), np.zeros((1, 1))),
         }  # fmt: skip
         self.special_values = np.zeros((len(SPECIAL_NAMES), self.warps, 32), u32)

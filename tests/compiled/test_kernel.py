@@ -174,7 +174,7 @@ def test_a_difference_is_explained() -> None:
     view = result.compiled()
     assert result.memory is not None
     result.memory.after["out"] = ""  # as of another order
-    (reason,) = kernel.counted(
+    (reason,) = kernel.executed_cubin(
         view.launched, nvcc.build(view.launched.source.with_lines(), view.name, "sm_90").cubin, "sm_90", view.resources
     ).output_differences.values()
     assert reason.startswith("it depends on the order of threads: ")

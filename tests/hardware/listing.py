@@ -1,8 +1,7 @@
-"""Small listings in nvdisasm's format, for tests of parsing and of estimated executions."""
+"""Small listings in nvdisasm's format, for tests of parsing."""
 
 from __future__ import annotations
 
-from simtbed.compiled.instruction_counts import LocatedInstruction
 from simtbed.engines.cuda.sass import Instruction, parse
 
 HEAD = """\t.target\tsm_90
@@ -38,8 +37,3 @@ def listing(kernel: str, code: str) -> str:
 def instructions(code: str) -> tuple[Instruction, ...]:
     """Return the instructions of such a listing."""
     return parse(listing("kernel", code), "kernel")
-
-
-def placed(code: str) -> list[LocatedInstruction]:
-    """Return the instructions with their lines."""
-    return [LocatedInstruction(i, i.places[0][1] if i.places else 0) for i in instructions(code)]

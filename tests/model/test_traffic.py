@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
 from simtbed import devices
-from simtbed.compiled.control_flow import graph
-from simtbed.engines.cuda.sass import Instruction
 from simtbed.model.access_lines import Kind
 from simtbed.model.caches import simulate
+from simtbed.model.executed_warps import executed_warps
 from simtbed.model.instruction_stream import PROFILE_WORDS, WORDS, Field, InstructionKind, InstructionStream, Profile
 from simtbed.model.launches import observe
 from simtbed.model.sm_simulator import SmWorkload, run
 from simtbed.model.traffic import Column
 from simtbed.model.wait_probabilities import burst_rate
-from simtbed.model.warp_classes import classify_warps
 from simtbed.runtime.request import prepare_request
 from simtbed.sass.counts import Counts
 
@@ -63,14 +60,12 @@ def test_each_class_has_its_own_hits() -> None:
     assert together.sites.tolist() == traffic.sites.tolist()
 
 
-def loads(*likely: float) -> tuple[InstructionStream, int]:
-    """Return dependent loads, of as many classes as probabilities to wait for L2."""
-    texts = [*["LDG.E R0, [R2.64]"] * _LOADS, "EXIT"]
-    whole = graph(tuple(Instruction(16 * n, text) for n, text in enumerate(texts)))
-    counts = Counts(H200, np.array([text == "EXIT" for text in texts]), 1)
-    counts.starts[0], counts.lanes[0] = np.ones(1, np.int64), 32
-    result = classify_warps(whole, counts, np.zeros(1, np.int64), 1, False)
-    code = np.zeros((len(texts), WORDS), np.int64)
+def loads(*likely: float) -> InstructionStream:
+    """Return dependent loads and an exit, of as many warps and classes as probabilities to wait for L2."""
+    kinds = np.arange(len(likely))
+    counts = Counts(H200, np.arange(_LOADS + 1) == _LOADS, len(likely), {0: np.ones_like(kinds)}, _paths=[kinds << 32])
+    warps = replace(executed_warps(counts, kinds, len(likely), False), class_of=kinds)
+    code = np.zeros((_LOADS + 1, WORDS), np.int64)
     code[:, Field.STALL], code[:, [Field.WRITES, Field.READS, Field.PIPE]] = 1, -1
     code[:_LOADS, Field.PIPE], code[:_LOADS, Field.KIND], code[:_LOADS, Field.WRITES], code[:_LOADS, Field.LATENCY] = (
         7,
@@ -79,34 +74,31 @@ def loads(*likely: float) -> tuple[InstructionStream, int]:
         H200.timing.l1,
     )
     code[1:, Field.WAITS] = 1
-    memory = np.zeros((len(likely), len(texts), PROFILE_WORDS))
+    memory = np.zeros((len(likely), len(code), PROFILE_WORDS))
     memory[:, :_LOADS, Profile.ACCESS_FRACTION], memory[:, :_LOADS, Profile.LSU_CYCLES] = 1.0, 1.0
     memory[:, :_LOADS, Profile.L2_PROBABILITY] = np.array(likely)[:, None]
     memory[:, :_LOADS, 2] = 1e-9
-    names = ("blocks", "minority_shares", "divergent_shares", "exit_counters", "lengths", "executions", "warps")
-    repeated: dict[str, Any] = {name: np.repeat(getattr(result, name), len(likely), axis=0) for name in names}
-    several = replace(result, **repeated)
-    return InstructionStream(code, memory, several, 1.0, {}), len(texts)
+    return InstructionStream(code, memory, warps)
 
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_a_class_waits_for_what_it_finds(kind: int) -> None:
-    stream, _ = loads(0.0, 1.0)
-    cycles = run(SmWorkload(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, 1.0), {}).cycles
+    stream = loads(0.0, 1.0)
+    cycles = run(SmWorkload(stream, H200, np.full((1, 1), kind), 1, 1.0, 1, len(stream.code)), {}).cycles
     latency = (H200.timing.l1, H200.timing.l2)[kind]
     assert cycles == pytest.approx(_LOADS * latency, rel=0.1)
 
 
 def test_unrolled_instructions_wait_as_often_as_a_loop() -> None:
-    stream, _ = loads(0.25)
-    cycles = run(SmWorkload(stream, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0), {}).cycles
+    stream = loads(0.25)
+    cycles = run(SmWorkload(stream, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, len(stream.code)), {}).cycles
     mean = 0.75 * H200.timing.l1 + 0.25 * H200.timing.l2
     assert cycles == pytest.approx(_LOADS * mean, rel=0.1)
 
 
 def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
     """A tenth of the loads wait, in bursts of twenty per warp or independently."""
-    stream, _ = loads(0.1)
+    stream = loads(0.1)
     independent, bursts = (np.array(stream.memory) for _ in range(2))
     bursts[:, :, Profile.BURST_SHARE] = 0.1 / 20
     mean = 32 * _LOADS * (0.9 * H200.timing.l1 + 0.1 * H200.timing.l2)
@@ -120,7 +112,7 @@ def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
 
 def test_loads_of_one_site_wait_in_bursts() -> None:
     """One of sixteen independent loads waits; in bursts, all of one round in sixteen."""
-    stream, _ = loads(1 / 16)
+    stream = loads(1 / 16)
     code = np.array(stream.code)
     code[:, Field.WAITS] = 0
     code[16::16, Field.WAITS] = 1
@@ -129,7 +121,9 @@ def test_loads_of_one_site_wait_in_bursts() -> None:
         memory = np.array(stream.memory)
         memory[:, :, Profile.BURST_SHARE] = lasts
         changed = replace(stream, code=code, memory=memory)
-        cycles[lasts] = run(SmWorkload(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, 1.0), {}).cycles
+        cycles[lasts] = run(
+            SmWorkload(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, len(stream.code)), {}
+        ).cycles
     assert cycles[1 / 256] < 0.75 * cycles[0.0]
 
 

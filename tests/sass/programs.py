@@ -74,13 +74,11 @@ def run(
 def differing_counts(a: Counts, b: Counts) -> list[str]:
     """Return the names of the counts that differ."""
     arrays = [name for name in ("lanes", "active", "traffic") if not np.array_equal(getattr(a, name), getattr(b, name))]
-    tables = [
-        name
-        for name in ("starts", "branches")
-        if getattr(a, name).keys() != getattr(b, name).keys()
-        or any(not np.array_equal(counts, getattr(b, name)[n]) for n, counts in getattr(a, name).items())
-    ]
-    return arrays + tables + [name for name in ("arrays", "first_addresses") if getattr(a, name) != getattr(b, name)]
+    if a.starts.keys() != b.starts.keys() or any(not np.array_equal(each, b.starts[n]) for n, each in a.starts.items()):
+        arrays.append("starts")
+    if not all(map(np.array_equal, a.paths(), b.paths())):
+        arrays.append("paths")
+    return arrays + [name for name in ("arrays", "first_addresses") if getattr(a, name) != getattr(b, name)]
 
 
 def executions(*texts: str, **options: Any) -> dict[str, tuple[int, int]]:

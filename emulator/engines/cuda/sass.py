@@ -82,16 +82,6 @@ class Instruction:
         """The opcode alone: LDG."""
         return self.operation.partition(".")[0]
 
-    @property
-    def targets(self) -> tuple[int, ...]:
-        """Offsets of jump targets other than the next instruction; of a call, the start of the callee."""
-        if self.opcode not in JUMPS:
-            return ()
-        return tuple(int(offset, 16) for offset in re.findall(r"(?<![\w\[-])0x([0-9a-f]+)", self.text))
-
-
-JUMPS = ("BRA", "BRX", "JMP", "JMX", "CALL")
-
 
 def find_nvdisasm() -> Path:
     """Return the disassembler's path, found as the compiler is. Raises LaunchError."""
