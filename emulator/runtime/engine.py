@@ -72,8 +72,8 @@ class Request:
     not copied. unwritten: arrays whose elements must be written before they are read; written: their elements
     written by earlier launches, bool by element. in_place: arrays that an emulator may modify in place.
     overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
-    checks: additional checks of an emulator (`sanitizer.checkers`). schedule: seed of another order of blocks, and
-    of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes the kernel's prints to
+    checks: additional checks of an emulator (`sanitizer.checkers`). schedule: number of another order of blocks
+    and warps (`sanitizer.schedules`); schedules: the orders from 1 on that are tried until one differs. show_prints: whether an emulator writes the kernel's prints to
     stdout immediately. plain_prints: whether its lines are those of
     `printf`, without block and thread. interleave: whether the warps of a
     block are interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
@@ -101,6 +101,7 @@ class Request:
     trace: Tracer | None = None
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
+    schedules: int = 0
     cooperative: bool = False
     show_prints: bool = False
     plain_prints: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...errors import Diagnostic
 from ...ir import counting
 from ...ir import nodes as ir
-from ...ir.effects import row_of
+from ...ir.effects import is_ordered, performed, row_of
 from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.intrinsics import WARP_SIZE
@@ -107,13 +107,21 @@ class _Run:
             lanes_progress = with_lane_progress(self.kernel, len(prepared.sites))
         if lanes_progress is not None:
             prepared = replace(prepared, program=ir.Program(lanes_progress, ()))
-        self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan)
+        self.points = count()
+        preempt = self._preempt if request.interleave and self.schedule is not None else None
+        self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan, preempt)
         self.cooperative = is_cooperative(self.kernel)
         compile_body = self.compiler.grid_phases if self.cooperative else self.compiler.body
         self.body = compile_body(prepared.program.kernel.body)
 
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}
+
+    def _preempt(self, group: WarpGroup) -> None:
+        """Pass a point at which the schedule may preempt a warp."""
+        assert self.schedule is not None
+        if next(self.points) in self.schedule.preemptions and group.scheduler is not None:
+            group.scheduler.preempt()
 
     def run_blocks(self) -> None:
         """Run all blocks."""
@@ -197,6 +205,12 @@ def _take_further(loops: list[int], group: WarpGroup) -> None:
     group.further.update(loops)
 
 
+def _communicates(stmt: ir.Stmt) -> bool:
+    """Return whether a statement is a fence, or an access that is atomic or volatile."""
+    node = performed(stmt)
+    return isinstance(node, ir.Fence) or (isinstance(node, ir.Access) and is_ordered(node))
+
+
 class _Compiler:
     """Compiles statements to steps."""
 
@@ -208,8 +222,9 @@ class _Compiler:
         samples: Samples | None,
         prints: Prints,
         plan: tracking.Plan,
+        preempt: Callable[[WarpGroup], None] | None,
     ) -> None:
-        self.prepared, self.plan = prepared, plan
+        self.prepared, self.plan, self.preempt = prepared, plan, preempt
         self.sites: tuple[Site, ...] = prepared.sites
         self.private = prepared.private
         self.arrays, self.counts, self.samples, self.prints = arrays, counts, samples, prints
@@ -237,6 +252,8 @@ class _Compiler:
             action = self.action(stmt)
             if action is not None:
                 line.actions.append(action)
+            if self.preempt is not None and _communicates(stmt):
+                line.actions.append(self.preempt)
             if further := [loop for loop, sites in self.stalling.items() if getattr(stmt, "site", None) in sites]:
                 line.actions.append(partial(_take_further, further))
         grouped: list[Step] = []

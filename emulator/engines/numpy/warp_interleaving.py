@@ -58,6 +58,11 @@ class ScheduledWarp:
         stop_loop, self.stop_loop = self.stop_loop, False
         return stop_loop
 
+    def preempt(self) -> None:
+        """End the slice until all other warps wait or have ended."""
+        if self.group.active is not NO_LANES:
+            self._yield(_State.WAITS)
+
     def arrive(self, barrier: BarrierStep) -> None:
         """End the slice at a barrier."""
         if self.group.active is not NO_LANES:

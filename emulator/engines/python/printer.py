@@ -257,6 +257,8 @@ class FunctionPrinter(Expressions):
                 return [
                     self.finding_check(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)
                 ]
+            case ir.Fence() if self.rules.recorded:
+                return [ast.Expr(call(self.constants.node(access.fence), name(THREAD), self.constants.node(stmt)))]
         assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait)
         return [ast.Pass()]  # threads run one after another
 
