@@ -73,10 +73,10 @@ class Request:
     written by earlier launches, bool by element. in_place: arrays that an emulator may modify in place.
     overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: number of another order of blocks
-    and warps (`sanitizer.schedules`); schedules: the orders from 1 on that are tried until one differs. show_prints: whether an emulator writes the kernel's prints to
-    stdout immediately. plain_prints: whether its lines are those of
-    `printf`, without block and thread. interleave: whether the warps of a
-    block are interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
+    and warps (`sanitizer.schedules`); schedules: the orders from 1 on that are tried until one differs.
+    show_prints: whether an emulator writes the kernel's prints to stdout immediately. plain_prints: whether its
+    lines are those of `printf`, without block and thread. interleave: whether the warps of a block are
+    interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
     """
 
     specialisation: Specialisation

@@ -141,7 +141,7 @@ def _launched(
     if not (checked and row_of(engine).complete):
         return details_of(launch(kernel, engine=engine, **shape))
     result = details_of(launch(kernel, engine=engine, **{"check": "all", **shape}))
-    if orders:
+    if orders and "schedule" not in shape:
         launch(kernel, engine=engine, **{"schedules": ORDERS, **shape})
     return result
 

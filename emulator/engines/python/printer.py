@@ -257,10 +257,9 @@ class FunctionPrinter(Expressions):
                 return [
                     self.finding_check(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)
                 ]
-            case ir.Fence() if self.rules.recorded:
-                return [ast.Expr(call(self.constants.node(access.fence), name(THREAD), self.constants.node(stmt)))]
-        assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait)
-        return [ast.Pass()]  # threads run one after another
+        assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait)  # threads run one after another
+        ordered = call(self.constants.node(access.fence), name(THREAD), self.constants.node(stmt))
+        return [ast.Expr(ordered) if isinstance(stmt, ir.Fence) else ast.Pass()]
 
     def returned(self, stmt: ir.Return) -> ast.stmt:
         """Return the statement that leaves the function or the inlined call. A thread of a generator reports the position of its end."""
