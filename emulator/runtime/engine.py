@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ..errors import Diagnostic
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
+from ..machine.occupancy import Occupancy, occupancy
 from ..profiler.launch_memory import LaunchMemory
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
@@ -122,6 +123,16 @@ class Request:
     def numbers(self) -> dict[str, np.generic]:
         """The arguments other than arrays."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, np.generic)}
+
+    @property
+    def resident_blocks(self) -> int:
+        """Blocks that the device holds at the same time."""
+        return self.occupancy.active_blocks * self.device.sms
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """The occupancy of the launch, without a limit by registers."""
+        return occupancy(self.device, prod(self.block), 0, self.specialisation.summary.shared + self.dynamic_shared)
 
     @property
     def warps(self) -> int:
@@ -268,7 +279,7 @@ class Outcome:
     int64[site, event] as `profiler.events` defines them; None without counters. samples: of
     `profiler.samples`, if requested. milliseconds: kernel time on real hardware. written:
     under the uninitialised check, for arrays in `unwritten`: bool by element, flat. accessed: under the race check, the
-    elements of device arrays that the launch accessed. together: blocks that waited for each other at the same time.
+    elements of device arrays that the launch accessed. waits: of interleaved blocks, `engines.numpy.warp_interleaving.Waits`.
     trace: the frames of the kernel at a
     fault, of an engine that has them.
     """
@@ -282,7 +293,7 @@ class Outcome:
     samples: Samples | None = None
     written: dict[str, Buffer] = field(default_factory=dict)
     accessed: Mapping[str, AccessedElements] = field(default_factory=dict)
-    together: int = 1
+    waits: Any = None
     trace: TracebackType | None = None
 
 

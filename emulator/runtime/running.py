@@ -13,6 +13,7 @@ from typing import Any, cast
 from ..checked import STACK_ENDED
 from ..errors import Diagnostic, LaunchError
 from ..language.intrinsics import WARP_SIZE
+from ..language.types import Array
 from ..profiler.launch_memory import digest
 from . import stream_races
 from .arrays import DeviceArray
@@ -311,26 +312,33 @@ def _run_once(engine: Engine, request: Request) -> Outcome:
     again = engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))
     if _waits(again):
         return outcome
-    again.faults += _deadlocks(request, outcome.faults, again.together)
+    again.faults += _deadlocks(request, outcome.faults, again.waits)
     return again
 
 
-def _deadlocks(request: Request, waits: Sequence[Diagnostic], together: int) -> list[Diagnostic]:
-    """Return a fault for blocks that wait for blocks that the device cannot hold at the same time. waits: the faults in lockstep."""
-    from ..machine.occupancy import occupancy
+def _deadlocks(request: Request, lockstep: Sequence[Diagnostic], waits: Any) -> list[Diagnostic]:
+    """Return a fault for blocks that wait for blocks that the device cannot hold at the same time. lockstep: the faults in lockstep."""
+    from ..sanitizer.elements import element
 
-    shared = request.specialisation.summary.shared + request.dynamic_shared
-    most = occupancy(request.device, math.prod(request.block), 0, shared)
-    resident, device = most.active_blocks * request.device.sms, request.device.name
-    if together <= resident:
+    resident, device, most = request.resident_blocks, request.device, request.occupancy
+    if waits.together <= resident:
         return []
-    message = f"deadlock: {together:,} blocks wait for each other, and {device} holds {resident:,} at once"
+    message = f"deadlock: {waits.together:,} blocks wait for each other, and {device.name} holds {resident:,} at once"
+    setter: tuple[str, ...] = ()
+    if waits.setter is not None:
+        array, index = waits.element
+        type = next(param.type for param in request.prepared.program.kernel.params if param.name == array)
+        assert isinstance(type, Array)
+        setter = (
+            f"waits for {element(array, type, index, request.forms)}, which block {waits.setter} sets; {resident:,} blocks fit",
+        )
     notes = (
-        *waits[0].notes[:1],
-        f"{most.active_blocks} blocks on each of {request.device.sms} SMs, limited by {most.limiter}; a block starts when an earlier "
+        *lockstep[0].notes[:1],
+        *setter,
+        f"{most.active_blocks} blocks on each of {device.sms} SMs, limited by {most.limiter}; a block starts when an earlier "
         "one ends: launch fewer blocks that do more each, or end the launch between the two",
     )
-    return [replace(waits[0], message=message, notes=notes)]
+    return [replace(lockstep[0], message=message, notes=notes)]
 
 
 def _may_progress(request: Request) -> bool:

@@ -1,6 +1,6 @@
 """Schedules: random orders of blocks, and of warps between two barriers, in place of the ascending order, with few preemptions.
 
-A preempted warp waits until the other warps of the running blocks have ended or wait, and the blocks that have not begun have run.
+A preempted warp waits until the other warps of the running blocks have ended or wait, and the blocks that have not started have run.
 Points of preemption are behind atomic operations, volatile accesses and fences. Most errors of an interleaving need one or two.
 
 A program gives the same results under all schedules if it has no race and if no decision depends on the order of threads.

@@ -93,8 +93,8 @@ class Execution:
                 self._publish(at, operation)
 
     def _order(self, at: int, earlier: Sequence[int]) -> None:
-        for one in earlier:
-            self.before[at] |= self.before[one] | 1 << one
+        for number in earlier:
+            self.before[at] |= self.before[number] | 1 << number
 
     def _access(self, at: int, operation: Operation) -> None:
         """Record what an access writes, and the writes that it observes."""
@@ -125,7 +125,7 @@ class Execution:
         (thread,) = self.operations[write].threads
         own = [at for at in self.own[thread] if at <= write]
         elements = None, self.operations[write].element
-        yield from (at for at in own if (one := self.operations[at]).kind.releases and one.element in elements)
+        yield from (at for at in own if (step := self.operations[at]).kind.releases and step.element in elements)
         if self.published.get(thread, write) < write and any(self._is_fence(at) for at in own):
             yield self.published[thread]
 

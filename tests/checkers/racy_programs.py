@@ -99,7 +99,7 @@ class Program:
         for block in range(BLOCKS):
             everyone = tuple((block, warp, lane) for warp in range(WARPS) for lane in range(32))
             for cells in self.phases:
-                own = [(where, cell) for where, cell in cells.items() if where[1][0] == block]
+                own = [(place, cell) for place, cell in cells.items() if place[1][0] == block]
                 own.sort(key=lambda one: (one[0][1][1], one[0][0], LINES.index(one[1][:2]), one[0][1][2]))
                 for (_, thread), (name, element, mask) in own:
                     if element:
@@ -129,9 +129,9 @@ class Program:
             "phases": len(self.phases),
         }  # fmt: skip
 
-    def without(self, phase: int, where: tuple[int, Thread]) -> Program:
+    def without(self, phase: int, place: tuple[int, Thread]) -> Program:
         """Return the program without an operation."""
-        cells = {key: cell for key, cell in self.phases[phase].items() if key != where}
+        cells = {key: cell for key, cell in self.phases[phase].items() if key != place}
         return Program((*self.phases[:phase], cells, *self.phases[phase + 1 :]))
 
     @property
@@ -214,7 +214,7 @@ def draw(seed: int) -> Program:
     random = np.random.default_rng(seed)
 
     def choice(options: Sequence[Any]) -> Any:
-        return options[random.integers(len(options))]
+        return options[int(random.integers(len(options)))]
 
     threads = choice(THREAD_SETS)
     passes, narrow = random.random() < 0.6, random.random() < 0.1
@@ -248,19 +248,19 @@ def draw(seed: int) -> Program:
 
 def disagreement(program: Program, engine: EngineName = "jit") -> str:
     """Return "miss" or "false alarm" for an element about which the checker and the model disagree; "" if there is none."""
-    expected, found = (
+    expected, reported = (
         {array for array, _ in races} for races in (model_races(program), checker_races(program, engine))
     )
-    return "miss" if expected - found else "false alarm" if found - expected else ""
+    return "miss" if expected - reported else "false alarm" if reported - expected else ""
 
 
 def smallest(program: Program, kind: str) -> Program:
     """Return the program without the operations that a disagreement does not need."""
     for phase, cells in enumerate(program.phases):
-        for where, (name, _, _) in cells.items():
-            names = [one for one in cells if name == "syncwarp" and one[0] == where[0] and one[1][:2] == where[1][:2]]
+        for place, (name, _, _) in cells.items():
+            names = [one for one in cells if name == "syncwarp" and one[0] == place[0] and one[1][:2] == place[1][:2]]
             smaller = program
-            for one in names or [where]:
+            for one in names or [place]:
                 smaller = smaller.without(phase, one)
             if disagreement(smaller) == kind:
                 return smallest(smaller, kind)

@@ -40,7 +40,7 @@ from . import memory, warp
 from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, GridPhase, Line, Loop, Phase, Step
 from .expressions import scalar, value
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
-from .warp_interleaving import interleave
+from .warp_interleaving import Waits, interleave
 
 LANES_AT_ONCE = 1 << 16
 """Threads in a batch of blocks: enough to hide NumPy's calls, few enough for the caches."""
@@ -59,7 +59,7 @@ class NumpyEngine:
         with np.errstate(all="ignore"):
             run.run_blocks()
         diagnostics, printed = run.faults.diagnostics(), run.prints.finish()
-        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, together=run.together)
+        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, waits=run.waits)
         if run.race_state is not None:
             outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.unwritten)
             if "races" in request.checks:
@@ -79,7 +79,7 @@ class _Run:
     ) -> None:
         self.request, self.prepared = request, prepared
         self.faults = Faults()
-        self.together = 1
+        self.waits = Waits(together=1)
         self.prints = Prints(request)
         self.kernel = prepared.program.kernel
         self.arrays: dict[str, Array] = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
@@ -142,13 +142,10 @@ class _Run:
 
     def _interleave_blocks(self) -> None:
         """Run the blocks; one starts when all warps of the earlier ones wait or have ended."""
-        if self.race_state is None:
-            self.together = interleave(self._batches(), self.body.run, lambda groups: None)
-            return
-        resident = ResidentBlocks(self.race_state, self.plan, int(np.prod(self.request.grid)))
-        self.together = interleave(
-            self._batches(), self.body.run, lambda groups: resident.select(int(groups[0].blocks[0]))
-        )
+        state, count = self.race_state, int(np.prod(self.request.grid))
+        races = None if state is None else ResidentBlocks(state, self.plan, count)
+        select = (lambda block: None) if races is None else races.select
+        self.waits = interleave(self._batches(), self.body.run, select, self.request.resident_blocks)
 
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))

@@ -129,9 +129,9 @@ class ReleaseOrder:
         return _join(own, [self.threads[block, thread].acquired])
 
 
-def _join(clock: Clock, others: Iterable[Clock]) -> Clock:
+def _join(clock: Clock, clocks: Iterable[Clock]) -> Clock:
     """Set a clock to the later of it and others, and return it."""
-    for other in others:
+    for other in clocks:
         for key, value in other.items():
             clock[key] = max(value, clock.get(key, 0))
     return clock

@@ -10,11 +10,10 @@ from .pair import X, pair
 
 CELLS = np.zeros(128, np.float32)
 FLAGS = np.zeros(4, np.int32)
-TWO, FOUR = {"grid": 2, "block": 32}, {"grid": 4, "block": 32}
 
 
 # ------------------------------------------------------------------ locks
-@pair("unacquired race", **TWO, flags=FLAGS)
+@pair("unacquired race", grid=2, block=32, flags=FLAGS)
 @st.kernel
 def lock_tried_until_taken_without_an_acquire(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     """The owner may read the sum of the last one from its L1 cache."""
@@ -29,7 +28,7 @@ def lock_tried_until_taken_without_an_acquire(flags: Global[i32], out: Global[f3
             taken = True
 
 
-@pair("race", **TWO, flags=FLAGS)
+@pair("race", grid=2, block=32, flags=FLAGS)
 @st.kernel
 def lock_released_by_a_plain_store(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     if st.lane == 0:
@@ -43,7 +42,7 @@ def lock_released_by_a_plain_store(flags: Global[i32], out: Global[f32], FIXED: 
             flags[0] = 0
 
 
-@pair("race", **TWO, flags=FLAGS)
+@pair("race", grid=2, block=32, flags=FLAGS)
 @st.kernel
 def sum_behind_the_unlock(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     if st.lane == 0:
@@ -56,7 +55,7 @@ def sum_behind_the_unlock(flags: Global[i32], out: Global[f32], FIXED: Const) ->
             out[0] += 1.0
 
 
-@pair("race", **TWO, flags=FLAGS)
+@pair("race", grid=2, block=32, flags=FLAGS)
 @st.kernel
 def lock_of_the_scope_of_a_block(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     """Two blocks share the lock."""
@@ -73,7 +72,7 @@ def lock_of_the_scope_of_a_block(flags: Global[i32], out: Global[f32], FIXED: Co
             st.store_release(flags, 0, 0, scope="block")
 
 
-@pair("schedule", **FOUR, schedule=1, flags=FLAGS)
+@pair("schedule", grid=4, block=32, schedule=1, flags=FLAGS)
 @st.kernel
 def lock_tried_once(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     """A block that does not get the lock does not count."""
@@ -88,7 +87,7 @@ def lock_tried_once(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
                 trying = False
 
 
-@pair("race", **TWO, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, cells=CELLS, flags=FLAGS)
 @st.kernel
 def sum_read_outside_the_lock(cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     if st.lane == 0:
@@ -103,7 +102,7 @@ def sum_read_outside_the_lock(cells: Global[f32], flags: Global[i32], out: Globa
 
 
 # ------------------------------------------------------------------ flags
-@pair("race", **TWO, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def flag_not_awaited(x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     if st.block.x == 0:
@@ -141,7 +140,7 @@ def flag_awaited_by_one_thread(
         out[t] = cells[t]
 
 
-@pair("race", **TWO, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def flag_set_before_the_data(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -159,7 +158,7 @@ def flag_set_before_the_data(
             out[0] = cells[0]
 
 
-@pair("race", **TWO, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def double_checked_flag_without_fences(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -181,7 +180,7 @@ def double_checked_flag_without_fences(
 
 
 # ------------------------------------------------------------------ ring buffers, queues, tickets
-@pair("race", **TWO, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def mailbox_freed_before_it_is_read(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -204,7 +203,7 @@ def mailbox_freed_before_it_is_read(
                     out[n] = cells[0]
 
 
-@pair("race", **TWO, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def ring_head_moved_before_the_slot_is_full(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -220,7 +219,7 @@ def ring_head_moved_before_the_slot_is_full(
             out[0] = cells[0]
 
 
-@pair("race", **TWO, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def queue_item_stored_behind_its_count(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -237,7 +236,7 @@ def queue_item_stored_behind_its_count(
             out[0] = cells[31]
 
 
-@pair("race", **FOUR, flags=FLAGS)
+@pair("race", grid=4, block=32, flags=FLAGS)
 @st.kernel
 def ticket_passed_on_without_a_release(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     if st.lane == 0:
@@ -251,7 +250,7 @@ def ticket_passed_on_without_a_release(flags: Global[i32], out: Global[f32], FIX
             st.volatile_store(flags, 1, ticket + 1)
 
 
-@pair("schedule", **FOUR, schedule=1, flags=FLAGS)
+@pair("schedule", grid=4, block=32, schedule=1, flags=FLAGS)
 @st.kernel
 def ticket_drawn_in_two_steps(flags: Global[i32], out: Global[f32], FIXED: Const) -> None:
     """Two blocks may draw one ticket."""
@@ -266,7 +265,7 @@ def ticket_drawn_in_two_steps(flags: Global[i32], out: Global[f32], FIXED: Const
 
 
 # ------------------------------------------------------------------ last blocks and barriers of blocks
-@pair("unacquired race", **FOUR, x=X, cells=CELLS, flags=FLAGS)
+@pair("unacquired race", grid=4, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def last_block_without_an_acquire(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -280,7 +279,7 @@ def last_block_without_an_acquire(
             out[0] = cells[0] + cells[1] + cells[2] + cells[3]
 
 
-@pair("race", **FOUR, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=4, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def block_counted_before_its_sum(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -310,7 +309,7 @@ def last_block_announced_without_a_barrier(
         out[0] = x[0]
 
 
-@pair("race", **FOUR, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=4, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def block_barrier_passed_twice_by_one_count(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
@@ -326,7 +325,7 @@ def block_barrier_passed_twice_by_one_count(
             out[4 * phase + st.block.x] = cells[4 * phase + (st.block.x + 1) % 4]
 
 
-@pair("race", **TWO, x=X, cells=CELLS, flags=FLAGS)
+@pair("race", grid=2, block=32, x=X, cells=CELLS, flags=FLAGS)
 @st.kernel
 def prefix_published_to_its_own_block(
     x: Global[f32], cells: Global[f32], flags: Global[i32], out: Global[f32], FIXED: Const
