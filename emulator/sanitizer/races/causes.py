@@ -55,9 +55,8 @@ def list_consequences(findings: Sequence[Diagnostic], kernel: ir.Function) -> li
     inside = (performed(stmt) for loop in loops for stmt in statements((*loop.setup, *loop.body)))
     polls = {node.span for node in inside if isinstance(node, ir.Load) and not is_ordered(node)}
     cause = next((one for one in findings if one.kind == "race" and polls & {one.span, one.related}), findings[number])
-    nested = any(
-        loop is not outer and loop in statements((outer,)) for loop in loops for outer in statements(kernel.body)
-    )
+    around = (stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.While | ir.For) and stmt not in loops)
+    nested = any(stmt in loops for outer in around for stmt in statements((outer,)))
     after = [one for one in findings[number:] if one.kind in ("race", "bounds", "uninitialised")]
     after = [one for one in after if nested or not _precedes(one, findings[number].span)]
     after = [one for one in (*after, findings[number]) if one is not cause]
