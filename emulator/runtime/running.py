@@ -283,7 +283,8 @@ def _runs_differently(engine: Engine, request: Request, first: Outcome) -> bool:
     """
     from ..sanitizer import schedules
 
-    assert request.schedule is not None
+    number = request.schedule
+    assert number is not None
     request = replace(request, show_prints=False, trace=None)
     summary = request.specialisation.summary
     if summary.ordered and not summary.cooperative and request.warps <= schedules.MAX_INTERLEAVED_WARPS:
@@ -293,10 +294,10 @@ def _runs_differently(engine: Engine, request: Request, first: Outcome) -> bool:
     kernel = request.prepared.program.kernel
     reported = {(fault.kind, frozenset((fault.span, fault.related))) for fault in first.faults}
     other = [one for one in second.faults if (one.kind, frozenset((one.span, one.related))) not in reported]
-    note = f"with schedule={request.schedule}"
+    note = f"with schedule={number}"
     faults = [replace(fault, notes=(*fault.notes, note)) for fault in other]
     sizes = (request.grid, request.block, request.forms)
-    differs = schedules.difference(kernel, first.buffers, second.buffers, request.schedule, *sizes)
+    differs = schedules.difference(kernel, first.buffers, second.buffers, number, *sizes)
     first.faults += [*faults, *([] if differs is None else [differs])]
     return bool(faults) or differs is not None
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 import simtbed as st
 from simtbed.runtime.registry import EngineName
 from simtbed.sanitizer.races import detect, shadow
@@ -158,25 +158,15 @@ def model_races(program: Program) -> set[Race]:
     return result
 
 
-@contextmanager
-def recorded_findings(findings: list[Any]) -> Iterator[None]:
-    """Record the findings of the race states of launches, and leave their results without races."""
-    report = Plan.report
-
-    def spy(self: Plan, race: Any, *rest: Any) -> None:
-        findings.extend((self, row) for row in np.array(race.findings).reshape(-1, shadow.PAIR) if row[detect.USED])
-
-    Plan.report = spy  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        Plan.report = report  # type: ignore[method-assign]
-
-
 def checker_races(program: Program, engine: EngineName) -> set[Race]:
     """Return the races that the checker finds, with and without a release."""
     rows: list[Any] = []
-    with recorded_findings(rows):
+
+    def record(plan: Plan, race: Any, *rest: Any) -> None:
+        rows.extend((plan, row) for row in np.array(race.findings).reshape(-1, shadow.PAIR) if row[detect.USED])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Plan, "report", record)
         result = st.launch(
             interpreter(),
             grid=BLOCKS,
