@@ -21,6 +21,7 @@ import numpy.typing as npt
 from ..errors import Diagnostic
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
+from ..machine.occupancy import Occupancy, occupancy
 from ..profiler.launch_memory import LaunchMemory
 from ..profiler.samples import Samples
 from ..profiler.trace import Tracer
@@ -72,11 +73,11 @@ class Request:
     not copied. unwritten: arrays whose elements must be written before they are read; written: their elements
     written by earlier launches, bool by element. in_place: arrays that an emulator may modify in place.
     overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
-    checks: additional checks of an emulator (`sanitizer.checkers`). schedule: seed of another order of blocks, and
-    of warps between barriers (`sanitizer.schedules`). show_prints: whether an emulator writes the kernel's prints to
-    stdout immediately. plain_prints: whether its lines are those of
-    `printf`, without block and thread. interleave: whether the warps of a
-    block are interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
+    checks: additional checks of an emulator (`sanitizer.checkers`). schedule: number of another order of blocks
+    and warps (`sanitizer.schedules`); schedules: the orders from 1 on that are tried until one differs.
+    show_prints: whether an emulator writes the kernel's prints to stdout immediately. plain_prints: whether its
+    lines are those of `printf`, without block and thread. interleave: whether the warps of a block are
+    interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
     """
 
     specialisation: Specialisation
@@ -101,6 +102,7 @@ class Request:
     trace: Tracer | None = None
     checks: frozenset[str] = frozenset()
     schedule: int | None = None
+    schedules: int = 0
     cooperative: bool = False
     show_prints: bool = False
     plain_prints: bool = False
@@ -121,6 +123,16 @@ class Request:
     def numbers(self) -> dict[str, np.generic]:
         """The arguments other than arrays."""
         return {name: value for name, value in self.arguments.items() if isinstance(value, np.generic)}
+
+    @property
+    def resident_blocks(self) -> int:
+        """Blocks that the device holds at the same time."""
+        return self.occupancy.active_blocks * self.device.sms
+
+    @property
+    def occupancy(self) -> Occupancy:
+        """The occupancy of the launch, without a limit by registers."""
+        return occupancy(self.device, prod(self.block), 0, self.specialisation.summary.shared + self.dynamic_shared)
 
     @property
     def warps(self) -> int:
@@ -267,7 +279,7 @@ class Outcome:
     int64[site, event] as `profiler.events` defines them; None without counters. samples: of
     `profiler.samples`, if requested. milliseconds: kernel time on real hardware. written:
     under the uninitialised check, for arrays in `unwritten`: bool by element, flat. accessed: under the race check, the
-    elements of device arrays that the launch accessed. together: blocks that waited for each other at the same time.
+    elements of device arrays that the launch accessed. waits: of interleaved blocks, `engines.numpy.warp_interleaving.Waits`.
     trace: the frames of the kernel at a
     fault, of an engine that has them.
     """
@@ -281,7 +293,7 @@ class Outcome:
     samples: Samples | None = None
     written: dict[str, Buffer] = field(default_factory=dict)
     accessed: Mapping[str, AccessedElements] = field(default_factory=dict)
-    together: int = 1
+    waits: Any = None
     trace: TracebackType | None = None
 
 

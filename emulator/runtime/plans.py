@@ -260,7 +260,7 @@ def new_request(
     request = unlimited_request(kernel, options, row.host_calls)
     if options.in_place:
         return replace(request.limited(wrapping_loops(request)), show_prints=True)
-    if not row.emulates and (request.checks or request.schedule is not None):
+    if not row.emulates and (request.checks or request.schedule is not None or request.schedules):
         raise LaunchError("a GPU only returns results: check and schedule need an emulator, jit or numpy")
     request = replace(request, show_prints=True)
     assert isinstance(options.device, Device) and isinstance(options.args, Mapping)

@@ -52,7 +52,8 @@ class LaunchOptions:
         "arithmetic", "wgmma", "acquire" (also reads of released data without acquire) and, not in "all",
         "benign" (also races that write the same value) and "nan". Blocks run in sequence for races
         and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
-    schedule : seed of a second run with blocks, and warps between barriers, in another order; a difference is a fault.
+    schedule : number of another order of blocks and warps for a second run; a difference is a fault. schedules : the first
+        of that many orders with a difference or another finding is reported.
     cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
     maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.
     faults : "raise" a FaultError, or "return" them. stream : on a GPU; the result waits when read.
@@ -71,6 +72,7 @@ class LaunchOptions:
     types: Mapping[str, str] | None = None
     check: str | Iterable[str] = ()
     schedule: int | None = None
+    schedules: int = 0
     cooperative: bool = False
     in_place: bool = False
     maths: Maths = "portable"
@@ -116,6 +118,9 @@ def validated_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     return request.limited(wrapping_loops(request))
 
 
+MAX_SCHEDULES = 10_000
+
+
 @within_stack()
 def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: bool = False) -> Request:
     """Return the request of `validated_request` for any values of numbers: no loop counter has a limit yet."""
@@ -128,6 +133,11 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     with refusals.collected():
         step_limit = None if step_limit is None else whole("step_limit", step_limit, 1, MAX_ITERATIONS)
         schedule = None if schedule is None else whole("schedule", schedule, 0, (1 << 63) - 1)
+        schedules = whole("schedules", options.schedules, 0, MAX_SCHEDULES)
+        if schedule is not None and schedules:
+            raise LaunchError(
+                "schedule is the number of one order, schedules the number of orders: give one of the two"
+            )
     with refusals.collected():
         checks = applied_checks(kernel, _checks(options.check))
     with refusals.collected():
@@ -176,6 +186,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
         },
         checks=checks,
         schedule=schedule,
+        schedules=schedules,
         cooperative=truth("cooperative", options.cooperative),
         in_place=frozenset(summary.changed) if in_place else frozenset(),
         overlapping=in_place,

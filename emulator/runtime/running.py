@@ -13,6 +13,7 @@ from typing import Any, cast
 from ..checked import STACK_ENDED
 from ..errors import Diagnostic, LaunchError
 from ..language.intrinsics import WARP_SIZE
+from ..language.types import Array
 from ..profiler.launch_memory import digest
 from . import stream_races
 from .arrays import DeviceArray
@@ -60,7 +61,9 @@ def launch_in_place(call: PendingLaunch) -> LaunchDetails:
 
 def _may_run_again(request: Request) -> bool:
     """Return whether an emulator may have to repeat a launch: for a schedule, checkers, or a waiting loop at its limit."""
-    repeated = request.schedule is not None or bool(request.checks) or request.step_limit is not None
+    repeated = (
+        request.schedule is not None or request.schedules > 0 or bool(request.checks) or request.step_limit is not None
+    )
     summary = request.specialisation.summary
     return repeated or summary.waits or summary.lanes_wait
 
@@ -261,27 +264,42 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
 
 
 def _outcome(engine: Engine, request: Request) -> Outcome:
-    """Run a launch; with a schedule, in both orders."""
+    """Run a launch; with schedules, also in their orders up to the first that differs."""
+    numbers = range(1, request.schedules + 1) if request.schedule is None else [request.schedule]
     try:
-        return _run_once(engine, request) if request.schedule is None else _run_in_both_orders(engine, request)
+        first = _run_once(engine, replace(request, schedule=None))
+        for number in numbers:
+            if _runs_differently(engine, replace(request, schedule=number), first):
+                break
+        return first
     except RecursionError:  # as `within_stack`, which takes longer
         raise LaunchError(STACK_ENDED) from None
 
 
-def _run_in_both_orders(engine: Engine, request: Request) -> Outcome:
-    assert request.schedule is not None
-    first = _run_once(engine, replace(request, schedule=None))
-    second = _run_once(engine, replace(request, show_prints=False, trace=None))
-    reported = {(fault.kind, fault.span) for fault in first.faults}
-    first.faults += [fault for fault in second.faults if (fault.kind, fault.span) not in reported]
+def _runs_differently(engine: Engine, request: Request, first: Outcome) -> bool:
+    """Run a launch in the order of its schedule, and add what differs to the faults of the first run. Return whether anything does.
+
+    If threads communicate in the kernel, its warps are interleaved, with the preemptions of the schedule.
+    """
     from ..sanitizer import schedules
 
+    number = request.schedule
+    assert number is not None
+    request = replace(request, show_prints=False, trace=None)
+    summary = request.specialisation.summary
+    if summary.ordered and not summary.cooperative and request.warps <= schedules.MAX_INTERLEAVED_WARPS:
+        second = engine_named("numpy").run(replace(request, interleave=True))
+    else:
+        second = _run_once(engine, request)
     kernel = request.prepared.program.kernel
+    reported = {(fault.kind, frozenset((fault.span, fault.related))) for fault in first.faults}
+    other = [one for one in second.faults if (one.kind, frozenset((one.span, one.related))) not in reported]
+    note = f"with schedule={number}"
+    faults = [replace(fault, notes=(*fault.notes, note)) for fault in other]
     sizes = (request.grid, request.block, request.forms)
-    differs = schedules.difference(kernel, first.buffers, second.buffers, request.schedule, *sizes)
-    if differs is not None:
-        first.faults.append(differs)
-    return first
+    differs = schedules.difference(kernel, first.buffers, second.buffers, number, *sizes)
+    first.faults += [*faults, *([] if differs is None else [differs])]
+    return bool(faults) or differs is not None
 
 
 def _run_once(engine: Engine, request: Request) -> Outcome:
@@ -295,26 +313,33 @@ def _run_once(engine: Engine, request: Request) -> Outcome:
     again = engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))
     if _waits(again):
         return outcome
-    again.faults += _deadlocks(request, outcome.faults, again.together)
+    again.faults += _deadlocks(request, outcome.faults, again.waits)
     return again
 
 
-def _deadlocks(request: Request, waits: Sequence[Diagnostic], together: int) -> list[Diagnostic]:
-    """Return a fault for blocks that wait for blocks that the device cannot hold at the same time. waits: the faults in lockstep."""
-    from ..machine.occupancy import occupancy
+def _deadlocks(request: Request, lockstep: Sequence[Diagnostic], waits: Any) -> list[Diagnostic]:
+    """Return a fault for blocks that wait for blocks that the device cannot hold at the same time. lockstep: the faults in lockstep."""
+    from ..sanitizer.elements import element
 
-    shared = request.specialisation.summary.shared + request.dynamic_shared
-    most = occupancy(request.device, math.prod(request.block), 0, shared)
-    resident, device = most.active_blocks * request.device.sms, request.device.name
-    if together <= resident:
+    resident, device, most = request.resident_blocks, request.device, request.occupancy
+    if waits.together <= resident:
         return []
-    message = f"deadlock: {together:,} blocks wait for each other, and {device} holds {resident:,} at once"
+    message = f"deadlock: {waits.together:,} blocks wait for each other, and {device.name} holds {resident:,} at once"
+    setter: tuple[str, ...] = ()
+    if waits.setter is not None:
+        array, index = waits.element
+        type = next(param.type for param in request.prepared.program.kernel.params if param.name == array)
+        assert isinstance(type, Array)
+        setter = (
+            f"waits for {element(array, type, index, request.forms)}, which block {waits.setter} sets; {resident:,} blocks fit",
+        )
     notes = (
-        *waits[0].notes[:1],
-        f"{most.active_blocks} blocks on each of {request.device.sms} SMs, limited by {most.limiter}; a block starts when an earlier "
+        *lockstep[0].notes[:1],
+        *setter,
+        f"{most.active_blocks} blocks on each of {device.sms} SMs, limited by {most.limiter}; a block starts when an earlier "
         "one ends: launch fewer blocks that do more each, or end the launch between the two",
     )
-    return [replace(waits[0], message=message, notes=notes)]
+    return [replace(lockstep[0], message=message, notes=notes)]
 
 
 def _may_progress(request: Request) -> bool:

@@ -1,4 +1,7 @@
-"""Schedules: random orders of blocks, and of warps between two barriers, in place of the ascending order.
+"""Schedules: random orders of blocks, and of warps between two barriers, in place of the ascending order, with few preemptions.
+
+A preempted warp waits until the other warps of the running blocks have ended or wait, and the blocks that have not started have run.
+Points of preemption are behind atomic operations, volatile accesses and fences. Most errors of an interleaving need one or two.
 
 A program gives the same results under all schedules if it has no race and if no decision depends on the order of threads.
 """
@@ -23,16 +26,21 @@ from .places import Dim3, coordinates
 
 ROWS = 64
 """Number of orders of warps; phase p of block b has order (p + b) mod ROWS."""
+MAX_PREEMPTIONS = 2
+MAX_INTERLEAVED_WARPS = 1024
+"""Warps of a launch that an emulator interleaves for a schedule: each has a thread."""
 RELATIVE = {"float16": 1e-2, "bfloat16": 1e-1, "float32": 1e-5, "float64": 1e-12}
 """Relative difference allowed in sums of floats made by atomic operations, whose order is undefined."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """An order of execution. blocks: int64[blocks]. warps: int64[ROWS, 32], the first columns of which are the warps of a block."""
+    """An order of execution. blocks: int64[blocks]. warps: int64[ROWS, 32], the first columns of which are the warps of a block.
+    preemptions: the points at which a warp is preempted, counted over the launch."""
 
     blocks: npt.NDArray[np.int64]
     warps: npt.NDArray[np.int64]
+    preemptions: frozenset[int]
 
     @staticmethod
     def from_seed(seed: int, grid: Dim3, block: Dim3) -> Schedule:
@@ -44,7 +52,9 @@ class Schedule:
         warps = -(-block[0] * block[1] * block[2] // WARP_SIZE)
         orders = np.zeros((ROWS, 32), np.int64)
         orders[:, :warps] = [random.permutation(warps) for _ in range(ROWS)]
-        return Schedule(blocks.astype(np.int64), orders)
+        points = 1 << random.integers(1, 9)
+        preemptions = frozenset(random.integers(points, size=MAX_PREEMPTIONS).tolist())
+        return Schedule(blocks.astype(np.int64), orders, preemptions)
 
     def of_phase(self, block: int, phase: int, warps: int) -> list[int]:
         """Return the order of a block's warps."""

@@ -125,7 +125,11 @@ class Plan:
         swaps = [stmt.site for stmt, access in operations if isinstance(access, ir.CompareSwap)]
         failures = {site: number for number, site in enumerate(swaps, 1 + max(sites, default=0))}
         for site, failure in failures.items():
-            sites[failure], arrays[failure], roles[failure] = sites[site], arrays[site], roles[site] | shadow.LOADS_ONLY
+            sites[failure], arrays[failure], roles[failure] = (
+                sites[site],
+                arrays[site],
+                roles[site] & ~shadow.RELEASES | shadow.LOADS_ONLY,
+            )
         return Plan(kernel, tracked, types, sites, arrays, fenced, max(sites, default=0), roles, failures)
 
     def new_race_state(
@@ -186,7 +190,7 @@ class Plan:
             stored = (
                 np.asarray(race.log).reshape(-1, 4)[last >> shadow.BITS, shadow.ACCESS_OF] & 3 == STORES
             )  # else it is of an atomic operation
-            atomic = planes[shadow.ATOMIC] >= shadow.TICK if tracked.atomic else nothing
+            atomic = np.logical_or.reduce([plane >= shadow.TICK for plane in planes[shadow.ATOMIC :]]) | nothing
             result[name] = AccessedElements((last >= shadow.TICK) & stored, planes[shadow.READ] >= shadow.TICK, atomic)
         return result
 
@@ -233,6 +237,7 @@ def _role(stmt: ir.Stmt, access: ir.Access, kernel: ir.Function) -> int:
     """Return the bits of `roles` of an ordered access."""
     reads = isinstance(access, ir.Load) or (isinstance(access, ir.Atomic) and changes_nothing(access))
     role = shadow.ACQUIRES * (access.order in ACQUIRES) | shadow.LOADS_ONLY * reads
+    role |= shadow.RELEASES * (access.order in RELEASES and not reads)
     role |= shadow.OVERWRITES * isinstance(access, ir.Store)
     if access.order == "volatile":
         return role | shadow.EXCHANGES * (stmt.site not in load_uses(kernel).polls)
@@ -241,7 +246,7 @@ def _role(stmt: ir.Stmt, access: ir.Access, kernel: ir.Function) -> int:
 
 def _planes(tracked: TrackedArray) -> int:
     """Return the epochs per element: without a check for races only the last write."""
-    return (4 if tracked.atomic else 3) if tracked.for_races else 1
+    return shadow.ATOMIC + 2 * tracked.atomic if tracked.for_races else 1
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,8 @@ def _launched(
     if not (checked and row_of(engine).complete):
         return details_of(launch(kernel, engine=engine, **shape))
     result = details_of(launch(kernel, engine=engine, **{"check": "all", **shape}))
-    for seed in range(1, ORDERS + 1) if orders else ():
-        launch(kernel, engine=engine, **{"schedule": seed, **shape})
+    if orders and "schedule" not in shape:
+        launch(kernel, engine=engine, **{"schedules": ORDERS, **shape})
     return result
 
 

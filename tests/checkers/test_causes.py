@@ -42,13 +42,17 @@ MISTAKES = (
 )  # fmt: skip
 
 
+def launch(kernel: st.Kernel, engine: EngineName) -> st.Result:
+    arguments = tuple(np.zeros(64, np.int32) for _ in range(3))
+    return st.launch(
+        kernel, grid=1, block=64, args=arguments, check="all", faults="return", engine=engine, step_limit=100
+    )
+
+
 def check(row: Mistake) -> None:
     kernel = st.cuda_source(f"{HEAD}{row.body}\n}}")["k"]
     for engine in ENGINES:
-        arguments = tuple(np.zeros(64, np.int32) for _ in range(3))
-        result = st.launch(
-            kernel, grid=1, block=64, args=arguments, check="all", faults="return", engine=engine, step_limit=100
-        )
+        result = launch(kernel, engine)
         assert [fault.kind for fault in result.faults] == [row.kind], result.faults
         (fault,) = result.faults
         assert tuple(sorted({span.line for span in (fault.span, fault.related) if span is not None})) == row.lines, (
@@ -60,3 +64,13 @@ def check(row: Mistake) -> None:
 @pytest.mark.slow
 def test_a_mistake_is_one_finding() -> None:
     check_each(MISTAKES, check, lambda row: row.name)
+
+
+INDEPENDENT = "s[t] = t;\nint v = s[t ^ 32];\nwhile (atomicAdd(x, 0) == 0);\nout[t] = v;"
+
+
+@pytest.mark.slow
+def test_a_race_before_the_loop_is_a_finding_of_its_own() -> None:
+    faults = launch(st.cuda_source(f"{HEAD}{INDEPENDENT}\n}}")["k"], "jit").faults
+    assert sorted(fault.kind for fault in faults) == ["race", "step limit"]
+    assert not any("a consequence" in note for fault in faults for note in fault.notes)

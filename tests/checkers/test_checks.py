@@ -182,6 +182,22 @@ def test_order_independent_results_are_not_reported(engine: EngineName) -> None:
         assert result.faults == [] and (result.out == 2).all()
 
 
+@engines
+def test_the_first_order_with_a_finding_is_reported_and_replayed(engine: EngineName) -> None:
+    """The order of blocks does not matter: one is preempted between its two steps."""
+    pair = PAIRS["ticket_drawn_in_two_steps"]
+
+    def run(**orders: int) -> Any:
+        arguments = {**pair.args, "FIXED": False}
+        return launch(pair.kernel, grid=4, block=32, args=arguments, engine=engine, faults="return", **orders).faults
+
+    faults = run(schedules=20)
+    number = next(number for number in range(1, 21) if run(schedule=number))
+    assert faults == run(schedule=number) and f"schedule={number}" in faults[0].notes[1]
+    with pytest.raises(st.LaunchError, match="give one of the two"):
+        run(schedule=1, schedules=2)
+
+
 # ------------------------------------------------------------------ the log of timestamps
 @st.kernel
 def long_way(x: Global[f32], out: Global[f32], turns: i32) -> None:

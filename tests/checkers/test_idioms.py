@@ -71,12 +71,12 @@ SWAPS = (
     Idiom("attempt", "int old = x[0]; if (old < 3) atomicCAS(x, old, old + 1);", (), ("benign race",)),
     Idiom("verified choice", "int old = x[0]; if (atomicCAS(x, old, old + 1) == old) out[t] = 1;", (), ("benign race",)),
     Idiom("push on a stack", "int old = x[0], assumed; do { assumed = old; out[t] = assumed; __threadfence();"
-          "old = atomicCAS(x, assumed, t + 1); } while (old != assumed);", (), ("benign race",), engines=("numpy", "jit")),
+          "old = atomicCAS(x, assumed, t + 1); } while (old != assumed);", (), ("benign race",)),
     Idiom("pushed value elsewhere", "int old = x[0], assumed; do { assumed = old; out[t + old & 63] = assumed;"
           "old = atomicCAS(x, assumed, t + 1); } while (old != assumed);", ("race",)),
     Idiom("failed swap", "int v = t ? 0 : atomicCAS(x, 5, 1); if (t == 40) sums[0] = x[0]; out[t] = v;"),
     Idiom("test and test-and-set", "bool done = false; while (!done) if (*(volatile int *)x == 0 && atomicCAS(x, 0, 1) == 0) {"
-          "__threadfence(); sums[0] += 1; __threadfence(); *(volatile int *)x = 0; done = true; }", engines=("numpy", "jit")),
+          "__threadfence(); sums[0] += 1; __threadfence(); *(volatile int *)x = 0; done = true; }"),
     Idiom("volatile", f"int old = *(volatile int *)x, assumed; {LOOP}"),
     Idiom("value stored", f"int old = x[0], assumed; out[t] = old; {LOOP}", ("race",)),
     Idiom("other element", "int old = x[1]; atomicCAS(x, old, old + 1); atomicAdd(x + 1, 1);", ("race",)),
@@ -137,7 +137,7 @@ EXCHANGES = (
     Idiom("own element", f"{FILL} s[t] += 1; out[t] = s[t];"),
     Idiom("found", "for (int i = 0; i < 8; i++) { if (sums[0]) break; if (x[t] + i == t) sums[0] = 1; }"),
     Idiom("same instruction", "sums[0] = 1;"),
-    Idiom("fence", f"{FILL} s[t] = t; __threadfence_block(); out[t] = s[t ^ 1];", ("race",), engines=("numpy", "jit")),
+    Idiom("fence", f"{FILL} s[t] = t; __threadfence_block(); out[t] = s[t ^ 1];", ("race",)),
 )  # fmt: skip
 
 

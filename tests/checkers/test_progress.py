@@ -106,4 +106,5 @@ def test_a_deadlock_names_the_blocks_that_fit() -> None:
     row = next(row for row in BLOCKS if row.device is SMALL)
     (fault,) = row.launch("jit").faults
     assert fault.message == "deadlock: 4 blocks wait for each other, and H200 holds 2 at once"
+    assert fault.notes[1] == "waits for flag[0], which block 2 sets; 2 blocks fit"
     assert "limited by blocks" in fault.notes[-1]

@@ -13,7 +13,7 @@ from tests.cuda_cpp.habits_cpp import HABITS
 def test_the_answer_is_right(name: str) -> None:
     habit = HABITS[name]
     results = []
-    for engine in ("jit", "numpy", "python"):  # the python engine finds no races in kernels with fences
+    for engine in ("jit", "numpy", "python"):
         source = st.cuda_source(habit.text, instances=habit.instances)
         kernel = source[habit.kernel or next(iter(source))]
         inputs = habit.args(np.random.default_rng(1))

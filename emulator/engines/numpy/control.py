@@ -27,6 +27,7 @@ from ...sanitizer.places import thread_text
 from ...sanitizer.races import happens_before
 from ...sanitizer.tracking import Plan
 from . import lanes
+from .polls import polled_element
 from .warp_group import NO_LANES, Mask, Scheduler, Values, WarpGroup
 
 Condition = Callable[[WarpGroup], Values]
@@ -164,6 +165,7 @@ class _StepLimits:
     scheduler: of warps that run one at a time, if the loop observes other threads.
     """
 
+    node: ir.While | ir.For
     site: int
     group: WarpGroup
     only_waits: bool
@@ -180,7 +182,9 @@ class _StepLimits:
         only_waits, waiting = waits(loop.node), group.request.iteration_limits[0]
         longest = waiting if only_waits else group.request.iteration_limits[1]
         scheduler = group.scheduler if sees_others(loop.node) else None
-        return _StepLimits(loop.site, group, only_waits, bool(may_stall(loop.node)), longest, waiting, scheduler)
+        return _StepLimits(
+            loop.node, loop.site, group, only_waits, bool(may_stall(loop.node)), longest, waiting, scheduler
+        )
 
     @property
     def limit(self) -> int:
@@ -193,10 +197,16 @@ class _StepLimits:
             self.stalled = 0 if self.site in self.group.further else self.stalled
             self.group.further.discard(self.site)
         idle = self.only_waits or self.stalled > 0
-        stop = self.scheduler.pause(idle) if self.scheduler is not None and self.iterations > 0 else False
+        stop = self.scheduler.pause(idle, self.awaited) if self.scheduler is not None and self.iterations > 0 else False
         too_many = self.iterations == self.longest or (self.may_stall and self.stalled == self.waiting)
         self.stalled += 1
         return stop or (too_many and not (idle and self.scheduler is not None))
+
+    def awaited(self) -> tuple[str, int] | None:
+        """Return the array and the element of global memory that the first lane in the loop polls; None if there is none."""
+        assert isinstance(self.node, ir.While)
+        lanes_inside = self.group.full(self.group.active).ravel()
+        return polled_element(self.group, (*self.node.setup, *self.node.body), lanes_inside)
 
 
 @dataclass

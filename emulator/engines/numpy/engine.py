@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...errors import Diagnostic
 from ...ir import counting
 from ...ir import nodes as ir
-from ...ir.effects import row_of
+from ...ir.effects import is_ordered, performed, row_of
 from ...ir.names import elements
 from ...ir.walk import statements
 from ...language.intrinsics import WARP_SIZE
@@ -40,7 +40,7 @@ from . import memory, warp
 from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, GridPhase, Line, Loop, Phase, Step
 from .expressions import scalar, value
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
-from .warp_interleaving import interleave
+from .warp_interleaving import Waits, interleave
 
 LANES_AT_ONCE = 1 << 16
 """Threads in a batch of blocks: enough to hide NumPy's calls, few enough for the caches."""
@@ -59,7 +59,7 @@ class NumpyEngine:
         with np.errstate(all="ignore"):
             run.run_blocks()
         diagnostics, printed = run.faults.diagnostics(), run.prints.finish()
-        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, together=run.together)
+        outcome = Outcome(run.written(), counts, diagnostics, printed, samples=samples, waits=run.waits)
         if run.race_state is not None:
             outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.unwritten)
             if "races" in request.checks:
@@ -79,7 +79,7 @@ class _Run:
     ) -> None:
         self.request, self.prepared = request, prepared
         self.faults = Faults()
-        self.together = 1
+        self.waits = Waits(together=1)
         self.prints = Prints(request)
         self.kernel = prepared.program.kernel
         self.arrays: dict[str, Array] = {p.name: p.type for p in self.kernel.params if isinstance(p.type, Array)}
@@ -107,13 +107,21 @@ class _Run:
             lanes_progress = with_lane_progress(self.kernel, len(prepared.sites))
         if lanes_progress is not None:
             prepared = replace(prepared, program=ir.Program(lanes_progress, ()))
-        self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan)
+        self.points = count()
+        preempt = self._preempt if request.interleave and self.schedule is not None else None
+        self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan, preempt)
         self.cooperative = is_cooperative(self.kernel)
         compile_body = self.compiler.grid_phases if self.cooperative else self.compiler.body
         self.body = compile_body(prepared.program.kernel.body)
 
     def written(self) -> dict[str, Buffer]:
         return {name: self.buffers[name] for name in self.changed}
+
+    def _preempt(self, group: WarpGroup) -> None:
+        """Pass a point at which the schedule may preempt a warp."""
+        assert self.schedule is not None
+        if next(self.points) in self.schedule.preemptions and group.scheduler is not None:
+            group.scheduler.preempt()
 
     def run_blocks(self) -> None:
         """Run all blocks."""
@@ -134,13 +142,10 @@ class _Run:
 
     def _interleave_blocks(self) -> None:
         """Run the blocks; one starts when all warps of the earlier ones wait or have ended."""
-        if self.race_state is None:
-            self.together = interleave(self._batches(), self.body.run, lambda groups: None)
-            return
-        resident = ResidentBlocks(self.race_state, self.plan, int(np.prod(self.request.grid)))
-        self.together = interleave(
-            self._batches(), self.body.run, lambda groups: resident.select(int(groups[0].blocks[0]))
-        )
+        state, count = self.race_state, int(np.prod(self.request.grid))
+        races = None if state is None else ResidentBlocks(state, self.plan, count)
+        select = (lambda block: None) if races is None else races.select
+        self.waits = interleave(self._batches(), self.body.run, select, self.request.resident_blocks)
 
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
@@ -197,6 +202,12 @@ def _take_further(loops: list[int], group: WarpGroup) -> None:
     group.further.update(loops)
 
 
+def _communicates(stmt: ir.Stmt) -> bool:
+    """Return whether a statement is a fence, or an access that is atomic or volatile."""
+    node = performed(stmt)
+    return isinstance(node, ir.Fence) or (isinstance(node, ir.Access) and is_ordered(node))
+
+
 class _Compiler:
     """Compiles statements to steps."""
 
@@ -208,8 +219,9 @@ class _Compiler:
         samples: Samples | None,
         prints: Prints,
         plan: tracking.Plan,
+        preempt: Callable[[WarpGroup], None] | None,
     ) -> None:
-        self.prepared, self.plan = prepared, plan
+        self.prepared, self.plan, self.preempt = prepared, plan, preempt
         self.sites: tuple[Site, ...] = prepared.sites
         self.private = prepared.private
         self.arrays, self.counts, self.samples, self.prints = arrays, counts, samples, prints
@@ -237,6 +249,8 @@ class _Compiler:
             action = self.action(stmt)
             if action is not None:
                 line.actions.append(action)
+            if self.preempt is not None and _communicates(stmt):
+                line.actions.append(self.preempt)
             if further := [loop for loop, sites in self.stalling.items() if getattr(stmt, "site", None) in sites]:
                 line.actions.append(partial(_take_further, further))
         grouped: list[Step] = []

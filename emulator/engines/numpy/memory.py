@@ -24,7 +24,7 @@ from ...profiler.trace import ENTRY, Tracer
 from ...runtime.arrays import split
 from ...sanitizer import bounds, uninitialised
 from ...sanitizer.races import detect, happens_before, shadow
-from ...sanitizer.tracking import RELEASES, AccessId, TrackedArray
+from ...sanitizer.tracking import AccessId, TrackedArray
 from . import lanes
 from .expressions import scalar, value
 from .warp_group import Mask, Register, Values, WarpGroup
@@ -201,8 +201,6 @@ class Access:
         assert race_state is not None
         mask = int(lane_bits(inside)[0, 0])
         race_state(happens_before.resume_warp, int(group.warps[0]))
-        if self.node.order in RELEASES and self.id.site == self.site:
-            race_state(happens_before.fence, mask, 1 if self.node.scope == "block" else 2)
         operand_values = [bits for values in (new, old) if values is not None for bits in _bits(values)]
         count = self.width * self.tracked.units
         for number_in_access in range(count):

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,7 +39,8 @@ class _Abandoned(BaseException):
 
 @dataclass
 class ScheduledWarp:
-    """A warp and its thread. stop_loop: whether its loop must end in the next slice."""
+    """A warp and its thread. stop_loop: whether its loop must end in the next slice. awaited: returns the element that a lane of its
+    loop reads last, or None."""
 
     group: WarpGroup
     yielded: threading.Semaphore
@@ -48,15 +49,22 @@ class ScheduledWarp:
     barrier: BarrierStep | None = None
     stop_loop: bool = False
     abandoned: bool = False
+    awaited: Callable[[], tuple[str, int] | None] = lambda: None
     raised: BaseException | None = None
     thread: threading.Thread | None = None
 
     # -------------------------------------------------------------- in the warp's own thread
-    def pause(self, waits: bool) -> bool:
+    def pause(self, waits: bool, awaited: Callable[[], tuple[str, int] | None]) -> bool:
         """End the slice after an iteration. waits: whether the loop only waits. Return whether the loop must end."""
+        self.awaited = awaited
         self._yield(_State.WAITS if waits else _State.READY)
         stop_loop, self.stop_loop = self.stop_loop, False
         return stop_loop
+
+    def preempt(self) -> None:
+        """End the slice until all other warps wait or have ended."""
+        if self.group.active is not NO_LANES:
+            self._yield(_State.WAITS)
 
     def arrive(self, barrier: BarrierStep) -> None:
         """End the slice at a barrier."""
@@ -115,20 +123,48 @@ class _ScheduledBlock:
         return [warp for warp in self.warps if warp.state is state]
 
 
+@dataclass
+class Waits:
+    """The largest number of blocks that ran at the same time, and the first wait for a block that the device does not hold then.
+
+    element: array and index for which a warp waits. setter: the first block that changes it. memory, before: its array and its value.
+    """
+
+    together: int = 0
+    element: tuple[str, int] | None = None
+    setter: int | None = None
+    memory: Any = None
+    before: Any = None
+
+    def watch(self, running: Sequence[_ScheduledBlock]) -> None:
+        """Watch the element for which a warp waits."""
+        for warp in (warp for block in running for warp in block.of_state(_State.WAITS)):
+            if (element := warp.awaited()) is not None:
+                self.element, self.memory = element, warp.group.memory.arrays[element[0]]
+                self.before = self.memory[element[1]].copy()
+                return
+
+    def observe(self, group: WarpGroup) -> None:
+        """Compare the element after a slice of a block."""
+        if self.element is not None and self.setter is None and (self.memory[self.element[1]] != self.before).any():
+            self.setter = int(group.blocks[0])
+
+
 def interleave(
     blocks: Iterator[Sequence[WarpGroup]],
     body: Callable[[Sequence[WarpGroup]], None],
-    select: Callable[[Sequence[WarpGroup]], None],
-) -> int:
-    """Run blocks to completion. A block starts when all warps of the earlier ones wait or have ended. select: called before a block
-    runs. Return the largest number of blocks that ran at the same time."""
+    select: Callable[[int], None],
+    resident: int,
+) -> Waits:
+    """Run blocks to completion. A block starts when all warps of the earlier ones wait or have ended. select: called with a block before it
+    runs. resident: blocks that the device holds at once."""
     yielded = threading.Semaphore(0)
     running: list[_ScheduledBlock] = []
-    most = idle_rounds = 0
+    result, idle_rounds = Waits(), 0
     last = False
     try:
         while True:
-            moved = _run_slices(running, body, select, stop=last and idle_rounds == MAX_IDLE_ROUNDS)
+            moved = _run_slices(running, body, select, last and idle_rounds == MAX_IDLE_ROUNDS, result)
             running = [block for block in running if block.of_state(_State.ENDED) != block.warps]
             idle_rounds = idle_rounds + 1 if not moved and idle_rounds < MAX_IDLE_ROUNDS else 0
             if moved:
@@ -136,13 +172,15 @@ def interleave(
             groups = next(blocks, None)
             last = groups is None
             if groups is not None:
+                if len(running) == resident and result.element is None:
+                    result.watch(running)
                 warps = [ScheduledWarp(group, yielded) for group in scheduled(groups)]
                 for warp in warps:
                     warp.group.scheduler = warp
                 running.append(_ScheduledBlock(groups, warps))
-                most = max(most, len(running))
+                result.together = max(result.together, len(running))
             elif not running:
-                return most
+                return result
     finally:
         for block in running:
             for warp in block.warps:
@@ -152,23 +190,25 @@ def interleave(
 def _run_slices(
     running: Sequence[_ScheduledBlock],
     body: Callable[[Sequence[WarpGroup]], None],
-    select: Callable[[Sequence[WarpGroup]], None],
+    select: Callable[[int], None],
     stop: bool,
+    result: Waits,
 ) -> bool:
     """Run a slice of each warp that is ready; of each one that waits if none is. Return whether a warp did more than wait.
 
-    stop: whether loops that only wait end.
+    stop: whether loops that only wait end. result: observes the element that it watches.
     """
     state = _State.READY if any(block.of_state(_State.READY) for block in running) else _State.WAITS
     moved = False
     for block in running:
         slices = block.of_state(state)
         if slices or block.of_state(_State.ARRIVED):
-            select(block.groups)
+            select(int(block.groups[0].blocks[0]))
         for warp in slices:
             warp.stop_loop = stop and state is _State.WAITS
             warp.run_slice(body)
             moved |= warp.state is not _State.WAITS
+            result.observe(block.groups[0])
         arrived = block.of_state(_State.ARRIVED)
         if arrived and not block.of_state(_State.READY) and not block.of_state(_State.WAITS):
             _release_first_barrier(arrived, block.groups)

@@ -143,6 +143,13 @@ def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any)
     return None
 
 
+def fence(thread: Thread, node: ir.Fence) -> None:
+    """Order the accesses of a thread by a fence, if the launch finds races."""
+    launch = thread.block.launch
+    if launch.release_order is not None:
+        launch.release_order.fence(thread, launch.phase(thread.block.linear), node.scope == "block")
+
+
 def assigned(thread: Thread, assignment: tuple[ir.Let | ir.For, ir.Reg], value: Any) -> None:
     """Pass the value of a user's variable to the launch, after its assignment."""
     stmt, register = assignment

@@ -1,7 +1,7 @@
 """The python engine: a kernel for a debugger, one Python function a thread, with the values of the other engines to the bit.
 
 A launch ends at its first finding, which is an exception at its line. Known limits: it counts nothing, and finds races only in
-kernels without fences, releases and asynchronous copies.
+kernels without asynchronous copies.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from ...span import Span
 from .access import Origin
 from .expressions import THREAD
 from .printer import FunctionPrinter, Rules
+from .release_order import ReleaseOrder
 from .threads import Block, Fault, Observer, Thread, Warp
 
 
@@ -126,11 +127,14 @@ class Launch:
         self._phases: dict[int, int] = {}
         self.grid_phase = self.running = 0
         self.observers: list[Observer] = []
+        self.release_order: ReleaseOrder | None = None
         if "races" in request.checks:
             from .races import Races, require_exact  # late: it needs the messages of the compiled detector
 
             require_exact(request)
-            self.observers.append(Races(self))
+            races = Races(self)
+            self.observers.append(races)
+            self.release_order = races.order
         kernel = request.prepared.program.kernel
         self._declared = {s.span: s.array for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
         for param in self.code.parameters:
@@ -219,6 +223,9 @@ class Launch:
 
     def begin_phase(self, block: Block) -> None:
         """Count a barrier of a block."""
+        if self.release_order is not None:
+            self.release_order.synchronise([thread for warp in block.warps for thread in warp.threads])
+            self.release_order.publish(block.linear, self.phase(block.linear), len(block.warps))
         self._phases[block.linear] = self._phases.get(block.linear, 0) + 1
 
     def phase(self, block: int) -> int:

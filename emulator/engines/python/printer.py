@@ -258,7 +258,8 @@ class FunctionPrinter(Expressions):
                     self.finding_check(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)
                 ]
         assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait | ir.WgmmaOrder)
-        return [ast.Pass()]  # threads run one after another
+        ordered = call(self.constants.node(access.fence), name(THREAD), self.constants.node(stmt))
+        return [ast.Expr(ordered) if isinstance(stmt, ir.Fence) else ast.Pass()]  # threads run one after another
 
     def returned(self, stmt: ir.Return) -> ast.stmt:
         """Return the statement that leaves the function or the inlined call. A thread of a generator reports the position of its end."""

@@ -1,7 +1,7 @@
 """Races between threads: the accesses to each element since its last ordered write, in Python objects.
 
-Barriers of the block and the grid and `syncwarp` order accesses. Kernels with fences, releases or asynchronous copies are refused:
-they need the vector clocks of the compiled detector, whose messages these findings have.
+Barriers of the block and the grid, `syncwarp`, and releases with their acquires (`release_order`) order accesses. The findings have the
+messages of the compiled detector. Kernels with asynchronous copies are refused.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ...ir.access import Operation
 from ...ir.effects import accesses
 from ...language.intrinsics import WARP_SIZE
 from ...runtime.engine import Request
-from ...sanitizer.races import detect, report, shadow
+from ...sanitizer.races import detect, release_acquire, report, shadow
 from ...sanitizer.tracking import AccessId, Plan
 from ...span import Span
+from .release_order import Release, ReleaseOrder
 from .threads import Access, Fault, Launch
 
 
 def require_exact(request: Request) -> None:
     """Raise LaunchError for a kernel whose races this engine does not find exactly."""
     plan = Plan.for_kernel(request.prepared.program.kernel, {"races"}, ())
-    if plan.fenced or any(role & shadow.ASYNCHRONOUS for role in plan.roles.values()):
-        what = "fences or releases" if plan.fenced else "asynchronous copies"
+    if any(role & shadow.ASYNCHRONOUS for role in plan.roles.values()):
         raise LaunchError(
-            f'engine="python" finds no races in a kernel with {what}: write '
+            'engine="python" finds no races in a kernel with asynchronous copies: write '
             'check="bounds,alignment,uninitialised,barriers,arithmetic", or engine="jit"'
         )
 
@@ -38,15 +38,16 @@ def require_exact(request: Request) -> None:
 @dataclass
 class Element:
     """The last write of an element, and by thread the reads and atomic operations since then. block_scope: whether one of those is
-    atomic for its block only."""
+    atomic for its block only. head: the releases that a read of the element acquires."""
 
     write: Access | None = None
     reads: dict[tuple[int, int], Access] = field(default_factory=dict)
     atomics: dict[tuple[int, int], Access] = field(default_factory=dict)
     block_scope: bool = False
+    head: list[Release] = field(default_factory=list)
 
     def copy(self) -> Element:
-        return Element(self.write, dict(self.reads), dict(self.atomics), self.block_scope)
+        return Element(self.write, dict(self.reads), dict(self.atomics), self.block_scope, list(self.head))
 
     def earlier(self, kind: int) -> Iterator[Access]:
         """Yield the accesses with which one of a kind may race, atomic operations from the last one on."""
@@ -78,6 +79,7 @@ class Races:
         common = launch.request.overlapping_arrays
         plan = Plan.for_kernel(kernel, {"races"}, (), tuple(memory.overlap for memory in common))
         self.tracked, self.types, self.kernel = plan.tracked, plan.types, kernel
+        self.order = ReleaseOrder(launch.request.device.warp_synchronous) if plan.fenced else None
         self.roles = {_place(node, node.span): plan.roles.get(stmt.site, 0) for stmt, node in accesses(kernel)}
         self.places = {
             name: (number, start) for number, memory in enumerate(common) for name, start in memory.starts.items()
@@ -96,13 +98,21 @@ class Races:
         for key, index in self._shadow_elements(access):
             element = self.elements.setdefault(key, Element())
             element.block_scope |= kind == shadow.BLOCK_ATOMICS
+            if self.order is not None and kind >= shadow.ATOMICS and self.role(access) & shadow.ACQUIRES:
+                element.head = self.order.access(access, self.role(access), element.head, key)
             for earlier in element.earlier(kind):
                 relation = self.relation(earlier, access)
+                status = release_acquire.NOT_RELEASED
+                if relation != detect.ORDERED and self.order is not None:
+                    status = self.order.status(earlier, access)
+                relation = detect.ORDERED if status == release_acquire.ACQUIRED else relation
                 if finding is None and relation != detect.ORDERED and self.conflict(earlier, access, relation):
-                    finding = self.finding(earlier, access, relation, index)
+                    finding = self.finding(earlier, access, (relation, status), index)
                     break
                 if relation == detect.ORDERED and kind < shadow.ATOMICS and self.role(earlier) & shadow.RETURNS:
                     break  # it is ordered after the atomic operations before it
+            if self.order is not None and kind >= shadow.ATOMICS and not self.role(access) & shadow.ACQUIRES:
+                element.head = self.order.access(access, self.role(access), element.head, key)
             element.add(access, kind)
         return finding
 
@@ -152,11 +162,12 @@ class Races:
     def is_same_instruction(self, earlier: Access, access: Access) -> bool:
         return earlier.node is access.node and earlier.executions == access.executions
 
-    def finding(self, earlier: Access, access: Access, relation: int, index: int) -> Fault | None:
+    def finding(self, earlier: Access, access: Access, order: tuple[int, int], index: int) -> Fault | None:
         """Return the exception of a race with the text of the compiled detector; None if a comment or its kind allows it.
 
-        index: of the shadow element in the array of `access`.
+        order: the relation and the release status. index: of the shadow element in the array of `access`.
         """
+        relation, status = order
         request = self.launch.request
         stores = _kind(earlier) == _kind(access) == shadow.STORES
         row = np.zeros(shadow.PAIR, np.int64)
@@ -170,12 +181,23 @@ class Races:
         roles = {0: self.role(earlier), 1: self.role(access)}
         if max(_kind(earlier), _kind(access)) >= shadow.ATOMICS and (roles[0] | roles[1]) & shadow.PROPOSES:
             row[detect.REMARK] = detect.PROPOSAL
+        if status == release_acquire.READ_NOT_ACQUIRED:
+            row[detect.REMARK] = detect.UNACQUIRED
         overlaps = stores and relation == detect.WITHIN_WARP and self.is_same_instruction(earlier, access)
         row[detect.OVERLAP] = detect.SAME_INSTRUCTION if overlaps else detect.SEPARATE
         sites: dict[int, Span] = {0: earlier.span, 1: access.span}
         arrays = [self._racing_array(one.array) for one in (earlier, access)]
         racing = report.RacingLaunch(
-            self.kernel, arrays, {0: 0, 1: 1}, sites, roles, request.grid, request.block, request.forms, False, False
+            self.kernel,
+            arrays,
+            {0: 0, 1: 1},
+            sites,
+            roles,
+            request.grid,
+            request.block,
+            request.forms,
+            False,
+            self.order is not None,
         )
         diagnostic: Diagnostic = report.findings(_Findings(row), racing)[0][2]  # type: ignore[arg-type]
         fault = self.launch.finding(diagnostic)

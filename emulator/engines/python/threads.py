@@ -97,6 +97,7 @@ class Launch(Protocol):
     origins: dict[int, Any]
     observers: list[Observer]
     grid_phase: int
+    release_order: Any
 
     def phase(self, block: int) -> int:
         """Return the number of barriers of a block."""
@@ -209,6 +210,8 @@ def order_lanes(group: list[Thread]) -> None:
     merged |= {thread.linear: thread.epoch for thread in group}
     for thread in group:
         thread.lane_epochs = merged
+    if (order := group[0].block.launch.release_order) is not None:
+        order.synchronise(group)
 
 
 class Warp:

@@ -10,6 +10,7 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.effects import is_ordered, performed
 from ...ir.walk import statements
+from ...span import Span
 
 MAX_PAIRS = 6
 """Pairs that a finding lists."""
@@ -42,8 +43,8 @@ def merge_races(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
 def list_consequences(findings: Sequence[Diagnostic], kernel: ir.Function) -> list[Diagnostic]:
     """Return the findings with those after an endless loop listed under it, or with the loop under the race of a plain read in it.
 
-    The emulator ends the lanes of such a loop, so later threads find elements that these lanes have not written, or not read. findings:
-    in the order of their execution.
+    The emulator ends the lanes of such a loop, so later threads find elements that these lanes have not written, or not read. Races
+    before the loop are independent of it. findings: in the order of their execution.
     """
     number = next((n for n, finding in enumerate(findings) if finding.kind == "step limit"), None)
     if number is None:
@@ -54,10 +55,20 @@ def list_consequences(findings: Sequence[Diagnostic], kernel: ir.Function) -> li
     inside = (performed(stmt) for loop in loops for stmt in statements((*loop.setup, *loop.body)))
     polls = {node.span for node in inside if isinstance(node, ir.Load) and not is_ordered(node)}
     cause = next((one for one in findings if one.kind == "race" and polls & {one.span, one.related}), findings[number])
+    around = (stmt for stmt in statements(kernel.body) if isinstance(stmt, ir.While | ir.For) and stmt not in loops)
+    nested = any(stmt in loops for outer in around for stmt in statements((outer,)))
     after = [one for one in findings[number:] if one.kind in ("race", "bounds", "uninitialised")]
+    after = [one for one in after if nested or not _precedes(one, findings[number].span)]
     after = [one for one in (*after, findings[number]) if one is not cause]
     listed = tuple(f"a consequence: {one.message} ({one.span.place})" for one in after[:MAX_PAIRS])
     return [replace(one, notes=(*one.notes, *listed)) if one is cause else one for one in findings if one not in after]
+
+
+def _precedes(finding: Diagnostic, loop: Span) -> bool:
+    """Return whether both accesses of a race are before a loop in the source."""
+    spans = [span for span in (finding.span, finding.related) if span is not None]
+    before = all(span.file == loop.file and span.line < loop.line and not span.calls for span in spans)
+    return finding.kind == "race" and before
 
 
 def _merged(group: Sequence[Diagnostic]) -> Diagnostic:

@@ -18,19 +18,23 @@ from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...language.intrinsics import WARP_SIZE
 from ...native import native
-from .happens_before import has, timestamp_of
+from .happens_before import has, synchronise_warp, timestamp_of
 from .release_acquire import (
+    ACQUIRED,
     NOT_RELEASED,
     READ_NOT_ACQUIRED,
     RELEASED_BY_LANE,
-    atomic_operation,
+    read_head,
+    release,
     release_status,
 )
 from .shadow import (
     ACCESS_OF,
+    ACQUIRES,
     ALTERNATING,
     ASYNCHRONOUS,
     ATOMIC,
+    ATOMIC_READ,
     ATOMICS,
     BARRIERS,
     BITS,
@@ -51,6 +55,7 @@ from .shadow import (
     PHASE,
     PROPOSES,
     READ,
+    RELEASES,
     RETURNS,
     STORES,
     THREAD,
@@ -184,6 +189,8 @@ def access(race: RaceState, array: i64, access_id: i64, mask: u32, lanes: Global
 
     lanes: int64[1 + 2 words, 32]: the elements, then the words a store writes, then the words in memory before it.
     """
+    if race.roles[access_id // 4] & RELEASES != 0:
+        synchronise_warp(race)
     base = timestamp_of(race, access_id) << BITS | race.state[WARP] << 5
     if race.roles[access_id // 4] & ASYNCHRONOUS != 0:
         race.log_groups[base >> BITS] = i32(race.copy_groups[4 * race.state[WARP]] + 1)
@@ -217,13 +224,17 @@ def _check_lane(race: RaceState, current: Access, lanes: Global[i64], lane: i64)
         return False
     if kind < ATOMICS and _owns(race, wrote, thread) and _kind(race, wrote) == STORES:
         return False
-    planes = i64(4) if race.planes[4 * current.array + 3] != 0 else i64(3)
+    if role & ACQUIRES != 0:  # it is ordered after what it acquires
+        read_head(race, at, current.shared, role, thread, kind == BLOCK_ATOMICS)
+    planes = i64(ATOMIC_READ + 1) if race.planes[4 * current.array + 3] != 0 else i64(ATOMIC)
     for plane in range(planes):
         if _check_earlier(race, current, lanes, lane, plane):
             break
     if kind >= ATOMICS:
         if race.state[FENCED] != 0:
-            atomic_operation(race, at, current.shared, role, thread)
+            if role & ACQUIRES == 0:
+                read_head(race, at, current.shared, role, thread, kind == BLOCK_ATOMICS)
+            release(race, at, role, thread, current.base >> BITS, kind == BLOCK_ATOMICS)
         if role & LOADS_ONLY == 0 and (wrote < TICK or (current.shared and wrote < race.state[FOREIGN])):
             race.epochs[at] = u32(current.base | lane)
     if kind == STORES:
@@ -276,38 +287,51 @@ def _check_earlier(race: RaceState, current: Access, lanes: Global[i64], lane: i
 
 @st.device
 def _precedes_own(race: RaceState, current: Access, element: i64, epoch: i64, thread: i64) -> bool:
-    """Return whether an atomic operation precedes the last one on its element, which uses the old value and is ordered before a plain
-    access: all threads see the writes of an element in one order."""
-    last = i64(race.epochs[current.start + element + ATOMIC * current.size])
-    if current.access_id & 3 >= ATOMICS or last <= epoch:
+    """Return whether an atomic operation precedes one on its element that is ordered before a plain access and uses the old value: a
+    read-modify-write operation, or after a write a read. All threads see the writes of an element in one order."""
+    if current.access_id & 3 == ATOMICS:
         return False
-    if _role_of(race, last) & RETURNS == 0:
-        return False
-    return _relation(race, current.shared, last, thread) == ORDERED or _synchronised(race, last, thread)
+    first_reads = _role_of(race, epoch) & LOADS_ONLY != 0
+    ordered = False
+    for plane in range(i64(OTHER), i64(ATOMIC_READ + 1)):
+        last = i64(race.epochs[current.start + element + plane * current.size])
+        if last <= epoch or _kind(race, last) < ATOMICS:
+            continue
+        role = _role_of(race, last)
+        if (role & LOADS_ONLY != 0 and not first_reads) or role & (RETURNS | LOADS_ONLY) == RETURNS:
+            later = _relation(race, current.shared, last, thread) == ORDERED or _synchronised(race, last, thread)
+            ordered = ordered or later or (race.state[FENCED] != 0 and release_status(race, last, thread) == ACQUIRED)
+    return ordered
+
+
+@st.device
+def _plane_of(race: RaceState, access_id: i64) -> i64:
+    """Return the plane of the last access that is a read, an atomic read or another atomic operation as one is."""
+    if access_id & 3 < ATOMICS:
+        return i64(READ)
+    return i64(ATOMIC_READ) if race.roles[access_id // 4] & LOADS_ONLY != 0 else i64(ATOMIC)
 
 
 @st.device
 def _is_new_reader(race: RaceState, current: Access, at: i64, thread: i64) -> bool:
     """Return whether a read or an atomic operation is to be recorded. If so, move the epoch that it replaces to OTHER unless
-    OTHER is farther. An atomic read does not replace an atomic write: it becomes OTHER."""
-    atomic = current.access_id & 3 >= ATOMICS
-    last = i64(0)
-    if not atomic:
-        last = i64(race.epochs[at + READ * current.size])
-    elif race.planes[4 * current.array + 3] != 0:
-        last = i64(race.epochs[at + ATOMIC * current.size])
+    OTHER is farther. An operation that is atomic for the device does not replace one that is for its block: it becomes OTHER."""
+    kind = current.access_id & 3
+    plane = _plane_of(race, current.access_id)
+    last = i64(race.epochs[at + plane * current.size])
     other = i64(race.epochs[at + OTHER * current.size])
-    second = other if (_kind(race, other) >= ATOMICS) == atomic else i64(0)
-    role = race.roles[current.access_id // 4]
-    if role & EXCHANGES != 0:
-        stores = last >= TICK and _role_of(race, last) & LOADS_ONLY == 0
-        if _owns(race, last, thread) and (stores or role & LOADS_ONLY != 0):
-            return False
-    elif role & LOADS_ONLY != 0 and last >= TICK and _role_of(race, last) & LOADS_ONLY == 0:
+    second = other if _plane_of(race, i64(race.log[4 * (other >> BITS) + ACCESS_OF])) == plane else i64(0)
+    narrow = last >= TICK and _kind(race, last) == BLOCK_ATOMICS
+    if kind == ATOMICS and narrow:
         if _relation(race, current.shared, other, thread) == ORDERED:
             race.epochs[at + OTHER * current.size] = u32(current.base | thread & (WARP_SIZE - 1))
         return False
-    elif _covered(race, current.shared, last, second, thread):
+    if race.roles[current.access_id // 4] & EXCHANGES != 0:
+        if _owns(race, last, thread):
+            return False
+    elif _owns(race, last, thread) and race.roles[current.access_id // 4] & ~_role_of(race, last) & RETURNS != 0:
+        return True
+    elif (kind != BLOCK_ATOMICS or narrow) and _covered(race, current.shared, last, second, thread):
         return False
     relation = _relation(race, current.shared, last, thread)
     if relation != ORDERED and _relation(race, current.shared, second, thread) <= relation:
@@ -340,11 +364,10 @@ def _writes_same(current: Access, lanes: Global[i64], second: i64, lane: i64, ot
 def _record_readers(race: RaceState, current: Access, lanes: Global[i64], mask: u32) -> None:
     """Record the epochs of lanes that read or act atomically.
 
-    If several lanes access one element, the last becomes its READ or ATOMIC epoch, and the one before it OTHER unless OTHER is
+    If several lanes access one element, the last becomes the epoch of its plane, and the one before it OTHER unless OTHER is
     farther.
     """
-    main = i64(ATOMIC) if current.access_id & 3 >= ATOMICS else i64(READ)
-    last = current.start + main * current.size
+    last = current.start + _plane_of(race, current.access_id) * current.size
     second = current.start + OTHER * current.size
     for lane in range(i64(WARP_SIZE)):
         if has(mask, lane):

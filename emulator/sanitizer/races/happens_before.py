@@ -12,6 +12,7 @@ from .release_acquire import (
     acquire_by_fence,
     clear_thread_events,
     discard_events,
+    record_fence,
     synchronise_block,
     synchronise_lanes,
 )
@@ -19,8 +20,10 @@ from .shadow import (
     ACCESS_OF,
     BARRIERS,
     BLOCK,
+    BLOCK_FENCE,
     BLOCK_OF,
     CAPACITY,
+    DEVICE_FENCE,
     EPOCHS,
     FENCED,
     FOREIGN,
@@ -135,19 +138,15 @@ def wait_for_copies(race: RaceState, pending: i64) -> None:
 def fence(race: RaceState, mask: u32, scope: i32) -> None:
     """Lanes of the current warp pass a fence; scope: 1 block, 2 device."""
     warp = race.state[WARP]
-    now = _synchronise_warp(race)
+    now = synchronise_warp(race)
     for lane in range(i64(WARP_SIZE)):
         if has(mask, lane):
-            row = 4 * (WARP_SIZE * warp + lane)
-            race.fences[row] = now
-            race.fences[row + 1] = race.state[BARRIERS]
-            race.fences[row + 2] = race.state[BLOCK]
-            race.fences[row + 3] = i64(scope)
+            record_fence(race, WARP_SIZE * warp + lane, i64(DEVICE_FENCE if scope == 2 else BLOCK_FENCE), now)
             acquire_by_fence(race, WARP_SIZE * warp + lane, scope)
 
 
 @st.device
-def _synchronise_warp(race: RaceState) -> i64:
+def synchronise_warp(race: RaceState) -> i64:
     """Start new timestamps for the current warp; return the first."""
     now = race.state[LENGTH]
     race.state[FRESH] = now
@@ -163,7 +162,7 @@ def syncwarp(race: RaceState, active: u32, alive: u32, masks: Global[u32]) -> No
     alive: the lanes that have not returned.
     """
     warp = race.state[WARP]
-    now = _synchronise_warp(race)
+    now = synchronise_warp(race)
     if race.state[FENCED] != 0:
         synchronise_lanes(race, warp, active, masks)
     complete = active == alive

@@ -19,13 +19,22 @@ from .shadow import (
     BARRIERS,
     BITS,
     BLOCK,
+    BLOCK_FENCE,
     BLOCK_OF,
+    CLOCKS,
+    DEVICE_FENCE,
     DISCARDED,
     DISCARDED_EVENTS,
     EVENT,
     EVENT_CAPACITY,
     EVENTS,
+    FENCE,
+    FENCE_BLOCK,
+    FENCE_ELEMENT,
+    FENCE_PHASE,
+    FENCE_TIMESTAMP,
     FOREIGN,
+    FULL_SYNC,
     LENGTH,
     LOADS_ONLY,
     MERGED,
@@ -34,7 +43,11 @@ from .shadow import (
     OVERWRITES,
     PHASE_OF,
     PUBLISHED,
+    RELEASE,
+    RELEASE_SCOPE,
+    RELEASES,
     SEARCHES,
+    SLOTS,
     THREAD,
     TICK,
     WARP_SYNCHRONOUS,
@@ -42,13 +55,9 @@ from .shadow import (
     RaceState,
 )
 
-(
-    PREDECESSOR_1, PREDECESSOR_2, EVENT_BLOCK, EVENT_THREAD, FENCE_TIMESTAMP, FENCE_PHASE, SCOPE, CREATED, FULL_SYNC, PARTNERS,
-    PARTNER_SYNC,
-) = range(EVENT)  # fmt: skip
-"""Columns of an event: its predecessors; its block, -1 if it only joins two others; its thread; timestamp and phase of the fence;
-its scope; number of timestamps at its creation; `full_warp_syncs` of the warp; the lanes of its thread's last `syncwarp` of some lanes,
-and the timestamp of that."""
+(PREDECESSOR_1, PREDECESSOR_2, EVENT_BLOCK, EVENT_THREAD, CREATED, SCOPE, COVERED) = range(EVENT - FENCE)
+"""Columns of an event: its predecessors; its block, -1 if it only joins two others; its thread; number of timestamps at its creation;
+its scope; from COVERED on, the columns of its fence."""
 NOT_RELEASED, ACQUIRED, READ_NOT_ACQUIRED, RELEASED_BY_LANE, RELEASED_BY_WARP = range(5)
 """Release of an access to a thread: none; acquired; the thread has read it and not acquired it; the release acquired is by another
 lane of the warp, or by another warp of the block, without a synchronisation after the access."""
@@ -124,6 +133,24 @@ def acquire_by_fence(race: RaceState, thread: i64, scope: i32) -> None:
 
 
 @st.device
+def record_fence(race: RaceState, thread: i64, slot: i64, timestamp: i64) -> None:
+    """Record a fence or a release of a thread. slot: DEVICE_FENCE, BLOCK_FENCE or RELEASE."""
+    row = FENCE * (SLOTS * thread + slot)
+    race.fences[row + FENCE_TIMESTAMP] = timestamp
+    race.fences[row + FENCE_PHASE] = race.state[BARRIERS]
+    race.fences[row + FENCE_BLOCK] = race.state[BLOCK]
+    race.fences[row + FULL_SYNC] = i64(race.full_warp_syncs[thread >> 5])
+    for lane in range(i64(WARP_SIZE)):
+        race.fences[row + CLOCKS + lane] = i64(race.clocks[WARP_SIZE * thread + lane])
+
+
+@st.device
+def _is_present(race: RaceState, row: i64) -> bool:
+    """Return whether a fence is of the block that runs."""
+    return race.fences[row + FENCE_TIMESTAMP] != 0 and race.fences[row + FENCE_BLOCK] == race.state[BLOCK]
+
+
+@st.device
 def synchronise_block(race: RaceState) -> None:
     """At a barrier, before it is counted: each thread acquires the events that any thread of the block has acquired or read.
 
@@ -137,9 +164,8 @@ def synchronise_block(race: RaceState) -> None:
     for warp in range(race.state[WARPS]):
         fenced = False
         for lane in range(i64(WARP_SIZE)):
-            fence = 4 * (WARP_SIZE * warp + lane)
-            now = race.fences[fence + 1] == race.state[BARRIERS] and race.fences[fence + 2] == race.state[BLOCK]
-            fenced = fenced or (race.fences[fence] != 0 and now and race.fences[fence + 3] == 2)
+            row = FENCE * (SLOTS * (WARP_SIZE * warp + lane) + DEVICE_FENCE)
+            fenced = fenced or (_is_present(race, row) and race.fences[row + FENCE_PHASE] == race.state[BARRIERS])
         published = published and fenced
         for lane in range(i64(WARP_SIZE)):
             race.thread_events[WARP_SIZE * warp + lane] = union
@@ -166,59 +192,70 @@ def synchronise_lanes(race: RaceState, warp: i64, active: u32, masks: Global[u32
 
 
 @st.device
-def atomic_operation(race: RaceState, at: i64, shared: bool, role: i32, thread: i64) -> None:
-    """Read the head of an element, and release the accesses before the thread's fence.
+def read_head(race: RaceState, at: i64, shared: bool, role: i32, thread: i64, of_block: bool) -> None:
+    """Read the head of an element by an atomic operation. A store reads no head, and ends the releases to its element: only a
+    read-modify-write operation continues them.
 
-    A store reads no head, and ends the releases of other threads to its element: only a read-modify-write operation continues them.
-    at: index of the head. shared: whether the element ends with its block.
+    at: index of the head. shared: whether the element ends with its block. of_block: whether the operation is atomic for its block.
     """
-    before = _current(race, i64(race.heads[at]))
-    if before != 0 and shared and race.events[_row(race, before) + CREATED] < race.state[FOREIGN] // TICK:
-        before = i64(0)
-    if role & OVERWRITES != 0:
-        before = i64(0)
-        race.heads[at] = u32(0)
+    head = _current(race, i64(race.heads[at])) if role & OVERWRITES == 0 else i64(0)
+    if head != 0 and shared and race.events[_row(race, head) + CREATED] < race.state[FOREIGN] // TICK:
+        head = i64(0)
+    if head != 0 and of_block and race.events[_row(race, head) + EVENT_BLOCK] != race.state[BLOCK]:
+        head = i64(0)
+    if role & LOADS_ONLY == 0:
+        race.heads[at] = u32(head)
     first = thread & ~(WARP_SIZE - 1) if race.state[WARP_SYNCHRONOUS] != 0 else thread
     last = first + WARP_SIZE if race.state[WARP_SYNCHRONOUS] != 0 else thread + 1
     for reader in range(first, last):
         to = reader if role & ACQUIRES != 0 else reader + MOST_THREADS
-        race.thread_events[to] = _join(race, race.thread_events[to], before)
-    fence = 4 * thread
-    if role & LOADS_ONLY != 0 or race.fences[fence] == 0 or race.fences[fence + 2] != race.state[BLOCK]:
-        return
-    _release(race, at, before, thread)
+        race.thread_events[to] = _join(race, race.thread_events[to], head)
 
 
 @st.device
-def _release(race: RaceState, at: i64, before: i64, thread: i64) -> None:
-    """Make an event of the thread's fence the head at an index. before: the present head."""
-    fence = 4 * thread
-    phase = max(race.fences[fence + 1], race.state[PUBLISHED])
-    full_sync = i64(race.full_warp_syncs[thread >> 5])
+def release(race: RaceState, at: i64, role: i32, thread: i64, timestamp: i64, of_block: bool) -> None:
+    """Release what the fences of a thread cover by an atomic operation that has read the head of its element. A release covers itself
+    too, and later operations of the thread on its element continue it. timestamp: of the operation."""
+    if role & LOADS_ONLY != 0:
+        return
+    first = FENCE * SLOTS * thread
+    own = first + FENCE * RELEASE
+    if role & RELEASES != 0:
+        record_fence(race, thread, i64(RELEASE), timestamp + 1)
+        race.fences[own + FENCE_ELEMENT] = at
+        race.fences[own + RELEASE_SCOPE] = 1 if of_block else 2
+    of_device = race.fences[first + FENCE_TIMESTAMP] if _is_present(race, first) else i64(0)
+    for slot in range(i64(SLOTS)):
+        row = first + FENCE * slot
+        is_newer = slot == DEVICE_FENCE or race.fences[row + FENCE_TIMESTAMP] > of_device
+        if _is_present(race, row) and is_newer and (slot != RELEASE or race.fences[row + FENCE_ELEMENT] == at):
+            scope = i64(1) if of_block or slot == BLOCK_FENCE else i64(2)
+            if slot == RELEASE:
+                scope = min(scope, race.fences[row + RELEASE_SCOPE])
+            _release(race, at, thread, row, scope)
+
+
+@st.device
+def _release(race: RaceState, at: i64, thread: i64, fence: i64, scope: i64) -> None:
+    """Make an event of a thread's fence the head at an index. fence: its row."""
+    before = _current(race, i64(race.heads[at]))
+    phase = max(race.fences[fence + FENCE_PHASE], race.state[PUBLISHED])
     acquired = _current(race, race.thread_events[thread])
     if before != 0:
         row = _row(race, before)
         same = race.events[row + EVENT_BLOCK] == race.state[BLOCK] and race.events[row + EVENT_THREAD] == thread
-        same = same and race.events[row + FENCE_TIMESTAMP] == race.fences[fence]
-        same = same and race.events[row + FENCE_PHASE] == phase and race.events[row + FULL_SYNC] == full_sync
+        same = same and race.events[row + COVERED + FENCE_TIMESTAMP] == race.fences[fence + FENCE_TIMESTAMP]
+        same = same and race.events[row + COVERED + FENCE_PHASE] == phase and race.events[row + SCOPE] == scope
         if same and (acquired == before or race.events[row + PREDECESSOR_1] == acquired):
             return
     event = _new(race, acquired, before)
     row = _row(race, event)
     race.events[row + EVENT_BLOCK] = race.state[BLOCK]
     race.events[row + EVENT_THREAD] = thread
-    race.events[row + FENCE_TIMESTAMP] = race.fences[fence]
-    race.events[row + FENCE_PHASE] = phase
-    race.events[row + SCOPE] = race.fences[fence + 3]
-    race.events[row + FULL_SYNC] = full_sync
-    partner_sync = i64(0)
-    for lane in range(i64(WARP_SIZE)):
-        partner_sync = max(partner_sync, i64(race.clocks[WARP_SIZE * thread + lane]))
-    partners = i64(0)
-    for lane in range(i64(WARP_SIZE)):
-        partners |= i64(i64(race.clocks[WARP_SIZE * thread + lane]) == partner_sync) << lane
-    race.events[row + PARTNERS] = partners
-    race.events[row + PARTNER_SYNC] = partner_sync
+    race.events[row + SCOPE] = scope
+    for column in range(i64(FENCE)):
+        race.events[row + COVERED + column] = race.fences[fence + column]
+    race.events[row + COVERED + FENCE_PHASE] = phase
     race.heads[at] = u32(event)
 
 
@@ -234,15 +271,18 @@ def _covers(race: RaceState, row: i64, epoch: i64, block: i64, phase: i64) -> bo
     if not _reaches(race, row, block):
         return False
     other = epoch & THREAD
-    if phase < race.events[row + FENCE_PHASE]:
+    fence = row + COVERED
+    if phase < race.events[fence + FENCE_PHASE]:
         return True
     if other >> 5 != race.events[row + EVENT_THREAD] >> 5:
         return False
-    is_partner = (race.events[row + PARTNERS] >> (other & (WARP_SIZE - 1)) & 1) != 0
-    if is_partner and epoch >> BITS < race.events[row + PARTNER_SYNC]:
+    if (
+        epoch < race.events[fence + FULL_SYNC]
+        or epoch >> BITS < race.events[fence + CLOCKS + (other & (WARP_SIZE - 1))]
+    ):
         return True
     in_step = other == race.events[row + EVENT_THREAD] or race.state[WARP_SYNCHRONOUS] != 0
-    return epoch < race.events[row + FULL_SYNC] or (in_step and epoch >> BITS < race.events[row + FENCE_TIMESTAMP])
+    return in_step and epoch >> BITS < race.events[fence + FENCE_TIMESTAMP]
 
 
 @st.device

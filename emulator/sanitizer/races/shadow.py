@@ -8,8 +8,8 @@ timestamp, as u32: timestamp << 10 | thread in the block. Epoch 0 is no thread. 
 threads either: they mark elements written before the launch.
 
 Each tracked element has three epochs, in planes of u32: its last write (WRITTEN), its last read (READ) and the read by
-another thread (OTHER). Arrays with atomic operations have a fourth plane: the last atomic operation (ATOMIC). Reads and
-atomic operations share OTHER; the kind of the latest access has it. WRITTEN contains the epoch of an atomic operation
+another thread (OTHER). Arrays with atomic operations have two more: the last atomic operation (ATOMIC), and the last one that only
+reads (ATOMIC_READ). All but writes share OTHER; the kind of the latest access has it. WRITTEN contains the epoch of an atomic operation
 if no store wrote the element.
 
 Two readers are enough. OTHER is the reader farthest from READ: of another block if there is one, else of another warp,
@@ -51,7 +51,7 @@ MOST_THREADS = TICK
 MOST_TIMESTAMPS = 1 << (32 - BITS)
 LOADS, STORES, ATOMICS, BLOCK_ATOMICS = range(4)
 """Operations of an access id."""
-WRITTEN, READ, OTHER, ATOMIC = range(4)
+WRITTEN, READ, OTHER, ATOMIC, ATOMIC_READ = range(5)
 """Planes of an array."""
 PADDING = 64
 """Epochs before and after each plane: a vector of 32 epochs around any element may be loaded."""
@@ -70,15 +70,22 @@ ALTERNATING: whether the block of an epoch is that of its row in the log alone (
 STATE = 23
 BLOCK_OF, PHASE_OF, WARP_OF, ACCESS_OF = range(4)
 """Columns of the log."""
-ACQUIRES, LOADS_ONLY, ASYNCHRONOUS, PROPOSES, EXCHANGES, RETURNS, OVERWRITES = (1 << bit for bit in range(7))
+ACQUIRES, LOADS_ONLY, ASYNCHRONOUS, PROPOSES, EXCHANGES, RETURNS, OVERWRITES, RELEASES = (1 << bit for bit in range(8))
 """Bits of `roles`: the operation acquires by itself; it writes nothing and so cannot release; it is an asynchronous copy; it is a plain
 load that proposes a compare-and-swap (`load_uses`); it is a volatile access that is no poll; its thread uses the old value; it is a store,
-which reads nothing."""
+which reads nothing; it releases by itself."""
 PAIR = 15
 """Columns of a finding."""
 MOST_PAIRS = 1024
-EVENT = 11
-"""Columns of an event."""
+DEVICE_FENCE, BLOCK_FENCE, RELEASE = range(3)
+SLOTS = 3
+"""Fences of a thread: the last one of the device, the last one of the block, and the last release."""
+FENCE_TIMESTAMP, FENCE_PHASE, FENCE_BLOCK, FENCE_ELEMENT, RELEASE_SCOPE, FULL_SYNC, CLOCKS = range(7)
+FENCE = CLOCKS + WARP_SIZE
+"""Columns of a fence: the first timestamp that it does not cover; its phase and its block; of a release, the index of the element and its
+scope (1 block, 2 device); `full_warp_syncs` of the warp and `clocks` of the thread."""
+EVENT = 7 + FENCE
+"""Columns of an event (`release_acquire`)."""
 MOST_EVENTS = 1 << 17
 MOST_VISITS = 1 << 12
 """Events that one search visits."""
@@ -89,10 +96,10 @@ class RaceState(NamedTuple):
 
     state: int64[STATE]. log: int32[rows, 4]. timestamps: int32[site], the last timestamp of each. epochs: uint32, the
     planes of all arrays. planes: int64[array, 4]: first epoch of its WRITTEN plane, elements of a plane, whether the array
-    is the block's own, whether it has an ATOMIC plane.
+    is the block's own, whether it has the planes of atomic operations.
     warp_syncs, full_warp_syncs: uint32[warp], the first epoch after the last `syncwarp`, and after the last one of all lanes.
     clocks: int32[warp, lane, lane]: accesses of the second lane at a smaller timestamp are ordered before the first lane's next.
-    fences: int64[thread, 4]: timestamp, phase and block of the last fence, and its scope (1 block, 2 device).
+    fences: int64[thread, SLOTS, FENCE].
     events: int64[., EVENT], releases (columns in `release_acquire`). heads: uint32, the last event of an element, at the index
     of its WRITTEN epoch. thread_events: int64[2, thread]: the last event that a thread has acquired, and the last event that it
     has read and not acquired. visits: int32, workspace of searches. roles: int32[site], see ACQUIRES.
@@ -195,7 +202,7 @@ def new(
 ) -> RaceState:
     """Return the race state before any access.
 
-    attributes: of each array, whether it is the block's own, and whether it has an ATOMIC plane. rows: of the log, which
+    attributes: of each array, whether it is the block's own, and whether it has the planes of atomic operations. rows: of the log, which
     is shortened when it is full. roles: bits (ACQUIRES) of the sites that have any.
     """
     site_roles = np.zeros(sites, np.int32)
@@ -216,7 +223,7 @@ def new(
         "warp_syncs": np.zeros(32, np.uint32),
         "full_warp_syncs": np.zeros(32, np.uint32),
         "clocks": np.zeros(1024 * warps, np.int32),
-        "fences": np.zeros(4 * WARP_SIZE * warps, np.int64),
+        "fences": np.zeros(FENCE * SLOTS * WARP_SIZE * warps, np.int64),
         "events": np.zeros(EVENT * events, np.int64),
         "heads": np.zeros(layout.size if fenced else 1, np.uint32),
         "thread_events": np.zeros(2 * MOST_THREADS, np.int64),

@@ -33,8 +33,6 @@ def table(race_state: RaceState, plan: Plan) -> npt.NDArray[np.int64]:
     for stmt in statements(plan.kernel.body):
         row = row_of(stmt)
         called |= {row.transition} if row is not None and row.transition else set()
-    if plan.fenced:
-        called.add("fence")
     if any(tracked.for_races for tracked in plan.tracked.values()):
         called.add("access")
     addresses = [FUNCTIONS[name].address() if name in called else 0 for name in FUNCTIONS]

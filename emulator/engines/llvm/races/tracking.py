@@ -21,7 +21,7 @@ from ....llvm.values import Value, broadcast, chosen, lanes, moved
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow
-from ....sanitizer.tracking import RELEASES, AccessId, TrackedArray
+from ....sanitizer.tracking import AccessId, TrackedArray
 from ..context import ArrayLocation, CodegenContext
 from ..fault_records import Number
 from ..faults import record_fault
@@ -359,9 +359,6 @@ class TrackedAccess:
     def _call_slow_path(self, mask: str, access: AccessId | None = None) -> None:
         """Call the function of the module for the slow path. access: of a compare-and-swap, that of its result."""
         access = access or self.access
-        if self.node.order in RELEASES and access.site == self.site:
-            scope = "1" if self.node.scope == "block" else "2"
-            notify(self.context, "fence", ("i32", mask), ("i32", scope))
         builder, tracked = self.builder, self.tracked
         stored = [(many(scalar_type(v.type)), lanes(builder, v)) for v in self.stored_values]
         name = "_".join(
