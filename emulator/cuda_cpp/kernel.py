@@ -177,7 +177,7 @@ class CudaKernel(LaunchableKernel):
     # -------------------------------------------------------------- arguments
     def bind(self, args: Any) -> tuple[LaunchableKernel, Any]:
         """Return the kernel for pointers that are null or share memory and for textures, and the arguments that it takes."""
-        if self.aliases or self.textures:
+        if self.textures:
             return self, args
         if isinstance(args, tuple | list):
             names = [parameter.name for parameter in self.parameters]
@@ -186,7 +186,7 @@ class CudaKernel(LaunchableKernel):
             args = dict(zip(names, args, strict=True))
         if not isinstance(args, Mapping):
             return self, args
-        aliases, owners, bound = {}, list[str](), dict(args)
+        aliases, owners, bound = dict(self.aliases), list[str](), dict(args)
         for parameter in self.parameters:
             name = parameter.name
             if name in bound and isinstance(parameter.type, Record | ArrayOf):
@@ -229,7 +229,7 @@ class CudaKernel(LaunchableKernel):
         self, aliases: Mapping[str, Alias], textures: Mapping[str, SurfaceForm] = MappingProxyType({})
     ) -> CudaKernel:
         """Return the kernel for pointers into the memory of other parameters and for forms of textures, created once."""
-        if not aliases and not textures:
+        if aliases == dict(self.aliases) and not textures:
             return self
         key = (
             tuple(sorted(aliases.items(), key=lambda item: item[0])),
