@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     WHEN("loop") { alarm(2); for (;;) { } }
     WHEN("limit") { rlimit l{1, 2}; setrlimit(RLIMIT_CPU, &l); for (volatile long i = 0;; i++) { } }
     WHEN("kill") { fflush(stdout); kill(getpid(), SIGKILL); }
-    WHEN("interrupt") { fflush(stdout); raise(SIGINT); for (;;) { } }
+    WHEN("terminate") { fflush(stdout); raise(SIGTERM); for (;;) { } }
     WHEN("handler") { signal(SIGUSR1, [](int) { _exit(6); }); raise(SIGUSR1); }
     WHEN("kernel") {
         int *d; cudaMalloc(&d, 4); cudaMemset(d, 0, 4); endless<<<1, 1>>>(d);
@@ -66,7 +66,7 @@ int main(int argc, char **argv) {
 ENDS = {
     "crash": (139, "crash: ended by SIGSEGV"), "abort": (134, "abort: ended by SIGABRT"), "throw": (134, "throw: ended by SIGABRT"),
     "divide": (136, "divide: ended by SIGFPE"), "deep": (139, "deep: ended by SIGSEGV"), "loop": (142, ""),
-    "limit": (152, "limit: ended by SIGXCPU"), "kill": (137, "kill: ended by SIGKILL"), "interrupt": (130, ""), "handler": (6, ""),
+    "limit": (152, "limit: ended by SIGXCPU"), "kill": (137, "kill: ended by SIGKILL"), "terminate": (143, ""), "handler": (6, ""),
     "kernel": (7, "step limit"), "fork": (4, ""), "exec": (8, "other"), "system": (9, ""), "quick": (10, ""), "callback": (5, ""),
     "thread": (11, ""), "leaving thread": (12, ""), "many": (13, ""), "kept": (14, "20,000 bytes in 20,000 allocations are not freed"),
     "stdin": (97, ""), "end": (16, "after the end"), "closed": (17, ""), "large": (18, ""), "none": (0, ""),
@@ -92,7 +92,7 @@ def test_ends_of_programs(tmp_path: Path) -> None:
         )
         output = result.stdout + result.stderr
         assert (result.returncode, expected in output, "Traceback" in output) == (code, True, False), result
-        assert output.count("simtbed:") <= 1 and "k  " in result.stdout, result
+        assert result.stderr.count("simtbed:") <= 1 and "k  " in result.stdout, result
         assert not [*(tmp_path / "tmp").iterdir()]
 
     check_each(ENDS, check)

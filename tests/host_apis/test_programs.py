@@ -180,3 +180,24 @@ def test_sources_in_c(tmp_path: Path) -> None:
         "--",
     )
     assert result.returncode == 6, result
+
+
+COMMANDS = {
+    "profile": (VECTOR_ADD, 0, "global_store_requests"),
+    "whatif": (VECTOR_ADD, 0, "as launched"),
+    "verify": (VECTOR_ADD, 0, "agrees"),
+    "debug": (VECTOR_ADD, 0, "PASS"),
+}
+"""Program, exit code and a part of the output by command."""
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_other_commands(tmp_path: Path) -> None:
+    def check(command: str) -> None:
+        text, code, expected = COMMANDS[command]
+        result = run(tmp_path, text, "--", command=command)
+        output = result.stdout + result.stderr
+        assert (result.returncode, expected in output) == (code, True), result
+
+    check_each(COMMANDS, check)
