@@ -170,9 +170,9 @@ int main() {
 
 
 def run(
-    folder: Path, text: str, *arguments: str, command: str = "check", options: tuple[str, ...] = ()
+    folder: Path, text: str, *arguments: str, command: str = "check", options: tuple[str, ...] = (), input: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program under a command of simtbed, in a folder. options: of the command."""
+    """Run a program under a command of simtbed, in a folder. options: of the command. input: on stdin."""
     (folder / "program.cu").write_text(text)
     words = [sys.executable, "-m", "simtbed", command, *options, "program.cu", *arguments]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(words, cwd=folder, input=input, capture_output=True, text=True, timeout=600, check=False)

@@ -186,7 +186,7 @@ COMMANDS = {
     "profile": (VECTOR_ADD, 0, "global_store_requests"),
     "whatif": (VECTOR_ADD, 0, "as launched"),
     "verify": (VECTOR_ADD, 0, "agrees"),
-    "debug": (VECTOR_ADD, 0, "PASS"),
+    "debug": (VECTOR_ADD.replace("i < n", "i <= n"), 1, "thread (232, 0, 0) = warp 7 lane 8"),
 }
 """Program, exit code and a part of the output by command."""
 
@@ -196,7 +196,7 @@ COMMANDS = {
 def test_other_commands(tmp_path: Path) -> None:
     def check(command: str) -> None:
         text, code, expected = COMMANDS[command]
-        result = run(tmp_path, text, "--", command=command)
+        result = run(tmp_path, text, "--", command=command, input="where\nquit\n")
         output = result.stdout + result.stderr
         assert (result.returncode, expected in output) == (code, True), result
 

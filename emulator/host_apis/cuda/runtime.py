@@ -54,8 +54,11 @@ class Runtime(Graphs):
         return call
 
     def end(self, error: BaseException) -> None:
-        """End the program: what was asked could not run."""
+        """End the program: what was asked could not run, or the user left the debugger."""
         flush_host_output()
+        if isinstance(error, SystemExit):
+            _flush()
+            os._exit(error.code if isinstance(error.code, int) else 1)
         file, line, _ = self.place
         texts = str(error) if isinstance(error, CompileError | LaunchError | UnavailableError) else repr(error)
         self.report(f"simtbed: {file}:{line}: {texts}" if isinstance(error, LaunchError) else f"simtbed: {texts}")
