@@ -22,6 +22,8 @@ _MEMSET = struct.Struct("PNIINN")
 _TO_DEVICE = 1
 _COPY_BYTES = 160
 """Size of cudaMemcpy3DParms."""
+_RECORDED = ("cudaMemcpy", "cudaMemset", "cudaMemPrefetch", "cudaLaunchHostFunc", "cudaGraphLaunch")
+"""Functions of a captured stream that run when its graph is launched, as launches of kernels do."""
 Work = Callable[[], int]
 
 
@@ -60,11 +62,14 @@ class Graphs(Kernels):
             return SUCCESS
         if name in ("cudaStreamSynchronize", "cudaStreamQuery"):
             return CAPTURE_UNSUPPORTED
+        if name == "cudaFreeAsync":  # a graph that is launched again uses the memory again
+            return SUCCESS
         if name == "simtbedLaunch":
             own = self.with_copied_arguments(own)
-        elif not name.endswith("Async") and name not in ("cudaLaunchHostFunc", "cudaGraphLaunch"):
+        elif not name.startswith(_RECORDED):
             return None
-        self._add(graph, partial(function, *own), set(graph.work))
+        last = next(reversed(graph.work), None)
+        self._add(graph, partial(function, *own), set() if last is None else {last})
         return SUCCESS
 
     def cudaStreamBeginCapture(self, stream: int | None, mode: int) -> int:
@@ -133,7 +138,7 @@ class Graphs(Kernels):
             return INVALID_VALUE
         return store(ctypes.c_void_p, node, self._add(own, work, earlier))
 
-    def cudaGraphAddEmptyNode(self, *place: int) -> int:
+    def cudaGraphAddEmptyNode(self, *place: Any) -> int:
         return self._node(*place, lambda: SUCCESS)
 
     def _launch_of(self, launch: int) -> Work:
@@ -142,7 +147,7 @@ class Graphs(Kernels):
         own = (function, *extents, shared, arguments, 0, 0)
         return partial(self.simtbedLaunch, *self.with_copied_arguments(own))
 
-    def cudaGraphAddKernelNode(self, *call: int) -> int:
+    def cudaGraphAddKernelNode(self, *call: Any) -> int:
         *place, launch = call
         return self._node(*place, self._launch_of(launch)) if launch else INVALID_VALUE
 
@@ -153,12 +158,12 @@ class Graphs(Kernels):
         own.work[node] = self._launch_of(launch)
         return SUCCESS
 
-    def cudaGraphAddHostNode(self, *call: int) -> int:
+    def cudaGraphAddHostNode(self, *call: Any) -> int:
         *place, parameters = call
         function, data = struct.unpack("PP", ctypes.string_at(parameters, 16))
         return self._node(*place, lambda: self.cudaLaunchHostFunc(None, function, data))
 
-    def cudaGraphAddMemsetNode(self, *call: int) -> int:
+    def cudaGraphAddMemsetNode(self, *call: Any) -> int:
         *place, parameters = call
         start, pitch, value, size, width, height = _MEMSET.unpack(ctypes.string_at(parameters, _MEMSET.size))
         row = (value & (1 << 8 * size) - 1).to_bytes(size, "little") * width
@@ -171,12 +176,12 @@ class Graphs(Kernels):
 
         return self._node(*place, work)
 
-    def cudaGraphAddMemcpyNode(self, *call: int) -> int:
+    def cudaGraphAddMemcpyNode(self, *call: Any) -> int:
         *place, parameters = call
         copy = ctypes.create_string_buffer(ctypes.string_at(parameters, _COPY_BYTES), _COPY_BYTES)
         return self._node(*place, lambda: self.cudaMemcpy3D(ctypes.addressof(copy)))
 
-    def cudaGraphAddMemcpyNode1D(self, *call: int) -> int:
+    def cudaGraphAddMemcpyNode1D(self, *call: Any) -> int:
         return self._node(*call[:4], partial(self.cudaMemcpy, *call[4:]))
 
     def cudaGraphInstantiate(self, executable: int, graph: int | None, flags: int) -> int:

@@ -19,7 +19,7 @@ MAX_FINDINGS = 1000
 
 
 class HostFindings:
-    """The findings of a program's host code, recorded for the observing process. Only checkers ask for them."""
+    """The findings of a program's host code, recorded for the observing process. Only checkers record them."""
 
     def __init__(self) -> None:
         checked = any(getattr(observer, "check", None) for observer in observers())

@@ -85,6 +85,7 @@ class Kernels(Devices):
         return code
 
     def with_copied_arguments(self, launch: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments of `simtbedLaunch` with copies of the kernel's arguments, for the null stream."""
         stub, *extents, shared, arguments, cooperative, _ = launch
         parameters = kernel.parameters if (kernel := self.kernels.get(stub)) else ()
         places = (ctypes.c_void_p * len(parameters)).from_address(arguments) if parameters else ()
@@ -93,7 +94,7 @@ class Kernels(Devices):
             ctypes.create_string_buffer(ctypes.string_at(place, size), size)
             for place, size in zip(places, sizes, strict=True)
         ]
-        return stub, *extents, shared, _Addresses.of(copies), cooperative, 0
+        return stub, *extents, shared, _Addresses.keeping(copies), cooperative, 0
 
     def _launched(self, stub: int, shape: Shape, arguments: int) -> int:
         """Launch a kernel, and return its code."""
@@ -172,7 +173,7 @@ class _Addresses(int):
     owners: tuple[Any, ...]
 
     @classmethod
-    def of(cls, objects: Sequence[Any]) -> _Addresses:
+    def keeping(cls, objects: Sequence[Any]) -> _Addresses:
         array = (ctypes.c_void_p * max(1, len(objects)))(*map(ctypes.addressof, objects))
         address = cls(ctypes.addressof(array))
         address.owners = array, *objects

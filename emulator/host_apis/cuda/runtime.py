@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from ...errors import CompileError, LaunchError, UnavailableError
 from .declarations import RuntimeFunction, runtime_functions
@@ -39,7 +39,7 @@ class Runtime(Graphs):
             *own, file, line = arguments
             self.thread.place = file, line, name
             try:
-                code = None
+                code: int | None = None
                 if stream is not None and self.captures:
                     code = self.recorded(name, own[stream] or 0, function, tuple(own))
                 if self.sticky and name.startswith(_USING):
@@ -53,8 +53,8 @@ class Runtime(Graphs):
 
         return call
 
-    def end(self, error: BaseException) -> None:
-        """End the program: what was asked could not run, or the user left the debugger."""
+    def end(self, error: BaseException) -> NoReturn:
+        """End the program: a kernel or a function is not supported, or the user left the debugger."""
         flush_host_output()
         if isinstance(error, SystemExit):
             _flush()
