@@ -131,7 +131,7 @@ class Graphs(Kernels):
         graph.before[node] = before
         return node
 
-    def _node(self, node: int, graph: int | None, before: int | None, count: int, work: Work) -> int:
+    def _node(self, work: Work, node: int, graph: int | None, before: int | None, count: int) -> int:
         own = self.graphs.get(graph or 0)
         earlier = set(_handles(before, count))
         if own is None or not earlier <= own.work.keys():
@@ -139,7 +139,7 @@ class Graphs(Kernels):
         return store(ctypes.c_void_p, node, self._add(own, work, earlier))
 
     def cudaGraphAddEmptyNode(self, *place: Any) -> int:
-        return self._node(*place, lambda: SUCCESS)
+        return self._node(lambda: SUCCESS, *place)
 
     def _launch_of(self, launch: int) -> Work:
         """Return the launch of a cudaKernelNodeParams."""
@@ -149,7 +149,7 @@ class Graphs(Kernels):
 
     def cudaGraphAddKernelNode(self, *call: Any) -> int:
         *place, launch = call
-        return self._node(*place, self._launch_of(launch)) if launch else INVALID_VALUE
+        return self._node(self._launch_of(launch), *place) if launch else INVALID_VALUE
 
     def cudaGraphExecKernelNodeSetParams(self, executable: int | None, node: int | None, launch: int) -> int:
         own = self.executables.get(executable or 0)
@@ -161,7 +161,7 @@ class Graphs(Kernels):
     def cudaGraphAddHostNode(self, *call: Any) -> int:
         *place, parameters = call
         function, data = struct.unpack("PP", ctypes.string_at(parameters, 16))
-        return self._node(*place, lambda: self.cudaLaunchHostFunc(None, function, data))
+        return self._node(lambda: self.cudaLaunchHostFunc(None, function, data), *place)
 
     def cudaGraphAddMemsetNode(self, *call: Any) -> int:
         *place, parameters = call
@@ -174,15 +174,15 @@ class Graphs(Kernels):
             codes = (self.cudaMemcpy(own, ctypes.addressof(source), len(row), _TO_DEVICE) for own in starts)
             return next((code for code in codes if code), SUCCESS)
 
-        return self._node(*place, work)
+        return self._node(work, *place)
 
     def cudaGraphAddMemcpyNode(self, *call: Any) -> int:
         *place, parameters = call
         copy = ctypes.create_string_buffer(ctypes.string_at(parameters, _COPY_BYTES), _COPY_BYTES)
-        return self._node(*place, lambda: self.cudaMemcpy3D(ctypes.addressof(copy)))
+        return self._node(lambda: self.cudaMemcpy3D(ctypes.addressof(copy)), *place)
 
     def cudaGraphAddMemcpyNode1D(self, *call: Any) -> int:
-        return self._node(*call[:4], partial(self.cudaMemcpy, *call[4:]))
+        return self._node(partial(self.cudaMemcpy, *call[4:]), *call[:4])
 
     def cudaGraphInstantiate(self, executable: int, graph: int | None, flags: int) -> int:
         own = self.graphs.get(graph or 0)

@@ -31,7 +31,6 @@ class Kernels(Devices):
         super().__init__(report)
         self.units = units
         self.kernels: dict[int, CudaKernel | None] = {}
-        self.variables: dict[int, int] = {}  # sizes by address
         self.sticky = SUCCESS
         """The error of a launch that makes all later calls fail."""
         self.unread: tuple[Place, str] | None = None

@@ -31,6 +31,8 @@ class Memory(Queues):
         self.memory, self.pinned = AddressSpace(), AddressSpace()
         self.capacity = memory_of_process()
         self.managed: set[int] = set()
+        self.variables: dict[int, int] = {}
+        """Sizes of variables outside of functions by address."""
         self.findings = HostFindings()
 
     def cudaMalloc(self, pointer: int, size: int) -> int:
