@@ -190,16 +190,17 @@ class CudaKernel(LaunchableKernel):
             args = dict(zip(names, args, strict=True))
         if not isinstance(args, Mapping):
             return self, args
-        aliases, owners, bound = {}, list[str](), dict(args)
+        aliases, owners, bound = dict(self.aliases), list[str](), dict(args)
         for parameter in self.parameters:
             name = parameter.name
             if name in bound and isinstance(parameter.type, Record | ArrayOf):
                 bound[name] = _struct(name, parameter.type, bound[name])
-        if self.aliases or self.textures:
+        if self.textures:
             return self, bound
         for parameter in self.parameters:
             if parameter.name in bound:
-                bound = pointers_of(parameter, bound[parameter.name]) | bound
+                own = pointers_of(parameter, bound[parameter.name])
+                bound = {name: value for name, value in own.items() if name not in aliases} | bound
         for parameter in self.pointers:
             name = parameter.name
             if name not in bound:
@@ -240,7 +241,7 @@ class CudaKernel(LaunchableKernel):
         self, aliases: Mapping[str, Alias], textures: Mapping[str, SurfaceForm] = MappingProxyType({})
     ) -> CudaKernel:
         """Return the kernel for pointers into the memory of other parameters and for forms of textures, created once."""
-        if not aliases and not textures:
+        if aliases == dict(self.aliases) and not textures:
             return self
         key = (
             tuple(sorted(aliases.items(), key=lambda item: item[0])),

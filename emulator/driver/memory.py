@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,7 +55,7 @@ class AddressSpace:
             size = self.sizes.pop(start, None)
             if size is None:
                 return False
-            self.starts.remove(start)
+            del self.starts[bisect_left(self.starts, start)]
             self.owners.pop(start, None)
             self.used -= size
         return True

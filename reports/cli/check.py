@@ -162,9 +162,12 @@ def _check_program(target: Target, check: Check, make: MakeObserver, options: Ch
     with check.budgets.report_files(options.files, target.files, options.device) as outputs:
         completed = run_target(target, make, output=program_output(outputs), reported=selection.is_complete)
         require_launches(completed, target)
-        run = completed.run.select(selection.kernel, selection.launch)
+        run = completed.run
+        if run.launches:
+            run = run.select(selection.kernel, selection.launch)
         check.budgets.add(target, run)
         check.add_kernels(run)
+        check.add_host_code(completed.host_findings)
         _write_coverage(outputs, run.launches, options)
         check.budgets.finish(outputs, lambda name: selection.is_complete and name == str(target))
         heading = {"target": str(target)}
@@ -205,6 +208,10 @@ def _check_saved_run(path: Path, check: Check, options: CheckOptions) -> int:
         return _report(check, {"target": run.target}, "kernels", outputs, options)
 
 
+HOST_CODE = "host code"
+"""The name of a row of findings outside of kernels."""
+
+
 @dataclass(frozen=True)
 class KnownFindings:
     """Findings to report as remarks. root: the folder to which the files of the pins are relative."""
@@ -225,7 +232,7 @@ class _Row:
     """The findings of some launches.
 
     names: the kernel, or the variant and its input. compiling: compiles the kernels, if requested. known: findings to report
-    as remarks.
+    as remarks. host_findings: of host code.
     """
 
     def __init__(
@@ -234,9 +241,10 @@ class _Row:
         launches: list[Launch],
         compiling: Compiling | None,
         known_findings: KnownFindings | None,
+        host_findings: Sequence[Diagnostic] = (),
     ) -> None:
         self.names, self.launches = names, len(launches)
-        self.faults, self.remarks = findings(launches)
+        self.faults, self.remarks = findings(launches, host_findings)
         if compiling is not None:
             self.faults += merge_findings(compiling.findings(launch.request for launch in launches))
         if known_findings is not None:
@@ -264,6 +272,11 @@ class Check:
     def add_kernels(self, run: Run) -> None:
         for name, launches in run.by_kernel().items():
             self.add({"kernel": name}, launches)
+
+    def add_host_code(self, host_findings: Sequence[Diagnostic]) -> None:
+        """Add the findings of a program's host code, if there are any."""
+        if host_findings:
+            self.rows.append(_Row({"kernel": HOST_CODE}, [], None, self.accepted, host_findings))
 
     @property
     def has_faults(self) -> bool:

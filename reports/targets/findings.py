@@ -7,24 +7,30 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from simtbed import Diagnostic, Launch
-from simtbed.errors import render
+from simtbed.errors import UNFREED, render
 from simtbed.profiler.run import merge_findings
 from simtbed.sanitizer.suppressions import ALLOWED, UNUSED
 
 from ..profile.annotate import short
 
 
-def findings(launches: Iterable[Launch]) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Return faults and remarks, one per place.
+def findings(
+    launches: Iterable[Launch], host_findings: Iterable[Diagnostic] = ()
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Return faults and remarks, one per place. host_findings: of host code, where memory that is not freed is a remark.
 
     A suppression comment is unused only if it is unused in every launch.
     """
     launches = list(launches)
-    remarks = merge_findings(_without_calls(remark) for launch in launches for remark in launch.remarks)
+    faults: list[Diagnostic] = [fault for launch in launches for fault in launch.faults]
+    unfreed: list[Diagnostic] = []
+    for finding in host_findings:
+        (unfreed if finding.kind == UNFREED else faults).append(finding)
+    remarks = merge_findings(_without_calls(remark) for launch in launches for remark in launch.remarks) + unfreed
     used = {(d.span.file, d.span.line) for d in remarks if d.kind != UNUSED}
     used |= {(d.related.file, d.related.line) for d in remarks if d.related}
     remarks = [d for d in remarks if d.kind != UNUSED or (d.span.file, d.span.line) not in used]
-    return merge_findings(fault for launch in launches for fault in launch.faults), remarks
+    return merge_findings(faults), remarks
 
 
 def _without_calls(remark: Diagnostic) -> Diagnostic:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,19 +15,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from simtbed import Launch, Run, SimtbedError, UnavailableError, launch, numba_hook
+from simtbed import Diagnostic, Launch, Run, SimtbedError, UnavailableError, launch, numba_hook
 from simtbed.kernels import FunctionLauncher
 from simtbed.process_signals import block_signals, start_resource_tracker
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.observer_folder import ObserverFolder
 from simtbed.runtime.observing import OBSERVER, observing
 
+from ..printing import print_message
 from ..selection import find_problem
 from ..terminal import progress
 from .emulated import emulated_libraries
 from .failed import TargetFailed
 from .forwarding import end_at_signals, forward_signals
-from .stream import MakeObserver, describe, launches
+from .stream import MakeObserver, describe, records
 from .target import CudaFile, CudaProgram, Function, Module, Script, Shipped, Target
 
 if TYPE_CHECKING:
@@ -35,13 +37,21 @@ if TYPE_CHECKING:
 MAX_PROCESSES = 8
 """Processes for shipped variants; each needs memory for a problem, an observer and a compiler."""
 
+_CRASHES = frozenset(
+    number
+    for name in ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL", "SIGSEGV", "SIGXCPU")
+    if (number := getattr(signal, name, None))
+)
+"""Signals that end a program in native code without a message."""
+
 
 @dataclass(frozen=True)
 class CompletedTarget:
-    """The launches of a target, and its exit code as a shell reports it."""
+    """The launches of a target, its exit code as a shell reports it, and the findings of its host code."""
 
     run: Run
     code: int
+    host_findings: Sequence[Diagnostic] = ()
 
 
 def run_target(
@@ -64,7 +74,10 @@ def run_target(
     with tempfile.TemporaryDirectory(prefix="simtbed-") as path, closing(ObserverFolder(Path(path))) as folder:
         folder.write_observer("launches", describe(make, reported))
         code = run_process(command_of(target), {**_environment_of(target), OBSERVER: str(folder.path)}, output)
-        return CompletedTarget(Run(launches(folder), str(target)), code)
+        if isinstance(target, CudaProgram) and code - 128 in _CRASHES:
+            print_message(f"simtbed: {target}: ended by {signal.Signals(code - 128).name}")
+        launches, findings = records(folder)
+        return CompletedTarget(Run(launches, str(target)), code, findings)
 
 
 def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run]:
@@ -137,8 +150,9 @@ def _run_in_worker(make: MakeObserver, cores: int, target: Shipped) -> Run:
 
 
 def require_launches(completed: CompletedTarget, target: Target) -> None:
-    """Raise TargetFailed if a target failed without a launch, SimtbedError if it succeeded without one."""
-    if not completed.run.launches:
+    """Raise TargetFailed if a target failed without a launch, SimtbedError if it succeeded without one. Findings of its host code
+    are enough."""
+    if not completed.run.launches and not completed.host_findings:
         if completed.code:
             raise TargetFailed(completed.code)
         raise SimtbedError(f"{target} launches no kernel")

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from simtbed import Launch
+from simtbed import Diagnostic, Launch
 from simtbed.runtime.observer_folder import LaunchWriter, ObserverFolder
 from simtbed.runtime.observing import Observer
 
@@ -38,6 +38,7 @@ def observer_of(folder: str, kind: str, fields: Mapping[str, Any], reported: boo
     return make(LaunchWriter(folder).add)
 
 
-def launches(folder: ObserverFolder) -> list[Launch]:
-    """Return the launches in a folder. Raises SimtbedError, one line, for other content."""
-    return list(folder.values(Launch))
+def records(folder: ObserverFolder) -> tuple[list[Launch], list[Diagnostic]]:
+    """Return the launches in a folder and the findings of host code. Raises SimtbedError, one line, for other content."""
+    values = list(folder.values(Launch | Diagnostic))
+    return [one for one in values if isinstance(one, Launch)], [one for one in values if isinstance(one, Diagnostic)]

@@ -76,7 +76,8 @@ def test_pointers_of_a_driver_are_addresses(monkeypatch: pytest.MonkeyPatch) -> 
         factor = np.float32([3])
         arguments = np.array([raw.ctypes.data, factor.ctypes.data], np.uint64)
         shape = launches.Shape((2, 1, 1), (32, 1, 1), 0, False)
-        launches.launch(SOURCE.select, shape, arguments.ctypes.data, range_of, find_device("H200"))
+        places = launches.Places(range_of, lambda start, size: blocks[start], {})
+        launches.launch(SOURCE.select, shape, arguments.ctypes.data, places, find_device("H200"))
         np.testing.assert_array_equal(memory[50:90], 3 * memory[:40])
     assert counts.tolist() == [0, 40, 0, 0]
 

@@ -102,8 +102,77 @@ int main(int argc, char **argv) {
 """
 
 
-def run(folder: Path, text: str, *arguments: str, command: str = "check") -> subprocess.CompletedProcess[str]:
-    """Run a program under a command of simtbed, in a folder."""
+ARRAYS_AND_GRAPHS = (
+    CHECKED
+    + r"""
+__global__ void fetch(float *out, cudaTextureObject_t t, int w) { out[threadIdx.x] = tex2D<float>(t, threadIdx.x % w, threadIdx.x / w); }
+__global__ void line(float *out, cudaTextureObject_t t) { out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
+__global__ void store(cudaSurfaceObject_t s, int w) { surf2Dwrite(float(threadIdx.x), s, (threadIdx.x % w) * 4, threadIdx.x / w); }
+__global__ void layers(int *out, cudaTextureObject_t t) {
+    out[threadIdx.x] = tex2DLayered<int>(t, threadIdx.x % 2, threadIdx.x / 2 % 2, threadIdx.x / 4); }
+struct P { int a; float b; };
+__global__ void two(int *x, int *y, P p) { x[0] = p.a; y[1] = p.b; }
+static void host(void *x) { ++*(int *)x; }
+int main() {
+    float h[12], *d; for (int i = 0; i < 12; i++) h[i] = i * 2;
+    CHECK(cudaMalloc(&d, 48));
+    cudaChannelFormatDesc f = cudaCreateChannelDesc<float>();
+    cudaArray_t a; CHECK(cudaMallocArray(&a, &f, 4, 3, cudaArraySurfaceLoadStore));
+    CHECK(cudaMemcpy2DToArray(a, 0, 0, h, 16, 16, 3, cudaMemcpyHostToDevice));
+    cudaResourceDesc r = {}; r.resType = cudaResourceTypeArray; r.res.array.array = a;
+    cudaTextureDesc t = {}; t.addressMode[0] = t.addressMode[1] = cudaAddressModeClamp;
+    cudaTextureObject_t o; CHECK(cudaCreateTextureObject(&o, &r, &t, NULL));
+    fetch<<<1, 12>>>(d, o, 4);
+    float g[12]; CHECK(cudaMemcpy(g, d, 48, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 12; i++) if (g[i] != h[i]) return 3;
+    cudaSurfaceObject_t s; CHECK(cudaCreateSurfaceObject(&s, &r));
+    store<<<1, 12>>>(s, 4);
+    CHECK(cudaMemcpyFromArray(g, a, 0, 0, 48, cudaMemcpyDeviceToHost));
+    if (g[11] != 11) return 4;
+    cudaResourceDesc l = {}; l.resType = cudaResourceTypeLinear; l.res.linear.devPtr = d;
+    l.res.linear.desc = f; l.res.linear.sizeInBytes = 48;
+    cudaTextureObject_t ol; CHECK(cudaCreateTextureObject(&ol, &l, &t, NULL));
+    float *e2; CHECK(cudaMalloc(&e2, 50));
+    line<<<1, 12>>>(e2, ol); CHECK(cudaMemcpy(g, e2, 48, cudaMemcpyDefault)); if (g[5] != 10) return 5;
+    int v[8] = {0, 1, 2, 3, 4, 5, 6, 7}, *q; CHECK(cudaMalloc(&q, 32));
+    cudaChannelFormatDesc fi = cudaCreateChannelDesc<int>(); cudaArray_t b;
+    CHECK(cudaMalloc3DArray(&b, &fi, make_cudaExtent(2, 2, 2), cudaArrayLayered));
+    cudaMemcpy3DParms c = {}; c.srcPtr = make_cudaPitchedPtr(v, 8, 2, 2);
+    c.dstArray = b; c.extent = make_cudaExtent(2, 2, 2); c.kind = cudaMemcpyHostToDevice;
+    CHECK(cudaMemcpy3D(&c)); r.res.array.array = b; CHECK(cudaDestroyTextureObject(o)); CHECK(cudaCreateTextureObject(&o, &r, &t, NULL));
+    layers<<<1, 8>>>(q, o); int w[8]; CHECK(cudaMemcpy(w, q, 32, cudaMemcpyDeviceToHost)); if (w[7] != 7 || w[2] != 2) return 6;
+    two<<<1, 1>>>(q, q, P{5, 6.0f}); CHECK(cudaMemcpy(w, q, 8, cudaMemcpyDeviceToHost)); if (w[0] != 5 || w[1] != 6) return 7;
+    cudaPitchedPtr pp; CHECK(cudaMalloc3D(&pp, make_cudaExtent(20, 3, 2))); CHECK(cudaMemset3D(pp, 1, make_cudaExtent(20, 3, 2)));
+    // graphs
+    cudaStream_t st; CHECK(cudaStreamCreate(&st)); cudaGraph_t gr; cudaGraphExec_t x; int calls = 0;
+    CHECK(cudaStreamBeginCapture(st, cudaStreamCaptureModeGlobal));
+    two<<<1, 1, 0, st>>>(q, q + 2, P{8, 9.0f}); CHECK(cudaMemcpyAsync(w, q, 32, cudaMemcpyDeviceToHost, st));
+    CHECK(cudaLaunchHostFunc(st, host, &calls));
+    CHECK(cudaStreamEndCapture(st, &gr)); if (w[0] != 5 || calls) return 8;
+    CHECK(cudaGraphInstantiate(&x, gr, NULL, NULL, 0)); CHECK(cudaGraphLaunch(x, st)); CHECK(cudaGraphLaunch(x, st));
+    if (w[0] != 8 || w[3] != 9 || calls != 2) return 9;
+    cudaGraph_t m; cudaGraphNode_t n1, n2, n3; CHECK(cudaGraphCreate(&m, 0));
+    cudaMemsetParams ms = {}; ms.dst = q; ms.value = 3; ms.elementSize = 4; ms.width = 8; ms.height = 1; ms.pitch = 0;
+    CHECK(cudaGraphAddMemsetNode(&n1, m, NULL, 0, &ms));
+    P p{1, 2}; int *q2 = q; void *args[] = {&q, &q2, &p};
+    cudaKernelNodeParams k = {}; k.func = (void *)two; k.gridDim = dim3(1); k.blockDim = dim3(1); k.kernelParams = args;
+    CHECK(cudaGraphAddKernelNode(&n2, m, &n1, 1, &k)); CHECK(cudaGraphAddMemcpyNode1D(&n3, m, &n2, 1, w, q, 32, cudaMemcpyDeviceToHost));
+    cudaGraphExec_t y; CHECK(cudaGraphInstantiate(&y, m)); CHECK(cudaGraphLaunch(y, 0)); if (w[0] != 1 || w[1] != 2 || w[7] != 3) return 10;
+    size_t count; CHECK(cudaGraphGetNodes(m, NULL, &count));
+    cudaFuncAttributes fa; CHECK(cudaFuncGetAttributes(&fa, two)); cudaPointerAttributes pa; CHECK(cudaPointerGetAttributes(&pa, q));
+    int can; CHECK(cudaDeviceCanAccessPeer(&can, 0, 0));
+    printf("nodes %d type %d threads %d peer %d\n", (int)count, pa.type, fa.maxThreadsPerBlock, can);
+    cudaFree(d); cudaFree(e2); cudaFree(q); cudaFree(pp.ptr); cudaFreeArray(a); cudaFreeArray(b);
+    return 0;
+}
+"""
+)
+
+
+def run(
+    folder: Path, text: str, *arguments: str, command: str = "check", options: tuple[str, ...] = (), input: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run a program under a command of simtbed, in a folder. options: of the command. input: on stdin."""
     (folder / "program.cu").write_text(text)
-    words = [sys.executable, "-m", "simtbed", command, "program.cu", *arguments]
-    return subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    words = [sys.executable, "-m", "simtbed", command, *options, "program.cu", *arguments]
+    return subprocess.run(words, cwd=folder, input=input, capture_output=True, text=True, timeout=600, check=False)

@@ -1,5 +1,6 @@
 """Whole CUDA C++ programs under `simtbed check`: output, findings, exit codes."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from simtbed.host_apis.cuda.runtime import Runtime
 
 from tests.table_checks import check_each
 
-from .programs import CHECKED, MANY_FUNCTIONS, VECTOR_ADD, run
+from .programs import ARRAYS_AND_GRAPHS, CHECKED, MANY_FUNCTIONS, VECTOR_ADD, run
 
 pytest.importorskip("ziglang")
 
@@ -96,48 +97,113 @@ def test_words_of_a_program(tmp_path: Path) -> None:
     assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
 
 
-MISTAKES = {
-    "copy beyond an allocation": (
-        "int main() { int h[9], *d; cudaMalloc(&d, 32);\n cudaMemcpy(d, h, 36, cudaMemcpyHostToDevice); cudaFree(d); }",
-        "program.cu:2: a copy: 36 bytes at byte 0 of an allocation of 32 bytes, allocated at program.cu:1",
-    ),
-    "memset beyond an allocation": (
-        "int main() { int *d; cudaMalloc(&d, 32);\n cudaMemset(d + 4, 0, 20); cudaFree(d); }",
-        "program.cu:2: a memset: 20 bytes at byte 16 of an allocation of 32 bytes",
-    ),
-    "use after free": (
-        "int main() { int h, *d; cudaMalloc(&d, 4); cudaFree(d);\n cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); }",
-        "program.cu:2: a copy: use after free: byte 0 of an allocation of 4 bytes, freed at program.cu:1",
-    ),
-    "double free": (
-        "int main() { int *d; cudaMalloc(&d, 4); cudaFree(d);\n cudaFree(d); }",
-        "program.cu:2: no allocation begins at this address: double free",
-    ),
-    "free inside": (
-        "int main() { int *d; cudaMalloc(&d, 8);\n cudaFree(d + 1); cudaFree(d); }",
-        "program.cu:2: no allocation begins at this address: 0 bytes at byte 4 of an allocation of 8 bytes",
-    ),
-    "unread error": (
-        "__global__ void k() {}\nint main() {\n k<<<1, 2000>>>(); }",
-        "program.cu:3: error 9 of this launch is not read: call cudaGetLastError()",
-    ),
-    "host memory": (
-        "__global__ void k(int *x) { *x = 1; }\nint main() { int h; k<<<1, 1>>>(&h);\n return cudaDeviceSynchronize() != 700; }",
-        "program.cu:2: k: x is not memory of the device: 0x",
-    ),
+MISTAKES = """
+__global__ void k(int *x) { if (x) *x = 1; }
+int main() { int h[9], *d, *e; cudaMalloc(&d, 32); cudaMalloc(&e, 4);
+cudaMemcpy(d, h, 36, cudaMemcpyHostToDevice);
+cudaMemset(d + 4, 0, 20);
+cudaFree(d + 1);
+cudaFree(e);
+cudaMemcpy(h, e, 4, cudaMemcpyDeviceToHost);
+cudaFree(e);
+k<<<1, 2000>>>(d);
+k<<<1, 1>>>(h);
+int code = cudaDeviceSynchronize(); if (code != 700 || cudaGetLastError() != 700 || cudaPeekAtLastError() != 700) return 9;
+h[0] = 5; if (cudaMemset(d, 0, 4) != 700 || cudaMemcpy(h, d, 4, cudaMemcpyDeviceToHost) != 700 || h[0] != 5) return 8; }
+"""
+FOUND = {
+    (4, "copy"): "a copy: 36 bytes at byte 0 of an allocation of 32 bytes, allocated at program.cu:3",
+    (5, "copy"): "a memset: 20 bytes at byte 16 of an allocation of 32 bytes, allocated at program.cu:3",
+    (
+        6,
+        "free",
+    ): "no allocation begins at this address: 0 bytes at byte 4 of an allocation of 32 bytes, allocated at program.cu:3",
+    (8, "copy"): "a copy: use after free: byte 0 of an allocation of 4 bytes, freed at program.cu:7",
+    (
+        9,
+        "free",
+    ): "no allocation begins at this address: double free: byte 0 of an allocation of 4 bytes, freed at program.cu:7",
+    (11, "host memory"): "k: x is not memory of the device: the address is no memory of the device",
 }
 
 
 @pytest.mark.slow
 @pytest.mark.integration
 def test_mistakes_of_host_code(tmp_path: Path) -> None:
-    def check(name: str) -> None:
-        text, expected = MISTAKES[name]
-        result = run(tmp_path, text)
-        assert (result.returncode, expected in result.stderr) == (1, True), result
+    result = run(tmp_path, MISTAKES, "--", options=("--json",))
+    content = json.loads(result.stdout)
+    (row,) = [row for row in content["kernels"] if row["kernel"] == "host code"]
+    assert {(d["line"], d["kind"]): d["message"] for d in row["faults"]} == FOUND, result
+    assert [(d["line"], d["message"]) for d in row["remarks"]] == [(3, "32 bytes are not freed")]
+    assert result.returncode == 1
 
-    check_each(MISTAKES, check)
+    text = run(tmp_path, MISTAKES, "--")
+    assert (text.returncode, "program.cu:4:1: a copy: 36 bytes" in text.stdout) == (1, True), text
+    for form in ("sarif", "junit", "github", "gitlab"):
+        other = run(tmp_path, MISTAKES, "--", options=("--format", form))
+        assert (other.returncode, "freed at program.cu:7" in other.stdout) == (1, True), other
+
+
+STICKY = """
+__global__ void add(int *x) { x[threadIdx.x] += 1; }
+__global__ void check(int *x) { assert(x[0] == 9); }
+int main(int argc, char **argv) {
+int *d, h = 7; cudaMalloc(&d, 4 * 32); cudaMemset(d, 0, 128);
+if (argc > 1) check<<<1, 32>>>(d); else add<<<1, 64>>>(d);
+int expected = argc > 1 ? 710 : 700;
+if (cudaDeviceSynchronize() != expected || cudaGetLastError() != expected || cudaMalloc(&d, 4) != expected) return 3;
+add<<<1, 1>>>(d);
+if (cudaGetLastError() != expected || cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost) != expected || h != 7) return 4;
+cudaEvent_t event; if (cudaEventCreate(&event) != expected || cudaFree(d) != expected) return 5;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_errors_of_launches_stay(tmp_path: Path) -> None:
+    for arguments, message in (((), "global read out of bounds"), (("x",), "assertion")):
+        result = run(tmp_path, STICKY, "--", *arguments)
+        assert (result.returncode, message in result.stdout) == (1, True), result
+        assert "not read" not in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_arrays_textures_and_graphs(tmp_path: Path) -> None:
+    result = run(tmp_path, ARRAYS_AND_GRAPHS, "--")
+    assert (result.returncode, "nodes 3 type 2 threads 1024 peer 0" in result.stderr) == (0, True), result
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_sources_in_c(tmp_path: Path) -> None:
+    (tmp_path / "host.c").write_text("int twice(int class) { int *new = &class; return 2 * *new; }")
     result = run(
-        tmp_path, "__global__ void k(int *x) { *x = 1; }\nint main() { int *d;\n cudaMalloc(&d, 4); k<<<1, 1>>>(d); }"
+        tmp_path,
+        'extern "C" int twice(int);\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); return twice(3); }',
+        "host.c",
+        "--",
     )
-    assert result.returncode == 0 and "simtbed: remark: program.cu:3: 4 bytes are not freed" in result.stderr, result
+    assert result.returncode == 6, result
+
+
+COMMANDS = {
+    "profile": (VECTOR_ADD, 0, "global_store_requests"),
+    "whatif": (VECTOR_ADD, 0, "as launched"),
+    "verify": (VECTOR_ADD, 0, "agrees"),
+    "debug": (VECTOR_ADD.replace("i < n", "i <= n"), 1, "thread (232, 0, 0) = warp 7 lane 8"),
+}
+"""Program, exit code and a part of the output by command."""
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_other_commands(tmp_path: Path) -> None:
+    def check(command: str) -> None:
+        text, code, expected = COMMANDS[command]
+        result = run(tmp_path, text, "--", command=command, input="where\nquit\n")
+        output = result.stdout + result.stderr
+        assert (result.returncode, expected in output) == (code, True), result
+
+    check_each(COMMANDS, check)

@@ -208,10 +208,14 @@ class _Builder:
             module, object = self.folder / f"{number}.ll", self.folder / f"{number}.o"
             binary = self.folder / f"{number}.bin"
             binary.write_bytes(b"%d\0" % number)
+            objects.append(str(object))
+            if source.endswith(".c"):
+                self._compile_c(source, object, "-MD", "-MF", str(self.folder / f"{number}.d"))
+                modules.append("")
+                continue
             self._compile(source, module, *_DEVICE, "-MD", "-MF", str(self.folder / f"{number}.d"))
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
             modules.append(_with_host_symbols(module.read_text(encoding="utf-8", errors="replace")))
-            objects.append(str(object))
         shim, text = self.folder / "libsimtbed.so", self.folder / "shim.cu"
         text.write_text(shim_text(), encoding="utf-8")
         self._compile(str(text), self.folder / "shim.o", *_HOST)
@@ -235,6 +239,31 @@ class _Builder:
         macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
         command = [str(self.zig), "clang", *_COMMON, *how, *macros, f"-isystem{self.folder / 'include'}", *includes]
         command += [*self.options, "-include", "program.h", "-include", "definitions.h", source, "-o", str(output)]
+        result = self._run(command)
+        if result.returncode:
+            raise self._refused(source, result.stderr)
+
+    def _compile_c(self, source: str, output: Path, *how: str) -> None:
+        """Compile a source in C, which has no kernels. Raises CompileError."""
+        words = [
+            "-c",
+            "-O1",
+            "-fPIC",
+            "-w",
+            "-fwrapv",
+            "-fno-sanitize=all",
+            "-fno-caret-diagnostics",
+            "-fno-color-diagnostics",
+        ]
+        own = [word for word in self.options if not word.startswith(("-std", "--std"))]
+        target = [
+            "-target",
+            "x86_64-linux-gnu",
+            "-D_GNU_SOURCE",
+            "-include",
+            str(self.folder / "include/definitions.h"),
+        ]
+        command = [str(self.zig), "cc", *target, *words, *how, *own, source, "-o", str(output)]
         result = self._run(command)
         if result.returncode:
             raise self._refused(source, result.stderr)

@@ -14,7 +14,12 @@ from typing import Any
 FOLDER = Path(__file__).with_name("headers")
 _DECLARATION = re.compile(r"(\w+) (\w+)\((.*)\);")
 _PARAMETER = re.compile(r"(.*?)(\w+)(?: = .*)?")
-_TYPES = {"size_t": ctypes.c_size_t, "unsigned": ctypes.c_uint, "float": ctypes.c_float}
+_TYPES = {
+    "size_t": ctypes.c_size_t,
+    "unsigned": ctypes.c_uint,
+    "float": ctypes.c_float,
+    "unsigned long long": ctypes.c_ulonglong,
+}
 """Other types are pointers, handles (ending in _t) or integers of 32 bits."""
 _PLACE = "const char *simtbed_file, int simtbed_line"
 

@@ -2,68 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
 
-from ...runtime.observing import observers
+from ...errors import UNFREED, Diagnostic
+from ...runtime.observer_folder import LaunchWriter
+from ...runtime.observing import OBSERVER, observers
+from ...source_text import line as source_line
+from ...span import Span
+from .queues import Place
 
 MAX_FREED = 4096
 """Freed allocations that are remembered."""
-MAX_SHOWN = 20
-"""Findings that are printed, and remarks."""
+MAX_FINDINGS = 1000
+"""Findings that are recorded, and remarks."""
 
 
 class HostFindings:
-    """The findings of a program's host code. report: prints a line on stderr. Only checkers ask for them."""
+    """The findings of a program's host code, recorded for the observing process. Only checkers record them."""
 
-    def __init__(self, report: Callable[[str], None]) -> None:
-        self.report = report
-        self.enabled = any(getattr(observer, "check", None) for observer in observers())
-        self.count = 0
-        self._shown: set[str] = set()
-        self._allocated: dict[int, tuple[int, str]] = {}
-        self._freed: dict[int, tuple[int, str]] = {}
+    def __init__(self) -> None:
+        checked = any(getattr(observer, "check", None) for observer in observers())
+        self.writer = LaunchWriter(os.environ[OBSERVER]) if checked and OBSERVER in os.environ else None
+        self._recorded: set[tuple[Place, str]] = set()
+        self._allocated: dict[int, tuple[int, Place]] = {}
+        self._freed: dict[int, tuple[int, Place]] = {}
 
-    def add(self, place: str, text: str) -> None:
-        """Add a finding; print each one once."""
-        if not self.enabled:
+    def add(self, kind: str, place: Place, message: str, related: Place | None = None) -> None:
+        """Record a finding, each one once. kind: of its diagnostic. related: the call that allocated or freed the memory."""
+        key = place, message
+        if self.writer is None or key in self._recorded or len(self._recorded) >= MAX_FINDINGS:
             return
-        self.count += 1
-        line = f"simtbed: {place}: {text}"
-        if line not in self._shown and len(self._shown) < MAX_SHOWN:
-            self._shown.add(line)
-            self.report(line)
+        self._recorded.add(key)
+        self.writer.add(Diagnostic(kind, message, _span(place), related=related and _span(related)))
 
-    def allocated(self, start: int, size: int, place: str) -> None:
+    def allocated(self, start: int, size: int, place: Place) -> None:
         """Note an allocation."""
         self._allocated[start] = size, place
         self._freed.pop(start, None)
 
-    def freed(self, start: int, place: str) -> None:
+    def freed(self, start: int, place: Place) -> None:
         """Note the end of an allocation."""
-        size, _ = self._allocated.pop(start, (0, ""))
+        if start not in self._allocated:
+            return
+        size, _ = self._allocated.pop(start)
         self._freed[start] = size, place
         if len(self._freed) > MAX_FREED:
             del self._freed[next(iter(self._freed))]
 
     def explain(
         self, address: int, size: int, allocation: tuple[int, int] | None, after_free: str = "use after free"
-    ) -> str:
-        """Return the error of a use of memory. allocation: start and size of the allocation with the address."""
+    ) -> tuple[str, Place | None]:
+        """Return the error of a use of memory, and the call that allocated or freed it. allocation: start and size of the
+        allocation with the address."""
         if allocation is not None:
             start, whole = allocation
-            place = self._allocated.get(start, (0, ""))[1]
-            origin = f", allocated at {place}" if place else ""
-            return f"{size:,} bytes at byte {address - start:,} of an allocation of {whole:,} bytes{origin}"
+            place = self._allocated.get(start, (0, None))[1]
+            origin = f", allocated at {place[0]}:{place[1]}" if place else ""
+            return f"{size:,} bytes at byte {address - start:,} of an allocation of {whole:,} bytes{origin}", place
         for start, (whole, place) in self._freed.items():
             if start <= address < start + max(whole, 1):
-                return f"{after_free}: byte {address - start:,} of an allocation of {whole:,} bytes, freed at {place}"
-        return f"{address:#x} is no memory of the device"
+                text = f"byte {address - start:,} of an allocation of {whole:,} bytes, freed at {place[0]}:{place[1]}"
+                return f"{after_free}: {text}", place
+        return "the address is no memory of the device", None
 
     def finish(self) -> None:
-        """Print a remark for each call whose allocations were not freed."""
-        sizes: dict[str, list[int]] = {}
+        """Record a remark for each call whose allocations were not freed."""
+        sizes: dict[Place, list[int]] = {}
         for size, place in self._allocated.values():
             sizes.setdefault(place, []).append(size)
-        for place, own in [*sizes.items()][: MAX_SHOWN * self.enabled]:
+        for place, own in sizes.items():
             count = f" in {len(own):,} allocations" if len(own) > 1 else ""
-            self.report(f"simtbed: remark: {place}: {sum(own):,} bytes{count} are not freed")
+            self.add(UNFREED, place, f"{sum(own):,} bytes{count} are not freed")
+
+
+def _span(place: Place) -> Span:
+    """Return the name of a function in the line that calls it; the first word of a line without the name."""
+    file, line, function = place
+    text = source_line(file, line)
+    match = re.search(rf"\b{re.escape(function)}\b", text) or re.search(r"<<<|\S+", text)
+    start, end = match.span() if match else (0, 1)
+    return Span(file, line, start + 1, line, end + 1)

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...cuda_cpp.addresses import bound_to_addresses, elements, memory_at, value_of
 from ...cuda_cpp.kernel import CudaKernel, pointers_of
+from ...language.types import U64, Array
 from ...llvmir.debug import source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
 from ...runtime.observing import PendingLaunch, overrides
 from ...runtime.request import LaunchOptions, validated_request
+from ...runtime.result import LaunchDetails
 from ...runtime.running import launch_in_place
+from ...runtime.textures import Surface, Texture
 from .unit import ProgramUnit
 
-RangeOf = Callable[[int], tuple[int, int] | None]
-"""Returns start and size of the memory of the device that contains an address; None outside of it."""
+
+@dataclass(frozen=True)
+class Places:
+    """What arguments of kernels denote. range_of: returns start and size of the memory of the device that contains an address, None
+    outside of it. whole: returns the size of memory from its start and the size of its elements, a multiple of the latter.
+    objects: textures and surfaces by their number."""
+
+    range_of: Callable[[int], tuple[int, int] | None]
+    whole: Callable[[int, int], int]
+    objects: Mapping[int, Callable[[], Texture | Surface]]
 
 
 class ForeignMemory(Exception):
@@ -39,7 +50,7 @@ class Shape:
     cooperative: bool
 
 
-def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, device: Device) -> None:
+def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, device: Device) -> LaunchDetails:
     """Launch a kernel. arguments: address of the pointers to its arguments. Raises CompileError, LaunchError and ForeignMemory."""
     values: dict[str, Any] = {}
     addresses: dict[str, int] = {}
@@ -49,10 +60,11 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
         value = value_of(parameter.type, ctypes.string_at(pointer, source_size(parameter.type)))
         addresses |= pointers_of(parameter, value)
         if not parameter.is_address:
-            values[parameter.name] = value
+            texels = places.objects.get(value) if parameter.type is U64 else None
+            values[parameter.name] = value if texels is None else texels()
 
     def find(address: int) -> tuple[int, int]:
-        place = range_of(address)
+        place = places.range_of(address)
         if place is None:
             raise ForeignMemory(next(name for name, own in addresses.items() if own == address), address)
         return place[0], address - place[0]
@@ -61,7 +73,8 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
     for parameter in kernel.pointers:
         if parameter.name in owners:
             start = owners[parameter.name]
-            size = (range_of(start) or (0, 0))[1]
+            type = bound.signature().parameters[parameter.name].type
+            size = places.whole(start, type.element.size if isinstance(type, Array) else 1)
             values[parameter.name] = elements(memory_at(start, size), parameter)
     engine, device = overrides("jit", device)
     _add_variables(bound, values)
@@ -77,7 +90,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, range_of: RangeOf, 
     )
     launched, args = bound.bind(values)
     request = replace(validated_request(launched, replace(options, args=args)), show_prints=True, plain_prints=True)
-    launch_in_place(PendingLaunch(launched, args, request, engine))
+    return launch_in_place(PendingLaunch(launched, args, request, engine))
 
 
 def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:

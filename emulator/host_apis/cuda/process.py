@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ...errors import SimtbedError
 from ...escaping import printable
+from ...process_signals import ENDING
 from .build import Program, built
 from .declarations import table_of
-from .runtime import Runtime, flush_host_output
+from .queues import flush_host_output
+from .runtime import Runtime
 from .unit import ProgramUnit
 
 
@@ -22,6 +26,7 @@ def run(program: Program, arguments: Sequence[str], report: Callable[[str], None
 
     Raises the errors of `built`, and SimtbedError for a program without `main`.
     """
+    _handle_signals(_end, ENDING)
     build = built(program, report)
     folder = f'directory: "{os.getcwd()}"'
     units = [
@@ -46,7 +51,21 @@ def run(program: Program, arguments: Sequence[str], report: Callable[[str], None
         raise SimtbedError(
             f"{printable(', '.join(program.sources))}: no function main; for kernels alone, write their launches in {description}"
         ) from None
+    # Python's handlers do not run in native code
+    _handle_signals(signal.SIG_DFL, (*ENDING, signal.SIGPIPE, signal.SIGXFSZ))
     words = [word.encode(errors="surrogateescape") for word in (program.sources[0], *arguments)]
     shim.simtbed_run(main, len(words), (ctypes.c_char_p * (len(words) + 1))(*words, None))
     flush_host_output()
     os._exit(3)  # `simtbed_run` does not return
+
+
+def _handle_signals(handler: Any, numbers: Sequence[int]) -> None:
+    """Set the handler of signals that this process does not ignore by the user's wish."""
+    for number in numbers:
+        if number not in ENDING or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handler)
+
+
+def _end(number: int, frame: object) -> NoReturn:
+    """End a build, which removes its files."""
+    sys.exit(128 + number)

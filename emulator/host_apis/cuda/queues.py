@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,9 @@ _FIRST_HANDLE = 0x1000
 _DEFAULT_STREAMS = (0, 1, 2)
 """The null stream, cudaStreamLegacy and cudaStreamPerThread."""
 _DISABLE_TIMING = 2
+LARGEST_PRIORITY = -5
+Place = tuple[str, int, str]
+"""File, line and function of a call."""
 _Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _HostFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -25,6 +29,11 @@ def store(type: Any, pointer: int | None, value: Any) -> int:
     return SUCCESS
 
 
+def flush_host_output() -> None:
+    """Write the buffers of C's streams, so that the output of a kernel follows that of the host."""
+    ctypes.CDLL(None).fflush(None)
+
+
 class Queues:
     """Streams and events. report: prints a line on stderr."""
 
@@ -32,9 +41,18 @@ class Queues:
         self.report = report
         self.handles = itertools.count(_FIRST_HANDLE, 16)
         self.streams: set[int] = {*_DEFAULT_STREAMS}
+        self.flags: dict[int, tuple[int, int]] = {}
+        """Flags and priorities of streams."""
         self.events: dict[int, float | None] = {}
         self.untimed: set[int] = set()
         self.explained = False
+        self.thread = threading.local()
+
+    @property
+    def place(self) -> Place:
+        """File, line and function of the current call."""
+        file, line, name = self.thread.place
+        return ctypes.string_at(file).decode(errors="replace") if file else "unknown", line, name
 
     def _stream(self, stream: int | None) -> int:
         """Return the code for a use of a stream."""
@@ -45,10 +63,13 @@ class Queues:
         return store(ctypes.c_void_p, stream, handle)
 
     def cudaStreamCreateWithFlags(self, stream: int, flags: int) -> int:
-        return self.cudaStreamCreate(stream)
+        return self.cudaStreamCreateWithPriority(stream, flags, 0)
 
     def cudaStreamCreateWithPriority(self, stream: int, flags: int, priority: int) -> int:
-        return self.cudaStreamCreate(stream)
+        if code := self.cudaStreamCreate(stream):
+            return code
+        self.flags[ctypes.c_size_t.from_address(stream).value] = flags, max(LARGEST_PRIORITY, min(0, priority))
+        return SUCCESS
 
     def cudaStreamDestroy(self, stream: int | None) -> int:
         if (stream or 0) in _DEFAULT_STREAMS or stream not in self.streams:
@@ -64,6 +85,12 @@ class Queues:
 
     def cudaStreamWaitEvent(self, stream: int | None, event: int | None, flags: int) -> int:
         return self._stream(stream) or self.cudaEventQuery(event)
+
+    def cudaStreamGetFlags(self, stream: int | None, flags: int) -> int:
+        return self._stream(stream) or store(ctypes.c_uint, flags, self.flags.get(stream or 0, (0, 0))[0])
+
+    def cudaStreamGetPriority(self, stream: int | None, priority: int) -> int:
+        return self._stream(stream) or store(ctypes.c_int, priority, self.flags.get(stream or 0, (0, 0))[1])
 
     def cudaStreamAddCallback(self, stream: int | None, function: int, data: int | None, flags: int) -> int:
         code = self._stream(stream)

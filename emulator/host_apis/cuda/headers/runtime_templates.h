@@ -24,3 +24,25 @@ SIMTBED_TYPED(cudaLaunchCooperativeKernel, ((const void *)k, g, b, a, s, t, SIMT
 template <class T> static inline cudaError_t cudaLaunchKernel(T *k, dim3 g, dim3 b, void **a, size_t s = 0, cudaStream_t t = 0) {
     return cudaLaunchKernel((const void *)k, g, b, a, s, t);
 }
+
+// ------------------------------------------------------------------ structures by value
+SIMTBED_TYPED(cudaFuncGetAttributes, (a, (const void *)k, SIMTBED_HERE), cudaFuncAttributes *a, T *k)
+SIMTBED_TYPED(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (n, (const void *)k, t, s, f, SIMTBED_HERE), int *n, T *k, int t, size_t s, unsigned f)
+#define SIMTBED_CALL(NAME, OTHER, ARGUMENTS, ...) \
+    static inline cudaError_t NAME(__VA_ARGS__, SIMTBED_PLACE) { return OTHER ARGUMENTS; }
+SIMTBED_CALL(cudaMalloc3D, simtbedMalloc3D, (p, &e, SIMTBED_HERE), cudaPitchedPtr *p, cudaExtent e)
+SIMTBED_CALL(cudaMalloc3DArray, simtbedMalloc3DArray, (a, d, &e, f, SIMTBED_HERE), cudaArray_t *a, const cudaChannelFormatDesc *d, cudaExtent e, unsigned f = 0)
+SIMTBED_CALL(cudaMemset3D, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitchedPtr p, int v, cudaExtent e)
+SIMTBED_CALL(cudaMemset3DAsync, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitchedPtr p, int v, cudaExtent e, cudaStream_t s = 0)
+SIMTBED_CALL(cudaCreateTextureObject, simtbedCreateTexture, (t, r, d, SIMTBED_HERE), cudaTextureObject_t *t, const cudaResourceDesc *r, const cudaTextureDesc *d, const void *view)
+SIMTBED_CALL(cudaGraphInstantiate, cudaGraphInstantiate, (x, g, 0, SIMTBED_HERE), cudaGraphExec_t *x, cudaGraph_t g, cudaGraphNode_t *n, char *text, size_t size)
+static inline cudaExtent make_cudaExtent(size_t w, size_t h, size_t d) { return {w, h, d}; }
+static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+static inline cudaPitchedPtr make_cudaPitchedPtr(void *p, size_t pitch, size_t w, size_t h) { return {p, pitch, w, h}; }
+static inline cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind f) { return {x, y, z, w, f}; }
+template <class T> static inline cudaChannelFormatDesc cudaCreateChannelDesc() {
+    typedef typename simtbed_texel<T>::lane lane;
+    const int bits = 8 * sizeof(lane), lanes = sizeof(T) / sizeof(lane);
+    return {bits, lanes > 1 ? bits : 0, lanes > 2 ? bits : 0, lanes > 3 ? bits : 0,
+        lane(0.5f) > 0 ? cudaChannelFormatKindFloat : lane(-1) < 0 ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned};
+}

@@ -30,11 +30,11 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     simtbed_file_of_launch = call.file, simtbed_line_of_launch = call.line;
     return cudaSuccess;
 }
-cudaError_t cudaLaunchKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t) {
-    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 0, simtbed_file_of_launch, simtbed_line_of_launch);
+cudaError_t cudaLaunchKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t stream) {
+    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 0, stream, simtbed_file_of_launch, simtbed_line_of_launch);
 }
-cudaError_t cudaLaunchCooperativeKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t, const char *file, int line) {
-    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 1, file, line);
+cudaError_t cudaLaunchCooperativeKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t stream, const char *file, int line) {
+    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 1, stream, file, line);
 }
 void simtbed_run(int (*program)(int, char **), int count, char **words) {
     on_exit([](int status, void *) { simtbedEnd(status); }, 0);

@@ -1,0 +1,179 @@
+"""Kernels of the CUDA runtime: their launches, attributes and occupancy, and the variables outside of functions."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...cuda_cpp.kernel import CudaKernel
+from ...llvmir.debug import source_size
+from ...machine.occupancy import occupancy
+from .devices import Devices
+from .launches import ForeignMemory, Places, Shape, launch
+from .queues import INVALID_VALUE, SUCCESS, Place, flush_host_output, store
+from .unit import ProgramUnit
+
+INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION = 9, 13, 98
+ILLEGAL_ADDRESS = 700
+_STICKY = {"bounds": ILLEGAL_ADDRESS, "alignment": 716, "assertion": 710, "step limit": 702}
+"""Errors of launches by the kind of their fault: illegal address, misaligned address, assert, timeout."""
+_ATTRIBUTES = struct.Struct("3N7i4x")
+"""cudaFuncAttributes: bytes of shared, constant and local memory, threads of a block, registers, PTX, binary, cache, dynamic memory."""
+
+
+class Kernels(Devices):
+    """The kernels and variables of a program. units: its kernels by source."""
+
+    def __init__(self, units: Sequence[ProgramUnit], report: Callable[[str], None]) -> None:
+        super().__init__(report)
+        self.units = units
+        self.kernels: dict[int, CudaKernel | None] = {}
+        self.sticky = SUCCESS
+        """The error of a launch that makes all later calls fail."""
+        self.unread: tuple[Place, str] | None = None
+        """Call and text of an error of a launch that the program has not read."""
+
+    # -------------------------------------------------------------- variables
+    def simtbedRegisterVariable(self, unit: int, shadow: int, symbol: int, size: int) -> None:
+        """Make the host's shadow of a variable its memory, with the initial contents."""
+        owner = self.units[int(ctypes.string_at(unit))]
+        contents = owner.initial_bytes(ctypes.string_at(symbol).decode(), size)
+        ctypes.memmove(shadow, contents, size)
+        self.variables[shadow] = size
+        owner.addresses[ctypes.string_at(symbol).decode()] = shadow
+        self.memory.register(shadow, size)
+
+    def cudaMemcpyToSymbol(self, symbol: int, source: int | None, size: int, offset: int, kind: int) -> int:
+        if symbol not in self.variables:
+            return INVALID_SYMBOL
+        return self.cudaMemcpy(symbol + offset, source, size, kind)
+
+    def cudaMemcpyFromSymbol(self, to: int | None, symbol: int, size: int, offset: int, kind: int) -> int:
+        if symbol not in self.variables:
+            return INVALID_SYMBOL
+        return self.cudaMemcpy(to, symbol + offset, size, kind)
+
+    def cudaMemcpyToSymbolAsync(self, *arguments: Any) -> int:
+        return self.cudaMemcpyToSymbol(*arguments[:-1])
+
+    def cudaMemcpyFromSymbolAsync(self, *arguments: Any) -> int:
+        return self.cudaMemcpyFromSymbol(*arguments[:-1])
+
+    def cudaGetSymbolAddress(self, pointer: int, symbol: int) -> int:
+        return store(ctypes.c_void_p, pointer, symbol) if symbol in self.variables else INVALID_SYMBOL
+
+    def cudaGetSymbolSize(self, size: int, symbol: int) -> int:
+        return store(ctypes.c_size_t, size, self.variables[symbol]) if symbol in self.variables else INVALID_SYMBOL
+
+    # -------------------------------------------------------------- kernels
+    def simtbedRegisterKernel(self, unit: int, stub: int, symbol: int) -> None:
+        """Register a kernel. unit: address of the number of its source, as text."""
+        owner = self.units[int(ctypes.string_at(unit))]
+        self.kernels[stub] = owner.kernel(ctypes.string_at(symbol).decode())
+
+    def simtbedLaunch(self, stub: int, *how: int) -> int:
+        """Launch a kernel. how: grid and block, bytes of dynamic shared memory, address of the arguments."""
+        *extents, shared, arguments, cooperative, stream = how
+        grid, block = tuple(extents[:3]), tuple(extents[3:])
+        code = self._stream(stream) or self._launched(stub, Shape(grid, block, shared, bool(cooperative)), arguments)
+        if code and not self.sticky:
+            self.unread = self.place, f"error {code} of this launch is not read: call cudaGetLastError()"
+        return code
+
+    def with_copied_arguments(self, launch: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments of `simtbedLaunch` with copies of the kernel's arguments, for the null stream."""
+        stub, *extents, shared, arguments, cooperative, _ = launch
+        parameters = kernel.parameters if (kernel := self.kernels.get(stub)) else ()
+        places = (ctypes.c_void_p * len(parameters)).from_address(arguments) if parameters else ()
+        sizes = [source_size(parameter.type) for parameter in parameters]
+        copies = [
+            ctypes.create_string_buffer(ctypes.string_at(place, size), size)
+            for place, size in zip(places, sizes, strict=True)
+        ]
+        return stub, *extents, shared, _Addresses.keeping(copies), cooperative, 0
+
+    def _launched(self, stub: int, shape: Shape, arguments: int) -> int:
+        """Launch a kernel, and return its code."""
+        kernel = self.kernels.get(stub)
+        if kernel is None:
+            return INVALID_FUNCTION
+        if self.sticky:
+            return self.sticky
+        extents = (*shape.grid, *shape.block)
+        limits = zip(extents, (*self.device.grid_extents, *self.device.block_extents), strict=True)
+        if not all(0 < extent <= limit for extent, limit in limits):
+            return INVALID_CONFIGURATION
+        if math.prod(shape.block) > self.device.threads_per_block:
+            return INVALID_CONFIGURATION
+        if shape.shared > self.device.shared_per_block_optin:
+            return INVALID_VALUE
+        flush_host_output()
+        try:
+            places = Places(self.range_of, self.whole, self.objects)
+            details = launch(kernel, shape, arguments, places, self.device)
+            self.sticky = next((_STICKY[fault.kind] for fault in details.faults if fault.kind in _STICKY), SUCCESS)
+        except ForeignMemory as error:
+            reason, origin = self.findings.explain(error.address, 0, None)
+            text = f"{kernel.__name__}: {error.parameter} is not memory of the device: {reason}"
+            self.findings.add("host memory", self.place, text, origin)
+            self.sticky = ILLEGAL_ADDRESS
+        return self.sticky
+
+    def cudaFuncSetAttribute(self, stub: int, number: int, value: int) -> int:
+        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
+
+    def cudaFuncGetAttributes(self, attributes: int | None, stub: int) -> int:
+        if (kernel := self.kernels.get(stub)) is None or not attributes:
+            return INVALID_FUNCTION if attributes else INVALID_VALUE
+        spaces = (kernel.declared_bytes(space) for space in ("shared", "constant", "local"))
+        shared, constant, local = spaces
+        rest = self.device.shared_per_block - shared
+        values = (shared, constant, local, self.device.threads_per_block, 32, 90, 90, 0, rest, -1)
+        ctypes.memmove(attributes, _ATTRIBUTES.pack(*values), _ATTRIBUTES.size)
+        return SUCCESS
+
+    def cudaFuncSetCacheConfig(self, stub: int, config: int) -> int:
+        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
+
+    def cudaFuncSetSharedMemConfig(self, stub: int, config: int) -> int:
+        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
+
+    def cudaOccupancyMaxActiveBlocksPerMultiprocessor(self, blocks: int, stub: int, threads: int, shared: int) -> int:
+        if (kernel := self.kernels.get(stub)) is None:
+            return INVALID_FUNCTION
+        if not 0 < threads <= self.device.threads_per_block:
+            return INVALID_VALUE
+        return store(ctypes.c_int, blocks, self._active_blocks(kernel, threads, shared))
+
+    def cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(self, *query: int) -> int:
+        return self.cudaOccupancyMaxActiveBlocksPerMultiprocessor(*query[:-1])
+
+    def cudaOccupancyMaxPotentialBlockSize(self, grid: int, block: int, stub: int, shared: int, limit: int) -> int:
+        """Write the largest block with the most threads of an SM, and the blocks of the device."""
+        if (kernel := self.kernels.get(stub)) is None:
+            return INVALID_FUNCTION
+        largest = min(limit or self.device.threads_per_block, self.device.threads_per_block)
+        sizes = range(32, largest + 1, 32) if largest >= 32 else (largest,)
+        threads = max(sizes, key=lambda size: (size * self._active_blocks(kernel, size, shared), size))
+        blocks = self.device.sms * self._active_blocks(kernel, threads, shared)
+        return store(ctypes.c_int, grid, blocks) or store(ctypes.c_int, block, threads)
+
+    def _active_blocks(self, kernel: CudaKernel, threads: int, shared: int) -> int:
+        """Return the resident blocks of an SM. No compiler gives the registers: they do not limit it."""
+        return occupancy(self.device, threads, 0, kernel.declared_bytes("shared") + shared).active_blocks
+
+
+class _Addresses(int):
+    """The address of an array of the addresses of objects, which it keeps."""
+
+    owners: tuple[Any, ...]
+
+    @classmethod
+    def keeping(cls, objects: Sequence[Any]) -> _Addresses:
+        array = (ctypes.c_void_p * max(1, len(objects)))(*map(ctypes.addressof, objects))
+        address = cls(ctypes.addressof(array))
+        address.owners = array, *objects
+        return address
