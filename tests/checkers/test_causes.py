@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def launch(kernel: st.Kernel, engine: EngineName) -> st.Result:
 
 
 def check(row: Mistake) -> None:
-    kernel = st.cuda_source(f"{HEAD}{row.body}\n}}")["k"]
+    kernel: Any = st.cuda_source(f"{HEAD}{row.body}\n}}")["k"]
     for engine in ENGINES:
         result = launch(kernel, engine)
         assert [fault.kind for fault in result.faults] == [row.kind], result.faults
@@ -71,6 +72,7 @@ INDEPENDENT = "s[t] = t;\nint v = s[t ^ 32];\nwhile (atomicAdd(x, 0) == 0);\nout
 
 @pytest.mark.slow
 def test_a_race_before_the_loop_is_a_finding_of_its_own() -> None:
-    faults = launch(st.cuda_source(f"{HEAD}{INDEPENDENT}\n}}")["k"], "jit").faults
+    kernel: Any = st.cuda_source(f"{HEAD}{INDEPENDENT}\n}}")["k"]
+    faults = launch(kernel, "jit").faults
     assert sorted(fault.kind for fault in faults) == ["race", "step limit"]
     assert not any("a consequence" in note for fault in faults for note in fault.notes)

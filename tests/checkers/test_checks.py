@@ -187,7 +187,7 @@ def test_the_first_order_with_a_finding_is_reported_and_replayed(engine: EngineN
     """The order of blocks does not matter: one is preempted between its two steps."""
     pair = PAIRS["ticket_drawn_in_two_steps"]
 
-    def run(**orders: int) -> Any:
+    def run(**orders: Any) -> Any:
         arguments = {**pair.args, "FIXED": False}
         return launch(pair.kernel, grid=4, block=32, args=arguments, engine=engine, faults="return", **orders).faults
 

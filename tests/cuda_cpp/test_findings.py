@@ -152,7 +152,7 @@ def test_created_arrays_are_accessed_as_other_elements() -> None:
     def check(row: tuple[str, Any, str, float | None]) -> None:
         name, type, engine, value = row
         new = st.empty(8, type) if value is None else st.full(8, value, type)
-        options = {"grid": 1, "block": 32, "engine": engine}
+        options: Any = {"grid": 1, "block": 32, "engine": engine}
         expected = st.launch(source[name], args=(st.DeviceArray(new).numpy(),), **options).x
         for _ in range(2):  # the second launch has a plan
             np.testing.assert_array_equal(st.launch(source[name], args=(new,), **options).x, expected)

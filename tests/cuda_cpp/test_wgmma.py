@@ -99,7 +99,8 @@ def test_tiled_product() -> None:
         if engine != "python":
             assert result.counters.total("mma_f16") == 2 * 4 * 4
 
-    check_each(("jit", "numpy"), check)
+    engines: tuple[EngineName, ...] = ("jit", "numpy")
+    check_each(engines, check)
 
 
 def test_a_missing_wait_is_found() -> None:

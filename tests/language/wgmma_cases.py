@@ -9,7 +9,7 @@ import numpy as np
 import simtbed as st
 from simtbed import Global, i32, u32
 from simtbed.ir import tensor_cores
-from simtbed.ir.matrices import BITS, GROUP_INSTRUCTIONS, GroupInstruction, matrix
+from simtbed.ir.matrices import BITS, FLOATS, GROUP_INSTRUCTIONS, GroupInstruction, fragment, matrix
 from simtbed.language.types import SCALARS
 from simtbed.runtime.registry import EngineName
 
@@ -43,12 +43,12 @@ class Layout:
                 )
             else:
                 place = place + chunks * self.stride + blocks * self.leading
-        return place ^ ((place >> 7 & (width // 16 - 1)) << 4)
+        return np.asarray(place ^ ((place >> 7 & (width // 16 - 1)) << 4))
 
     def words(self, values: Values) -> Values:
         """Return shared memory with a matrix [rows, columns] of bits: u32."""
         size = values.dtype.itemsize
-        places = self.places(*values.shape, size)
+        places = self.places(values.shape[0], values.shape[1], size)
         memory = np.zeros(-(-(places.max() + size) // 1024) * 1024, np.uint8)
         memory.view(values.dtype)[places // size] = values
         return memory.view(np.uint32)
@@ -161,7 +161,7 @@ def run(case: Case, a: Values, b: Values, c: Values, engine: EngineName) -> Valu
 def fragment_of_sums(row: GroupInstruction, c: Values) -> Values:
     """Return the registers of C [64, n], u32[128 * registers]."""
     blank = [np.zeros(0, SCALARS[row.element.name].dtype)] * row.registers
-    own = [np.asarray(one) for one in tensor_cores.fragment(np.ascontiguousarray(c.reshape(4, 16, -1)), blank, 2)]
+    own = [np.asarray(one) for one in fragment(np.ascontiguousarray(c.reshape(4, 16, -1)), blank, 2)]
     return np.stack(own, axis=-1).view(np.uint32).reshape(-1)
 
 
@@ -182,7 +182,7 @@ def expected(case: Case, a: Values, b: Values, c: Values) -> Values:
         return (x @ y.T + c.astype(np.int64)).astype(np.uint32)
     if case.negative:
         a = a ^ (a.dtype.type(1) << a.dtype.type(8 * a.dtype.itemsize - 1))
-    return tensor_cores.product_sums(part, tensor_cores.rule(part, H200), a[None], b[None], c[None])[0]
+    return np.asarray(tensor_cores.product_sums(part, tensor_cores.rule(part, H200), a[None], b[None], c[None])[0])
 
 
 def operands(row: GroupInstruction, seed: int) -> tuple[Values, Values, Values]:
@@ -194,7 +194,7 @@ def operands(row: GroupInstruction, seed: int) -> tuple[Values, Values, Values]:
         type = kinds[BITS[name]]
         bits = draw.integers(0, 1 << BITS[name], shape, dtype=np.uint64).astype(type)
         if name[0] not in "su":
-            form = tensor_cores.FLOATS[name]
+            form = FLOATS[name]
             middle = draw.integers((1 << form.exponent - 1) - 4, (1 << form.exponent - 1) + 2, shape)
             fields = ((1 << form.exponent) - 1) << (form.fraction + form.unused)
             usual = (bits & type(~fields & ((1 << BITS[name]) - 1))) | (middle << (form.fraction + form.unused)).astype(

@@ -102,8 +102,8 @@ def ten_seconds(setting: Setting) -> Figures:
         times.append(Value(origin, milliseconds, label))
         add(f"the authors' program, {label}", gpu(f"{program['machine']}, ms"), milliseconds)
     for machine in (Machine.core, Machine.cores):
-        if timing := shipped("ren2018").timing(LOOP, machine):
-            add(f"{LOOP}, {machine}: {timing.machine}", cpu("ms"), 1e3 * CELLS_OF_10S / timing.rate)
+        if one := shipped("ren2018").timing(LOOP, machine):
+            add(f"{LOOP}, {machine}: {one.machine}", cpu("ms"), 1e3 * CELLS_OF_10S / one.rate)
     once = "; ".join(f"{value.value:.3g} ms ({value.origin})" for value in times if value.label == "once")
     return Figures(
         {"times": [value for value in times if value.label != "once"]}, [Table("Here", rows)], texts={"once": once}
