@@ -73,7 +73,7 @@ def test_pointers_of_a_driver_are_addresses(monkeypatch: pytest.MonkeyPatch) -> 
         raw = np.zeros(40, np.uint8)
         for name, at in zip(values.dtype.names or (), (0, 8, 16, 24, 32), strict=True):
             raw[at : at + values[name].itemsize] = values[name].view(np.uint8)
-        factor = np.float32([3])
+        factor = np.array([3], np.float32)
         arguments = np.array([raw.ctypes.data, factor.ctypes.data], np.uint64)
         shape = launches.Shape((2, 1, 1), (32, 1, 1), 0, False)
         launches.launch(SOURCE.select, shape, arguments.ctypes.data, range_of, find_device("H200"))
