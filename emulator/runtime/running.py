@@ -295,7 +295,7 @@ def _runs_differently(engine: Engine, request: Request, first: Outcome) -> bool:
     reported = {(fault.kind, frozenset((fault.span, fault.related))) for fault in first.faults}
     other = [one for one in second.faults if (one.kind, frozenset((one.span, one.related))) not in reported]
     note = f"with schedule={number}"
-    faults = [replace(fault, notes=(*fault.notes, note)) for fault in other]
+    faults = [replace(fault, notes=(*fault.notes[:-1], note, *fault.notes[-1:])) for fault in other]
     sizes = (request.grid, request.block, request.forms)
     differs = schedules.difference(kernel, first.buffers, second.buffers, number, *sizes)
     first.faults += [*faults, *([] if differs is None else [differs])]
