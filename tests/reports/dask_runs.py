@@ -1,13 +1,50 @@
-"""Command lines that are run with and without a cluster, for the tests of `--dask`."""
+"""Clusters, and command lines that are run with and without one, for the tests of `--dask`."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from distributed import Client
 
 from tests.reports.conftest import Simtbed
 
 Run = Callable[..., tuple[str, dict[str, bytes]]]
+
+
+@dataclass
+class Watched:
+    """A function that counts its calls, and kills a worker of the client, if any, at call number `fatal`."""
+
+    function: Callable[..., Any]
+    fatal: int
+    client: Client | None
+    calls: int = 0
+    killed: bool = False
+
+    def __call__(self, *arguments: Any) -> Any:
+        self.calls += 1
+        if self.calls == self.fatal:
+            if self.client is not None:
+                os.kill(next(iter(self.client.run(os.getpid).values())), signal.SIGKILL)
+            self.killed = True
+        return self.function(*arguments)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The address of a scheduler. client: of workers to kill, None to kill none. scale: multiple of the size of inputs."""
+
+    address: str
+    client: Client | None = None
+    scale: int = 1
+
+    def watch(self, function: Callable[..., Any], fatal: int) -> Watched:
+        return Watched(function, fatal, self.client)
 
 
 def simulate_reads(simtbed: Simtbed, genome: int, *more: str) -> None:
