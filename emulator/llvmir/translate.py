@@ -14,7 +14,7 @@ from ..span import Span
 from .accesses import Scope, access_unit
 from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
-from .assembly_calls import assembly_accesses, translate_assembly
+from .assembly_calls import assembly_accesses, instructions_of, translate_assembly
 from .effect_calls import accesses_of
 from .emit import TreeEmitter
 from .emitting import VARIABLE, Emitter
@@ -128,8 +128,9 @@ class _Positions:
         if number not in self._spans:
             position = self.module.positions.get(number)
             own = self.of_position(position) if position else None
-            if position is not None and own is not None and position.inlined >= 0:
-                own = own.inside(self._at(position.inlined))
+            if position is not None and position.inlined >= 0:
+                call = self._at(position.inlined)
+                own = call if own is None else own.inside(call)
             self._spans[number] = own or self.span
         return self._spans[number]
 
@@ -374,7 +375,7 @@ class _Translator:
             return self.values.resolve(instruction.operands[0])
         if instruction.op != "call":
             return translate_instruction(self.scope, instruction)
-        if isinstance(instruction.callee, Assembly):
+        if instructions_of(instruction):
             return translate_assembly(self.scope, instruction)
         if instruction.function == "vprintf":
             return translate_print(self.scope, self.prints, instruction)
