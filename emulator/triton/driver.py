@@ -7,34 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from triton.backends.compiler import GPUTarget
-from triton.backends.driver import DriverBase, expand_signature, wrap_handle_tensordesc_impl
+from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime import _allocation
 
 from ..errors import LaunchError
-from ..machine import device as devices
 from ..machine.device import Device
 from ..numba.kernel import KernelFacts
 from ..numba.launching import Launcher
 from ..numba.memory import Pointer
-from ..runtime.observing import overrides
 from ..span import Span
+from .devices import current_device
 from .compiling import Argument, arguments_of, translated
 from .kernel import TritonKernel
-from .tensors import DEVICE, memory_of
 
-OLDEST, NEWEST = (8, 0), (9, 0)
-"""Compute capabilities of the devices that kernels are compiled for."""
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
-
-
-def current_device() -> Device:
-    """Return the device of the launches. Raises LaunchError for one with another architecture than the supported ones."""
-    _, device = overrides("jit", devices.H200)
-    if not OLDEST <= device.compute_capability <= NEWEST:
-        raise LaunchError(f"Triton kernels run on devices from the A100 to the H200, not on the {device.name}")
-    return device
 
 
 class EmulatedBackend(CUDABackend):  # type: ignore[misc]
@@ -113,18 +101,23 @@ class KernelLauncher:
             leave(described)
 
     def _launch(self, grid: tuple[int, int, int], text: str, values: Sequence[Any]) -> None:
-        ready = [_ready(argument, _item(values, argument.path)) for argument in self.arguments]
+        from .tensors import memory_of  # late: PyTorch may be imported after Triton
+
+        own = [(argument, _item(values, argument.path)) for argument in self.arguments]
+        nothing = Pointer(0, 0, 0)
+        ready = [nothing if v is None else memory_of(v) if argument.is_pointer else v for argument, v in own]
         offsets = frozenset(
             argument.name
             for argument, own in zip(self.arguments, ready, strict=True)
             if isinstance(own, Pointer) and own.low < own.address
         )
         scratch = self.metadata.global_scratch_size
-        memory = None
+        memory = nothing
         if scratch:
             count = grid[0] * grid[1] * grid[2]
-            memory = _allocation._allocator.get()(scratch * count, self.metadata.global_scratch_align, 0)
-        ready += [Pointer(0, 0, 0) if memory is None else memory_of(memory), Pointer(0, 0, 0)]
+            allocate = _allocation._allocator.get()
+            memory = memory_of(allocate(scratch * count, self.metadata.global_scratch_align, 0))
+        ready += [memory, nothing]
         launcher = self._launcher(text, offsets)
         launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared)
 
@@ -146,9 +139,7 @@ class KernelLauncher:
         return TritonKernel(facts, None, lambda: translation.program, None)
 
 
-def _expanded_descriptor(descriptor: Any, *rest: Any) -> list[Any]:
-    from triton.backends.driver import decompose_descriptor
-
+def _expanded_descriptor(descriptor: Any, *rest: Any) -> Any:
     return decompose_descriptor(descriptor)
 
 
@@ -156,13 +147,6 @@ def _item(values: Any, path: Sequence[int]) -> Any:
     for number in path:
         values = values[number]
     return values
-
-
-def _ready(argument: Argument, value: Any) -> Any:
-    """Return an argument as a launch takes it. Raises the errors of Triton."""
-    if not argument.is_pointer:
-        return value
-    return Pointer(0, 0, 0) if value is None else memory_of(value)
 
 
 class EmulatedDriver(DriverBase):  # type: ignore[misc]
@@ -195,7 +179,9 @@ class EmulatedDriver(DriverBase):  # type: ignore[misc]
         return current_device().compute_capability
 
     def get_active_torch_device(self) -> Any:
-        return DEVICE
+        import torch
+
+        return torch.device("cuda", 0)
 
     def get_device_interface(self) -> Any:
         import torch

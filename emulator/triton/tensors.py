@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..numba.memory import Pointer
+from . import torch_cuda
 
 DEVICE = torch.device("cuda", 0)
 HOST = torch.device("cpu")
@@ -100,3 +101,9 @@ def _marked(result: Any, to_host: bool) -> Any:
         else:
             vars(own).pop(_MARK, None)
     return result
+
+
+def install() -> None:
+    """Emulate a GPU of PyTorch in this process."""
+    torch_cuda.replace_functions()
+    EmulatedDevice().__enter__()
