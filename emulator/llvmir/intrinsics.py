@@ -35,6 +35,7 @@ from .numeric_calls import (
     with_overflow,
 )
 from .pointers import ELEMENT_CALL, Pointer, indexed
+from .printing import text_at
 from .texture_calls import reference_handle
 from .thread_calls import (
     SPECIALS,
@@ -169,6 +170,15 @@ def library_atomic_word(name: str) -> str:
 
 
 # ------------------------------------------------------------------ libdevice
+_REFLECTED = {"__CUDA_FTZ": 1}
+"""Parameters of libdevice's code: numbers below the normal ones are 0. Others are 0, as for NVVM."""
+
+
+def _reflected(scope: Scope, call: Instruction) -> Item:
+    text = text_at(scope.values.pointer(call.operands[0]))
+    return constant(_REFLECTED.get(text, 0), I32, scope.emitter.span)
+
+
 def _device_function(scope: Scope, call: Instruction) -> Item | None:
     name = call.function.removeprefix("__nv_")
     if name in POINTED:
@@ -259,6 +269,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     "llvm.nvvm.texsurf.handle.internal": reference_handle,
     "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": _expected, "llvm.stacksave": _ignored,
     "llvm.stackrestore": _ignored,
+    "__nvvm_reflect": _reflected,
     "NRT_incref": _ignored, "NRT_decref": _ignored,  # allocations are refused: no count has an effect
 })  # fmt: skip
 

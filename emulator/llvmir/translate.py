@@ -25,6 +25,7 @@ from .instructions import ATOMICS, EXACT_ATOMICS, atomic_type, translate_instruc
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
 from .module import Assembly, Function, Instruction, Local, Module, Number, Position, used_values
+from .narrow_integers import is_narrow, translate_narrow
 from .parameters import (
     ArrayParameter,
     ConstantParameter,
@@ -373,6 +374,8 @@ class _Translator:
             return None
         if instruction in self.exact_shifts:
             return self.values.resolve(instruction.operands[0])
+        if is_narrow(instruction):
+            return translate_narrow(self.scope, instruction)
         if instruction.op != "call":
             return translate_instruction(self.scope, instruction)
         if instructions_of(instruction):

@@ -43,6 +43,8 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc]
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if function is torch.device:
+            return function(*args, **kwargs)
         if function == _OF_DEVICE:
             return HOST if is_on_host(args[0]) else DEVICE
         if function == _IS_CUDA:
