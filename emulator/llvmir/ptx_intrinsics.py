@@ -9,10 +9,13 @@ from .assembly import Statement
 from .module import Instruction
 from .types import VOID, PointerType, StructType
 
-_FLOATS = {"f": "f32", "d": "f64", None: "f32"}
+_TYPES = {"f": "f32", "d": "f64", None: "f32", "i": "s32", "ui": "u32", "ll": "s64", "ull": "u64"}
 _FORMS = tuple((re.compile(rf"llvm\.nvvm\.{form}"), name) for form, name in (
     (r"(ex2|lg2|rcp|sqrt|rsqrt|sin|cos|tanh)\.approx(\.ftz)?(?:\.(\w+))?", "{0}.approx{1}.{t2}"),
     (r"div\.(full|approx)(\.ftz)?(?:\.(\w+))?", "div.{0}{1}.{t2}"),
+    (r"rcp\.rn(\.ftz)?\.(f|d)", "rcp.rn{0}.{t1}"),
+    (r"(f|d)2(i|ui|ll|ull)\.(r[nzmp])(?:\.ftz)?", "cvt.{2}i.{t1}.{t0}"),
+    (r"(i|ui|ll|ull)2(f|d)\.rn", "cvt.rn.{t1}.{t0}"),
     (r"(ld|st)matrix\.sync\.aligned\.m8n8\.(x[124])(\.trans)?\.b16(?:\.p3)?", "{0}matrix.sync.aligned.m8n8.{1}{2}.shared.b16"),
     (r"redux\.sync\.(min|max|add)", "redux.sync.{0}.s32"),
     (r"redux\.sync\.u(min|max)", "redux.sync.{0}.u32"),
@@ -30,7 +33,7 @@ def _name(function: str) -> str:
         if match := form.fullmatch(function):
             groups = match.groups()
             words = [group or "" for group in groups]
-            return name.format(*words, **{f"t{n}": _FLOATS.get(group, group) for n, group in enumerate(groups)})
+            return name.format(*words, **{f"t{n}": _TYPES.get(group, group) for n, group in enumerate(groups)})
     return ""
 
 

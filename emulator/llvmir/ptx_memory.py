@@ -79,16 +79,16 @@ def _access(
 
 
 _ATOMIC = re.compile(
-    rf"(atom|red){_ORDER}{_SPACE}(?:\.(cta|cluster|gpu|sys))?\.(add|min|max|and|or|xor|exch|cas|inc|dec)(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
+    r"(atom|red)((?:\.(?:relaxed|acquire|release|acq_rel|global|shared|shared::cta|cta|cluster|gpu|sys))*)"
+    r"\.(add|min|max|and|or|xor|exch|cas|inc|dec)(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
 )
 
 
 @row(_ATOMIC.pattern)
-def _atomic(
-    r: Registers, kind: str, order: str | None, level: str | None, scope: str | None, op: str, type: str, *operands: str
-) -> None:
-    orders: dict[str | None, Any] = {".acquire": "acquire", ".release": "release", ".acq_rel": "acq_rel"}
-    ordering: Ordering = (orders.get(order, "relaxed"), _LEVELS[level or scope])
+def _atomic(r: Registers, kind: str, modifiers: str, op: str, type: str, *operands: str) -> None:
+    words = modifiers.split(".")
+    order: Any = next((word for word in words if word in ("acquire", "release", "acq_rel")), "relaxed")
+    ordering: Ordering = (order, _LEVELS[next((word for word in words if word in _LEVELS), None)])
     d, place, *values = operands if kind == "atom" else ("_", *operands)
     pointer, arrays = r.address(place), r.scope.arrays
     if type in PAIRED:
@@ -169,10 +169,9 @@ def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
     if match := _ACCESS.fullmatch(statement.name):
         yield _value_type(match[5], match[6]), "any"
     elif match := _ATOMIC.fullmatch(statement.name):
-        own = VECTORS["half2" if match[6] == "f16x2" else "bfloat162"] if match[6] in PAIRED else TYPES[match[6]]
-        is_exact = isinstance(own, Scalar) and (
-            match[5] in ("min", "max", "inc", "dec") or (own.is_float and match[5] == "add")
-        )
+        op, type = match[3], match[4]
+        own = VECTORS["half2" if type == "f16x2" else "bfloat162"] if type in PAIRED else TYPES[type]
+        is_exact = isinstance(own, Scalar) and (op in ("min", "max", "inc", "dec") or (own.is_float and op == "add"))
         yield own, "exact" if is_exact else "any" if isinstance(own, Vector) or own.is_float else "integer"
     elif statement.name.startswith("cp.async.c") and "commit" not in statement.name:
         yield U32, "any"

