@@ -24,7 +24,7 @@ from .handles import Textures
 from .instructions import ATOMICS, EXACT_ATOMICS, atomic_type, translate_instruction
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
-from .module import Assembly, Function, Instruction, Local, Module, Number, Position, used_values
+from .module import Function, Instruction, Local, Module, Number, Position, used_values
 from .narrow_integers import is_narrow, translate_narrow
 from .parameters import (
     ArrayParameter,

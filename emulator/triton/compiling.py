@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -78,7 +79,21 @@ def translated(
             raise CompileError([Diagnostic("compile", f"{own.name}: an argument {own.type} is not supported", span)])
     parameters = [own.parameter(own.name in offsets) for own in arguments]
     parameters += [ArrayParameter(SCRATCH[0], None, 1) if scratch else UnusedPointer(), UnusedPointer()]
-    return translate(text, entry, parameters, name=name, span=span, span_of=_span_of(text), single=True)
+    try:
+        return translate(text, entry, parameters, name=name, span=span, span_of=_span_of(text), single=True)
+    except CompileError as error:
+        raise CompileError([_with_advice(one) for one in error.diagnostics]) from None
+
+
+_HOPPER = re.compile(r"wgmma|mbarrier|cp\.async\.bulk|tensormap|elect|setmaxnreg|cluster|a barrier|barriers with")
+
+
+def _with_advice(refusal: Diagnostic) -> Diagnostic:
+    """Return a refusal; that of an instruction of Hopper with the device whose code has none."""
+    if not _HOPPER.search(refusal.message):
+        return refusal
+    first = re.sub(r"'(\S+) [^']*'", r"'\1'", refusal.message)
+    return replace(refusal, message=f"{first}: an instruction of sm_90; --device A100 compiles the kernel for sm_80")
 
 
 def _span_of(text: str) -> Callable[[Position], Span | None]:

@@ -17,8 +17,8 @@ from ..numba.kernel import KernelFacts
 from ..numba.launching import Launcher
 from ..numba.memory import Pointer
 from ..span import Span
+from .compiling import arguments_of, translated
 from .devices import current_device
-from .compiling import Argument, arguments_of, translated
 from .kernel import TritonKernel
 
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
@@ -79,7 +79,9 @@ class KernelLauncher:
         signature = dict(source.signature)
         described = getattr(metadata, "tensordesc_meta", None)
         if described and any(described):
-            raise self._refused("tensor descriptors need the TMA of Hopper, which is not supported: choose the device A100")
+            raise self._refused(
+                "tensor descriptors need the TMA of Hopper, which is not supported: choose the device A100"
+            )
         if metadata.num_ctas > 1:
             raise self._refused("num_ctas above 1 is not supported: the blocks of a cluster share memory")
         types = expand_signature(signature.values(), None, "")
@@ -130,12 +132,20 @@ class KernelLauncher:
     def _kernel(self, text: str, offsets: frozenset[str]) -> TritonKernel:
         function, entry = self.source.fn, _ENTRY.search(text)
         assert entry is not None
-        span = Span(function.file_name, function.def_file_line_number, function.def_file_col_number, function.def_file_line_number, 1)
+        span = Span(
+            function.file_name,
+            function.def_file_line_number,
+            function.def_file_col_number,
+            function.def_file_line_number,
+            1,
+        )
         name = function.__name__
         scratch = self.metadata.global_scratch_size
         translation = translated(text, entry[1], name, span, self.arguments, offsets, scratch)
         parameters = [own.parameter(own.name in offsets) for own in self.arguments]
-        facts = KernelFacts(name, parameters, translation.arrays, translation.scalars, self.metadata.launch_cooperative_grid)
+        facts = KernelFacts(
+            name, parameters, translation.arrays, translation.scalars, self.metadata.launch_cooperative_grid
+        )
         return TritonKernel(facts, None, lambda: translation.program, None)
 
 

@@ -62,7 +62,12 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc]
         args = tuple(HOST if _is_device(function, own) else own for own in args)
         kwargs = {name: HOST if _is_device(function, own) else own for name, own in kwargs.items()}
         result = function(*args, **kwargs)
-        if function is _TENSOR.to and isinstance(args[0], _TENSOR) and is_on_host(args[0]) != to_host and _shares(result, args[0]):
+        if (
+            function is _TENSOR.to
+            and isinstance(args[0], _TENSOR)
+            and is_on_host(args[0]) != to_host
+            and _shares(result, args[0])
+        ):
             result = result.clone()
         return _marked(result, to_host)
 

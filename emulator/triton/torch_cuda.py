@@ -92,12 +92,14 @@ def _returning(value: Any) -> Callable[..., Any]:
 def _names() -> Mapping[str, Any]:
     stream = EmulatedStream()
     return {
-        "is_available": _returning(True), "is_initialized": _returning(True), "device_count": _returning(1), "current_device": _returning(0),
+        "is_available": _returning(True), "is_initialized": _returning(True), "device_count": _returning(1),
+        "current_device": _returning(0),
         "get_device_name": lambda device=None: _properties().name, "get_device_properties": _properties,
         "get_device_capability": lambda device=None: current_device().compute_capability, "is_bf16_supported": _returning(True),
         "memory_allocated": _returning(0), "max_memory_allocated": _returning(0), "memory_reserved": _returning(0),
         "max_memory_reserved": _returning(0), "mem_get_info": lambda device=None: (memory_of_process(),) * 2,
-        "current_stream": _returning(stream), "default_stream": _returning(stream), "stream": _nothing, "device": _nothing, "device_of": _nothing,
+        "current_stream": _returning(stream), "default_stream": _returning(stream), "stream": _nothing, "device": _nothing,
+        "device_of": _nothing,
         "Stream": EmulatedStream, "ExternalStream": EmulatedStream, "Event": EmulatedEvent, "manual_seed": torch.manual_seed,
         "manual_seed_all": torch.manual_seed, "seed": torch.seed, "seed_all": torch.seed, "initial_seed": torch.initial_seed,
         **dict.fromkeys(

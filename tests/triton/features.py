@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
@@ -31,7 +32,9 @@ def random(*shape: int, dtype: Any = torch.float32) -> Any:
 
 def require(actual: Any, expected: Any, tolerance: float = 0.0) -> None:
     """Raise AssertionError unless two tensors are equal within a relative and an absolute tolerance."""
-    torch.testing.assert_close(actual, expected.to(actual.device, actual.dtype), rtol=tolerance, atol=tolerance, equal_nan=True)
+    torch.testing.assert_close(
+        actual, expected.to(actual.device, actual.dtype), rtol=tolerance, atol=tolerance, equal_nan=True
+    )
 
 
 # ------------------------------------------------------------------ elements
@@ -46,7 +49,17 @@ def _add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @feature
 def add() -> None:
-    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8):
+    for dtype in (
+        torch.float32,
+        torch.float16,
+        torch.bfloat16,
+        torch.float64,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.uint8,
+    ):
         for n in (1000, 1003):
             x, y = random(n, dtype=dtype), random(n, dtype=dtype) // 2
             out = torch.empty_like(x)
@@ -154,7 +167,9 @@ def integers() -> None:
     out = torch.empty(7, 128, dtype=torch.int32, device=DEVICE)
     _integers[(1,)](x, y, out, BLOCK=128)
     y = torch.where(y == 0, 7, y)
-    high = ((x.long() & 0xFFFFFFFF) * (y.long() & 0xFFFFFFFF)) >> 32  # of up to 64 bits: only small numbers are compared
+    high = (
+        (x.long() & 0xFFFFFFFF) * (y.long() & 0xFFFFFFFF)
+    ) >> 32  # of up to 64 bits: only small numbers are compared
     expected = (
         torch.div(x, y, rounding_mode="trunc"), torch.fmod(x, y), (x & y) | (x ^ 5), (x << 3) + (x >> 1),
         torch.minimum(x, y) - torch.maximum(x, y) * 3,
@@ -178,7 +193,12 @@ def casts() -> None:
     types = (torch.float64, torch.float32, torch.float16, torch.bfloat16, small, torch.int32, torch.int8)
     for source in types:
         for target in types:
-            if small in (source, target) and not {source, target} <= {small, torch.float32, torch.float16, torch.bfloat16}:
+            if small in (source, target) and not {source, target} <= {
+                small,
+                torch.float32,
+                torch.float16,
+                torch.bfloat16,
+            }:
                 continue  # Triton refuses them
             x = (random(256) * 10).to(source)
             out = torch.empty(256, device=DEVICE).to(target)
@@ -267,7 +287,9 @@ def orders() -> None:
     _orders[(1,)](x, out, count, N=128)
     pairs = x.reshape(64, 2).flip(1).reshape(128)
     gathered = x[(torch.arange(128, device=DEVICE) * 7) % 128]
-    for row, result in zip(out, (x.sort().values, x.flip(0), gathered, pairs, x.reshape(8, 16).T.reshape(128)), strict=True):
+    for row, result in zip(
+        out, (x.sort().values, x.flip(0), gathered, pairs, x.reshape(8, 16).T.reshape(128)), strict=True
+    ):
         require(row, result)
     require(count, torch.bincount(x & 31, minlength=32))
 
@@ -291,20 +313,41 @@ def softmax() -> None:
 
 # ------------------------------------------------------------------ tensor cores
 @triton.jit
-def _matmul(a_ptr, b_ptr, c_ptr, M, N, K, am, ak, bk, bn, cm, cn, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+def _matmul(
+    a_ptr,
+    b_ptr,
+    c_ptr,
+    M,
+    N,
+    K,
+    am,
+    ak,
+    bk,
+    bn,
+    cm,
+    cn,
+    BM: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
     rm = tl.program_id(0) * BM + tl.arange(0, BM)
     rn = tl.program_id(1) * BN + tl.arange(0, BN)
     rk = tl.arange(0, BK)
     a_ptrs = a_ptr + rm[:, None] * am + rk[None, :] * ak
     b_ptrs = b_ptr + rk[:, None] * bk + rn[None, :] * bn
     total = tl.zeros((BM, BN), dtype=tl.int32 if a_ptr.dtype.element_ty == tl.int8 else tl.float32)
-    for k in range(0, tl.cdiv(K, BK)):
+    for k in range(tl.cdiv(K, BK)):
         a = tl.load(a_ptrs, mask=rk[None, :] < K - k * BK, other=0)
         b = tl.load(b_ptrs, mask=rk[:, None] < K - k * BK, other=0)
         total = tl.dot(a, b, total, input_precision=PRECISION)
         a_ptrs += BK * ak
         b_ptrs += BK * bk
-    tl.store(c_ptr + rm[:, None] * cm + rn[None, :] * cn, total.to(c_ptr.dtype.element_ty), mask=(rm[:, None] < M) & (rn[None, :] < N))
+    tl.store(
+        c_ptr + rm[:, None] * cm + rn[None, :] * cn,
+        total.to(c_ptr.dtype.element_ty),
+        mask=(rm[:, None] < M) & (rn[None, :] < N),
+    )
 
 
 def product(a: Any, b: Any, out: Any, stages: int = 1, precision: str = "tf32", size: int = 32) -> Any:
@@ -337,7 +380,11 @@ def matmul_f32() -> None:
 
 @feature
 def matmul_pipelined() -> None:
-    a, b, out = random(128, 256, dtype=torch.float16), random(256, 128, dtype=torch.float16), torch.empty(128, 128, device=DEVICE)
+    a, b, out = (
+        random(128, 256, dtype=torch.float16),
+        random(256, 128, dtype=torch.float16),
+        torch.empty(128, 128, device=DEVICE),
+    )
     product(a, b, out, 4, size=64)
     require(out, a.double() @ b.double(), 1e-4)
 
@@ -359,7 +406,10 @@ def _atomics(x_ptr, out_ptr, count_ptr, n, BLOCK: tl.constexpr):
 @feature
 def atomics() -> None:
     x = random(500, dtype=torch.int32)
-    out, count = torch.tensor([0, 0, 0, 0, -1000, 1000, -1, 0, 0], dtype=torch.int32).cuda(), torch.zeros(1, dtype=torch.int32, device=DEVICE)
+    out, count = (
+        torch.tensor([0, 0, 0, 0, -1000, 1000, -1, 0, 0], dtype=torch.int32).cuda(),
+        torch.zeros(1, dtype=torch.int32, device=DEVICE),
+    )
     _atomics[(4,)](x, out, count, 500, BLOCK=128)
     sums = [x[k::4].sum() for k in range(4)]
     bits_and, bits_or, bits_xor = -1, 0, 0
@@ -449,7 +499,7 @@ def _random(out_ptr, seed, BLOCK: tl.constexpr):
 def random_numbers() -> None:
     out = torch.empty(3, 1024, device=DEVICE)
     _random[(4,)](out, 42, BLOCK=256)
-    assert 0 <= out[0].min() and out[0].max() < 1 and abs(out[0].mean() - 0.5) < 0.05
+    assert out[0].min() >= 0 and out[0].max() < 1 and abs(out[0].mean() - 0.5) < 0.05
     assert abs(out[1].mean()) < 0.1 and abs(out[1].std() - 1) < 0.1
 
 
