@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import source_text
-from ..errors import CompileError, Diagnostic
+from ..errors import CompileError, Diagnostic, LaunchError
 from ..ir.names import component
 from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
 from ..llvmir.module import Position
@@ -25,8 +25,6 @@ TYPES: Mapping[str, Scalar] = {
     "bf16": BF16, "fp32": F32, "f32": F32, "fp64": F64,
 }  # fmt: skip
 """Types of arguments by Triton's names."""
-SCRATCH = ("global_scratch", "profile_scratch")
-"""The last parameters of every LLVM function: memory that the launch allocates."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +41,13 @@ class Argument:
         return self.type.startswith("*")
 
     def parameter(self, offset: bool) -> Parameter:
-        """Return the parameter of the LLVM function. offset: whether elements may precede the tensor in its storage."""
+        """Return the parameter of the LLVM function. offset: whether elements may precede the tensor in its storage.
+
+        Raises LaunchError for another type than numbers and pointers to them.
+        """
         if not self.is_pointer:
+            if self.type not in TYPES:
+                raise LaunchError(f"{self.name}: an argument {self.type} is not supported")
             return ScalarParameter(self.name, TYPES[self.type])
         element = TYPES.get(self.type.removeprefix("*").removeprefix("k"), U8)
         element = I8 if element is BOOL else element
@@ -64,21 +67,20 @@ def _leaves(name: str, path: tuple[int, ...], type: Any) -> Iterator[Argument]:
         yield Argument(name, path, type)
 
 
-def translated(
-    text: str, entry: str, name: str, span: Span, arguments: Sequence[Argument], offsets: frozenset[str], scratch: int
-) -> Translation:
-    """Return the program of a kernel.
+def parameters_of(arguments: Sequence[Argument], offsets: frozenset[str], scratch: bool) -> list[Parameter]:
+    """Return the parameters of the LLVM function.
 
-    text: LLVM IR. entry: of its function. offsets: names of the tensors with elements before them in their storage. scratch: bytes of
-    global scratch memory for each block.
+    offsets: names of the tensors with elements before them in their storage. scratch: whether blocks have global scratch memory.
+    """
+    own = [argument.parameter(argument.name in offsets) for argument in arguments]
+    return [*own, ArrayParameter("global_scratch", None, 1) if scratch else UnusedPointer(), UnusedPointer()]
+
+
+def translated(text: str, entry: str, name: str, span: Span, parameters: Sequence[Parameter]) -> Translation:
+    """Return the program of a kernel. text: LLVM IR. entry: the name of its function. parameters: of the function.
 
     Raises CompileError with the position of an unsupported construct.
     """
-    for own in arguments:
-        if not own.is_pointer and own.type not in TYPES:
-            raise CompileError([Diagnostic("compile", f"{own.name}: an argument {own.type} is not supported", span)])
-    parameters = [own.parameter(own.name in offsets) for own in arguments]
-    parameters += [ArrayParameter(SCRATCH[0], None, 1) if scratch else UnusedPointer(), UnusedPointer()]
     try:
         return translate(text, entry, parameters, name=name, span=span, span_of=_span_of(text), single=True)
     except CompileError as error:

@@ -17,7 +17,7 @@ from ..numba.kernel import KernelFacts
 from ..numba.launching import Launcher
 from ..numba.memory import Pointer
 from ..span import Span
-from .compiling import arguments_of, translated
+from .compiling import arguments_of, parameters_of, translated
 from .devices import current_device
 from .kernel import TritonKernel
 
@@ -103,15 +103,15 @@ class KernelLauncher:
             leave(described)
 
     def _launch(self, grid: tuple[int, int, int], text: str, values: Sequence[Any]) -> None:
-        from .tensors import memory_of  # late: PyTorch may be imported after Triton
+        from .tensors import is_unwritten, memory_of, record_access  # late: PyTorch may be imported after Triton
 
         own = [(argument, _item(values, argument.path)) for argument in self.arguments]
         nothing = Pointer(0, 0, 0)
         ready = [nothing if v is None else memory_of(v) if argument.is_pointer else v for argument, v in own]
         offsets = frozenset(
             argument.name
-            for argument, own in zip(self.arguments, ready, strict=True)
-            if isinstance(own, Pointer) and own.low < own.address
+            for argument, value in zip(self.arguments, ready, strict=True)
+            if isinstance(value, Pointer) and value.low < value.address
         )
         scratch = self.metadata.global_scratch_size
         memory = nothing
@@ -121,7 +121,11 @@ class KernelLauncher:
             memory = memory_of(allocate(scratch * count, self.metadata.global_scratch_align, 0))
         ready += [memory, nothing]
         launcher = self._launcher(text, offsets)
-        launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared)
+        unwritten = frozenset(number for number, (_, value) in enumerate(own) if is_unwritten(value))
+        launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared, unwritten)
+        for number in unwritten:
+            if self.arguments[number].name in launcher.specialisation.summary.changed:
+                record_access(own[number][1])
 
     def _launcher(self, text: str, offsets: frozenset[str]) -> Launcher:
         key = offsets, current_device()
@@ -140,9 +144,8 @@ class KernelLauncher:
             1,
         )
         name = function.__name__
-        scratch = self.metadata.global_scratch_size
-        translation = translated(text, entry[1], name, span, self.arguments, offsets, scratch)
-        parameters = [own.parameter(own.name in offsets) for own in self.arguments]
+        parameters = parameters_of(self.arguments, offsets, self.metadata.global_scratch_size > 0)
+        translation = translated(text, entry[1], name, span, parameters)
         facts = KernelFacts(
             name, parameters, translation.arrays, translation.scalars, self.metadata.launch_cooperative_grid
         )

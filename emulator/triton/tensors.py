@@ -16,6 +16,13 @@ from . import torch_cuda
 DEVICE = torch.device("cuda", 0)
 HOST = torch.device("cpu")
 _MARK = "_simtbed_host"
+_UNWRITTEN = "_simtbed_unwritten"
+_EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+_READS_NO_ELEMENT = {
+    "__get__", "stride", "size", "numel", "element_size", "data_ptr", "dim", "is_contiguous", "storage_offset", "untyped_storage",
+    "zeros_like", "ones_like", "get_device", "__len__", "__hash__", "is_floating_point", "is_complex", *_EMPTY,
+}  # fmt: skip
+"""Functions that neither read nor write the elements of a tensor, and return no view of it."""
 _TENSOR = torch.Tensor
 _IS_CUDA, _OF_DEVICE = _TENSOR.is_cuda.__get__, _TENSOR.device.__get__
 
@@ -33,6 +40,17 @@ def memory_of(value: Any) -> Pointer:
     return Pointer(tensor.data_ptr(), storage.data_ptr(), storage.nbytes())
 
 
+def is_unwritten(value: Any) -> bool:
+    """Return whether a tensor was created as `empty` and its elements were never accessed since."""
+    return isinstance(value, _TENSOR) and _UNWRITTEN in vars(value)
+
+
+def record_access(value: Any) -> None:
+    """Record that elements of a tensor may be written."""
+    if isinstance(value, _TENSOR):
+        vars(value).pop(_UNWRITTEN, None)
+
+
 def is_on_host(tensor: Any) -> bool:
     """Return whether a tensor is one of the host."""
     return _MARK in vars(tensor)
@@ -45,6 +63,16 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc]
         kwargs = kwargs or {}
         if function is torch.device:
             return function(*args, **kwargs)
+        name = getattr(function, "__name__", "")
+        if name not in _READS_NO_ELEMENT:
+            for own in _tensors((*args, *kwargs.values())):
+                record_access(own)
+        result = self._redirected(function, args, kwargs)
+        if name in _EMPTY and isinstance(result, _TENSOR):
+            vars(result)[_UNWRITTEN] = True
+        return result
+
+    def _redirected(self, function: Any, args: Any, kwargs: Any) -> Any:
         if function == _OF_DEVICE:
             return HOST if is_on_host(args[0]) else DEVICE
         if function == _IS_CUDA:

@@ -62,7 +62,7 @@ def main(name: str) -> None:
     elif name == "lost_update":
         lost_update[(4,)](x, one, 4, num_warps=1)
     elif name == "lock_without_release":
-        lock_without_release[(4,)](x, one, lock, 4, num_warps=1)
+        lock_without_release[(2,)](x, one, lock, 2, num_warps=1)
     elif name == "unwritten_memory":
         unwritten_memory[(1,)](torch.empty(256, device="cuda"), out, 256, BLOCK=256)
 
