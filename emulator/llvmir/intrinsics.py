@@ -240,7 +240,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
         "nearbyint": "rint", "roundeven": "rint", "round": "round", "copysign": "copysign", "pow": "pow", "sin": "sin",
         "cos": "cos", "tan": "tan", "exp": "exp", "exp2": "exp2", "exp10": "exp10", "log": "log", "log2": "log2",
         "log10": "log10", "nvvm.fmax.f": "max", "nvvm.fmin.f": "min", "nvvm.fmax.d": "max", "nvvm.fmin.d": "min", "nvvm.fmax.ftz.f": "max",
-        "nvvm.fmin.ftz.f": "min",
+        "nvvm.fmin.ftz.f": "min", "nvvm.floor": "floor", "nvvm.ceil": "ceil", "nvvm.trunc": "trunc", "nvvm.round": "rint",
         "nvvm.fabs": "abs", "nvvm.sqrt.rn": "sqrt", "nvvm.fma.rn": "fma", "nvvm.add.rn": "add", "nvvm.mul.rn": "mul",
         "nvvm.div.rn": "fdiv", "nvvm.mulhi": "mulhi",
     }.items()},

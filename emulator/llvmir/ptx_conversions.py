@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir import nodes as ir
 from ..ir.matrices import FLOATS
-from ..language.types import BF16, F16, F32, I16, I32, U32
+from ..language.types import BF16, F16, F32, I16, I32, U32, Scalar
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation, selected
 from .assembly import Registers, packed, pairs
 from .ptx_table import PAIRED, TYPES, row
@@ -84,15 +84,30 @@ def _from_byte(r: Registers, word: ir.Expr, source: str) -> ir.Expr:
     return bitcast(operation("or", value, sign), F16)
 
 
+def _half(r: Registers, value: ir.Expr, target: Scalar, mode: str) -> ir.Expr:
+    """Return an f32 as a half, rounded to the nearest one or to zero."""
+    if mode == "rn":
+        return cast(value, target)
+    value = r.let(value)
+    nearest = r.let(cast(value, target))
+    beyond = operation("gt", operation("abs", cast(nearest, F32)), operation("abs", value))
+    bits = bitcast(nearest, I16)
+    return bitcast(selected(beyond, operation("sub", bits, r.number(1, I16)), bits), target)
+
+
 @row(r"cvt(?:\.(r[nzmp]i?))?(?:\.ftz)?(\.sat)?\.(\w+)\.(\w+)")
 def _convert(r: Registers, mode: str | None, sat: str | None, to: str, source: str, d: str, *operands: str) -> None:
-    if to in PAIRED and mode == "rn" and not sat:  # the first operand becomes the high half
-        r.write(d, packed([cast(r.read(own, TYPES[source]), PAIRED[to]) for own in reversed(operands)], r))
+    if to in PAIRED and mode in ("rn", "rz") and not sat:  # the first operand becomes the high half
+        values = [r.read(own, TYPES[source]) for own in reversed(operands)]
+        r.write(d, packed([_half(r, value, PAIRED[to], mode) for value in values], r))
         return
     (a,) = operands
     target, own = TYPES[to], TYPES[source]
     value = r.read(a, own)
     if target.is_float:
+        if mode == "rz" and own is F32 and target in (F16, BF16) and not sat:
+            r.write(d, _half(r, value, target, mode))
+            return
         if mode not in (None, "rn") and not mode.endswith("i"):
             raise UnsupportedError(f"the conversion cvt.{mode} is not supported: it does not round to the nearest")
         if mode in _ROUNDS:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent
-FEATURES, MISTAKES = FOLDER / "features.py", FOLDER / "mistakes.py"
+FEATURES, MISTAKES = (FOLDER / "features.py", FOLDER / "block_features.py"), FOLDER / "mistakes.py"
 HAVE = all(find_spec(name) is not None for name in ("triton", "torch"))
 pytestmark = [
     pytest.mark.integration,
@@ -37,16 +37,17 @@ product[(1,)](a, a, torch.empty(64, 64, device="cuda"))
 
 def run(*command: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
     """Run `python` with arguments under the emulation of Triton and compare the exit code."""
-    own = os.environ | {"SIMTBED_TRITON": "1"}
+    own = os.environ | {"SIMTBED_TRITON": "1", "PYTHONPATH": str(FOLDER.parents[1])}
     arguments = [sys.executable, *map(str, command)]
     completed = subprocess.run(arguments, env=own, capture_output=True, text=True, timeout=1200, check=False)
     assert completed.returncode == code, f"exit code {completed.returncode}\n{completed.stdout}\n{completed.stderr}"
     return completed
 
 
-def test_features_have_the_results_of_pytorch() -> None:
-    completed = run("-m", "simtbed", "profile", "--device", "A100", "--emulate", "triton", FEATURES)
-    names = re.findall(r"^@feature\ndef (\w+)", FEATURES.read_text(encoding="utf-8"), re.MULTILINE)
+@pytest.mark.parametrize("script", FEATURES, ids=lambda path: path.stem)
+def test_features_have_the_results_of_pytorch(script: Path) -> None:
+    completed = run("-m", "simtbed", "profile", "--device", "A100", "--emulate", "triton", script)
+    names = re.findall(r"^@feature\ndef (\w+)", script.read_text(encoding="utf-8"), re.MULTILINE)
     assert re.findall(r"^equal: (\w+)", completed.stdout, re.MULTILINE) == names
 
 
