@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir import nodes as ir
 from ..ir.matrices import FLOATS
-from ..language.types import BF16, F16, F32, I16, I32, U32, Scalar
+from ..language.types import BF16, F16, F32, F64, I16, I32, U32, Scalar
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation, selected
 from .assembly import Registers, packed, pairs
 from .ptx_table import PAIRED, TYPES, row
@@ -126,3 +126,32 @@ def _convert(r: Registers, mode: str | None, sat: str | None, to: str, source: s
     result = cast(value, target)
     # A register of another width has the value with the sign of its type.
     r.write(d, cast(result, {True: I32, False: U32}[target in UNSIGNED]) if target.size < 2 else result)
+
+
+@row(r"add\.rz(?:\.ftz)?\.f32")
+def _sum_toward_zero(r: Registers, d: str, a: str, b: str) -> None:
+    """Add in f64 with the error of that sum, and take the f32 that is not beyond it."""
+    x, y = (r.let(cast(r.read(own, F32), F64)) for own in (a, b))
+    total = r.let(operation("add", x, y))
+    part = r.let(operation("sub", total, x))
+    error = operation("add", operation("sub", x, operation("sub", total, part)), operation("sub", y, part))
+    nearest = r.let(cast(total, F32))
+    wide, size = r.let(operation("abs", cast(nearest, F64))), r.let(operation("abs", total))
+    opposite = operation("lt", operation("mul", error, total), constant(0, F64, r.span))
+    beyond = operation("either", operation("gt", wide, size), operation("both", operation("eq", wide, size), opposite))
+    bits = bitcast(nearest, I32)
+    r.write(d, bitcast(selected(beyond, operation("sub", bits, r.number(1)), bits), F32))
+
+
+@row(r"set\.(nan|num|eq|ne|lt|le|gt|ge)\.f16x2\.f16x2")
+def _compare_halves(r: Registers, predicate: str, d: str, a: str, b: str) -> None:
+    """Write 1 for each half for which a comparison holds, else 0."""
+    results = []
+    for x, y in zip(*(pairs(r.read(own, I32), F16, r) for own in (a, b)), strict=True):
+        if predicate in ("nan", "num"):
+            unordered = operation("either", operation("ne", x, x), operation("ne", y, y))
+            holds = unordered if predicate == "nan" else operation("not", unordered)
+        else:
+            holds = operation(predicate, x, y)
+        results.append(selected(holds, constant(1, F16, r.span), constant(0, F16, r.span)))
+    r.write(d, packed(results, r))
