@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ..ir import nodes as ir
 from ..language.types import BOOL, I64, Scalar, Vector
 from . import ptx_conversions, ptx_matrices, ptx_wmma  # noqa: F401
-from .accesses import Scope
+from .accesses import Scope, regrouped
 from .arithmetic import constant, operation
 from .arrays import Need
 from .assembly import Registers, Statement, as_type, statements
@@ -16,7 +16,7 @@ from .pointers import Pointer
 from .ptx_intrinsics import intrinsic_statement
 from .ptx_memory import accessed
 from .ptx_table import execute
-from .types import VOID, StructType, scalar_of
+from .types import VOID, IntType, SequenceType, StructType, Type, memory_scalar, scalar_of, size_of
 from .values import Item
 
 
@@ -54,8 +54,16 @@ def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
         _run(registers, statement)
     if not types:
         return None
-    results = [as_type(_result(registers, f"${number}"), scalar_of(type)) for number, type in enumerate(types)]
+    results = [_typed(registers, _result(registers, f"${number}"), type) for number, type in enumerate(types)]
     return list(results) if isinstance(call.type, StructType) else results[0]
+
+
+def _typed(registers: Registers, value: ir.Expr, type: Type) -> Item:
+    """Return the bits of a register as a number or as the elements of a vector."""
+    if not isinstance(type, SequenceType):
+        return as_type(value, scalar_of(type))
+    word = registers.let(as_type(value, scalar_of(IntType(8 * size_of(type)))))
+    return list(regrouped([word], memory_scalar(type.item)))
 
 
 def _result(registers: Registers, name: str) -> ir.Expr:

@@ -16,6 +16,7 @@ _FORMS = tuple((re.compile(rf"llvm\.nvvm\.{form}"), name) for form, name in (
     (r"add\.rz(\.ftz)?\.f", "add.rz{0}.f32"),
     (r"rcp\.rn(\.ftz)?\.(f|d)", "rcp.rn{0}.{t1}"),
     (r"(f|d)2(i|ui|ll|ull)\.(r[nzmp])(?:\.ftz)?", "cvt.{2}i.{t1}.{t0}"),
+    (r"(f2|ff2)(b?f16(?:x2)?)\.(r[nz])", "cvt.{2}.{1}.f32"),
     (r"(i|ui|ll|ull)2(f|d)\.rn", "cvt.rn.{t1}.{t0}"),
     (r"(ld|st)matrix\.sync\.aligned\.m8n8\.(x[124])(\.trans)?\.b16(?:\.p3)?", "{0}matrix.sync.aligned.m8n8.{1}{2}.shared.b16"),
     (r"redux\.sync\.(min|max|add)", "redux.sync.{0}.s32"),
