@@ -83,12 +83,12 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc]
             return _moved(args[0], False)
         if function is _TENSOR.cpu:
             return _moved(args[0], True)
-        requested = [own for own in (*args, *kwargs.values()) if _is_device(function, own)]
+        requested = [own for own in (*args, *kwargs.values()) if _is_device(own)]
         if not requested:
             return _marked(function(*args, **kwargs), _all_on_host(args, kwargs))
         to_host = torch.device(requested[0]).type == "cpu"
-        args = tuple(HOST if _is_device(function, own) else own for own in args)
-        kwargs = {name: HOST if _is_device(function, own) else own for name, own in kwargs.items()}
+        args = tuple(HOST if _is_device(own) else own for own in args)
+        kwargs = {name: HOST if _is_device(own) else own for name, own in kwargs.items()}
         result = function(*args, **kwargs)
         if (
             function is _TENSOR.to
@@ -100,7 +100,7 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc]
         return _marked(result, to_host)
 
 
-def _is_device(function: Any, value: Any) -> bool:
+def _is_device(value: Any) -> bool:
     """Return whether an argument is a device."""
     if isinstance(value, torch.device):
         return value.type in ("cuda", "cpu")
@@ -126,7 +126,7 @@ def _tensors(values: Any) -> Any:
 
 def _all_on_host(args: Any, kwargs: Any) -> bool:
     """Return whether the result of a function of these arguments is on the host."""
-    return all(is_on_host(own) or not own.ndim for own in _tensors((*args, *kwargs.values())))
+    return all(is_on_host(own) for own in _tensors((*args, *kwargs.values())))
 
 
 def _marked(result: Any, to_host: bool) -> Any:
