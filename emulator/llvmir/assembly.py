@@ -10,7 +10,7 @@ from typing import Any
 
 from ..ir import nodes as ir
 from ..language.types import BOOL, I8, I16, I32, I64, Scalar
-from .accesses import Scope
+from .accesses import Scope, regrouped
 from .arithmetic import bitcast, cast, constant, operation, signed, unsigned
 from .instructions import address_of
 from .module import Instruction, Operand
@@ -67,7 +67,10 @@ class Registers:
         value = self.values.get(operand)
         if isinstance(value, Pointer):
             value = address_of(self.scope, value)
-        if value is None or isinstance(value, list):
+        if isinstance(value, list):  # a vector in one register
+            size = sum(item.type.size for item in value)
+            value = regrouped(value, _WORDS[size])[0] if size in _WORDS else None
+        if value is None:
             raise UnsupportedError(f"the operand {operand!r} of inline assembly is not supported")
         return as_type(value, type)
 

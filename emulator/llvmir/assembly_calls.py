@@ -1,4 +1,4 @@
-"""Calls of inline assembly: operands, results, predicates."""
+"""Calls of inline assembly and of intrinsics of PTX instructions: operands, results, predicates."""
 
 from __future__ import annotations
 
@@ -7,49 +7,64 @@ from collections.abc import Iterator
 from ..ir import nodes as ir
 from ..language.types import BOOL, I64, Scalar, Vector
 from . import ptx_conversions, ptx_matrices, ptx_warpgroups, ptx_wmma  # noqa: F401
-from .accesses import Scope
+from .accesses import Scope, regrouped
 from .arithmetic import constant, operation
 from .arrays import Need
 from .assembly import Registers, Statement, as_type, statements
 from .module import Assembly, Instruction, Operand
 from .pointers import Pointer
+from .ptx_intrinsics import intrinsic_statement
 from .ptx_memory import accessed
 from .ptx_table import execute
-from .types import OtherType, StructType, scalar_of
+from .types import VOID, IntType, SequenceType, StructType, Type, memory_scalar, scalar_of, size_of
 from .values import Item
 
 
 def assembly_accesses(call: Instruction) -> Iterator[tuple[Operand, Scalar, Need]]:
     """Yield the operands that an assembly text may access as addresses, each with the type of the elements and the need."""
+    for statement in instructions_of(call) or ():
+        modules = ptx_matrices, ptx_warpgroups, ptx_wmma
+        matrices = [type for module in modules for type in module.accessed(statement.name)]
+        for type, need in (*accessed(statement), *((type, "any") for type in matrices)):
+            lane = type.element if isinstance(type, Vector) else type
+            yield from ((operand, lane, need) for operand in call.operands)
+
+
+def instructions_of(call: Instruction) -> tuple[Statement, ...] | None:
+    """Return the PTX instructions of a call; None for a call of another function."""
     if isinstance(call.callee, Assembly):
-        for statement in statements(call.callee.text):
-            modules = ptx_matrices, ptx_warpgroups, ptx_wmma
-            matrices = [type for module in modules for type in module.accessed(statement.name)]
-            for type, need in (*accessed(statement), *((type, "any") for type in matrices)):
-                lane = type.element if isinstance(type, Vector) else type
-                yield from ((operand, lane, need) for operand in call.operands)
+        return statements(call.callee.text)
+    statement = intrinsic_statement(call)
+    return None if statement is None else (statement,)
 
 
 def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
-    """Return the result of inline assembly. Raises UnsupportedError for an instruction without a row."""
-    assembly = call.callee
-    assert isinstance(assembly, Assembly)
+    """Return the result of a call with PTX instructions. Raises UnsupportedError for an instruction without a row."""
     registers = Registers(scope, call)
-    constraints = [own.strip("&") for own in assembly.constraints.split(",") if not own.startswith("~")]
-    outputs = [own for own in constraints if own.startswith("=")]
-    inputs = [own for own in constraints if not own.startswith("=")]
+    types = call.type.items if isinstance(call.type, StructType) else (call.type,) * (call.type != VOID)
+    inputs = [""] * len(call.operands)
+    if isinstance(call.callee, Assembly):
+        constraints = (own.strip("&") for own in call.callee.constraints.split(",") if not own.startswith("~"))
+        inputs = [own for own in constraints if not own.startswith("=")]
     for number, (constraint, operand) in enumerate(zip(inputs, call.operands, strict=False)):
-        names = [f"${len(outputs) + number}"] + [f"${constraint}"] * constraint.isdigit()
+        names = [f"${len(types) + number}"] + [f"${constraint}"] * constraint.isdigit()
         value = scope.values.resolve(operand)
         for name in names:
             registers.values[name], registers.sources[name] = value, operand
-    for statement in statements(assembly.text):
+    for statement in instructions_of(call) or ():
         _run(registers, statement)
-    if call.type == OtherType("void"):
+    if not types:
         return None
-    types = call.type.items if isinstance(call.type, StructType) else (call.type,)
-    results = [as_type(_result(registers, f"${number}"), scalar_of(type)) for number, type in enumerate(types)]
+    results = [_typed(registers, _result(registers, f"${number}"), type) for number, type in enumerate(types)]
     return list(results) if isinstance(call.type, StructType) else results[0]
+
+
+def _typed(registers: Registers, value: ir.Expr, type: Type) -> Item:
+    """Return the bits of a register as a number or as the elements of a vector."""
+    if not isinstance(type, SequenceType):
+        return as_type(value, scalar_of(type))
+    word = registers.let(as_type(value, scalar_of(IntType(8 * size_of(type)))))
+    return list(regrouped([word], memory_scalar(type.item)))
 
 
 def _result(registers: Registers, name: str) -> ir.Expr:

@@ -28,17 +28,17 @@ class Emitter(BodyBuilder):
         named = stem.startswith(VARIABLE)
         words = re.sub(r"\W", "_", stem.removeprefix(VARIABLE).split(".")[0])
         name = value if named and words else temporary
-        return ir.Reg(name(words if words[:1].isalpha() or named else f"v{words}", self._registers), type, self.span)
+        return ir.Reg(name(words if named else _word(words) or "v", self._registers), type, self.span)
 
     def vector(self, stem: str, type: Vector) -> ir.Reg:
         """Return a new register with the components of a vector."""
         self._registers += 1
-        return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "vector", self._registers), type, self.span)
+        return ir.Reg(temporary(_word(stem) or "vector", self._registers), type, self.span)
 
     def results(self, stem: str, type: Results) -> ir.Reg:
         """Return a new register with several values."""
         self._registers += 1
-        return ir.Reg(temporary(re.sub(r"\W", "_", stem) or "results", self._registers), type, self.span)  # type: ignore[arg-type]
+        return ir.Reg(temporary(_word(stem) or "results", self._registers), type, self.span)  # type: ignore[arg-type]
 
     def let(self, value: ir.Expr, stem: str = "") -> ir.Expr:
         """Assign an expression to a register, unless it is one, a constant, or a special value of no variable of the source."""
@@ -59,3 +59,9 @@ class Emitter(BodyBuilder):
         register = self.register(stem, effect.type)
         self.emit(ir.Let(register if used else None, effect, self.span))
         return register
+
+
+def _word(stem: str) -> str:
+    """Return a name with letters, digits and underscores that begins with a letter; "" for an empty one."""
+    word = re.sub(r"\W", "_", stem)
+    return word if not word or word[0].isalpha() else f"v{word}"

@@ -35,6 +35,7 @@ from .numeric_calls import (
     with_overflow,
 )
 from .pointers import ELEMENT_CALL, Pointer, indexed
+from .printing import text_at
 from .texture_calls import reference_handle
 from .thread_calls import (
     SPECIALS,
@@ -170,6 +171,20 @@ def library_atomic_word(name: str) -> str:
 
 
 # ------------------------------------------------------------------ libdevice
+_REFLECTED = {"__CUDA_FTZ": 1}
+"""Parameters of libdevice's code: numbers below the normal ones are 0. Others are 0, as for NVVM."""
+
+
+def _failed_assertion(scope: Scope, call: Instruction) -> None:
+    text = text_at(scope.values.pointer(call.operands[0]))
+    scope.emitter.emit(ir.Assert(constant(False, BOOL, scope.emitter.span), text, scope.emitter.span))
+
+
+def _reflected(scope: Scope, call: Instruction) -> Item:
+    text = text_at(scope.values.pointer(call.operands[0]))
+    return constant(_REFLECTED.get(text, 0), I32, scope.emitter.span)
+
+
 def _device_function(scope: Scope, call: Instruction) -> Item | None:
     name = call.function.removeprefix("__nv_")
     if name in POINTED:
@@ -225,7 +240,8 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
         "maxnum": "max", "minnum": "min", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
         "nearbyint": "rint", "roundeven": "rint", "round": "round", "copysign": "copysign", "pow": "pow", "sin": "sin",
         "cos": "cos", "tan": "tan", "exp": "exp", "exp2": "exp2", "exp10": "exp10", "log": "log", "log2": "log2",
-        "log10": "log10", "nvvm.fmax.f": "max", "nvvm.fmin.f": "min", "nvvm.fmax.d": "max", "nvvm.fmin.d": "min",
+        "log10": "log10", "nvvm.fmax.f": "max", "nvvm.fmin.f": "min", "nvvm.fmax.d": "max", "nvvm.fmin.d": "min", "nvvm.fmax.ftz.f": "max",
+        "nvvm.fmin.ftz.f": "min", "nvvm.floor": "floor", "nvvm.ceil": "ceil", "nvvm.trunc": "trunc", "nvvm.round": "rint",
         "nvvm.fabs": "abs", "nvvm.sqrt.rn": "sqrt", "nvvm.fma.rn": "fma", "nvvm.add.rn": "add", "nvvm.mul.rn": "mul",
         "nvvm.div.rn": "fdiv", "nvvm.mulhi": "mulhi",
     }.items()},
@@ -260,6 +276,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     "llvm.nvvm.texsurf.handle.internal": reference_handle,
     "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": _expected, "llvm.stacksave": _ignored,
     "llvm.stackrestore": _ignored,
+    "__nvvm_reflect": _reflected, "__assertfail": _failed_assertion,
     "NRT_incref": _ignored, "NRT_decref": _ignored,  # allocations are refused: no count has an effect
 })  # fmt: skip
 

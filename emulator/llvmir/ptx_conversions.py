@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ir import nodes as ir
 from ..ir.matrices import FLOATS
-from ..language.types import BF16, F16, F32, I16, I32, U32
+from ..language.types import BF16, F16, F32, F64, I16, I32, U32, Scalar
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation, selected
 from .assembly import Registers, packed, pairs
 from .ptx_table import PAIRED, TYPES, row
@@ -84,15 +84,30 @@ def _from_byte(r: Registers, word: ir.Expr, source: str) -> ir.Expr:
     return bitcast(operation("or", value, sign), F16)
 
 
+def _half(r: Registers, value: ir.Expr, target: Scalar, mode: str) -> ir.Expr:
+    """Return an f32 as a half, rounded to the nearest one or to zero."""
+    if mode == "rn":
+        return cast(value, target)
+    value = r.let(value)
+    nearest = r.let(cast(value, target))
+    beyond = operation("gt", operation("abs", cast(nearest, F32)), operation("abs", value))
+    bits = bitcast(nearest, I16)
+    return bitcast(selected(beyond, operation("sub", bits, r.number(1, I16)), bits), target)
+
+
 @row(r"cvt(?:\.(r[nzmp]i?))?(?:\.ftz)?(\.sat)?\.(\w+)\.(\w+)")
 def _convert(r: Registers, mode: str | None, sat: str | None, to: str, source: str, d: str, *operands: str) -> None:
-    if to in PAIRED and mode == "rn" and not sat:  # the first operand becomes the high half
-        r.write(d, packed([cast(r.read(own, TYPES[source]), PAIRED[to]) for own in reversed(operands)], r))
+    if to in PAIRED and mode in ("rn", "rz") and not sat:  # the first operand becomes the high half
+        values = [r.read(own, TYPES[source]) for own in reversed(operands)]
+        r.write(d, packed([_half(r, value, PAIRED[to], mode) for value in values], r))
         return
     (a,) = operands
     target, own = TYPES[to], TYPES[source]
     value = r.read(a, own)
     if target.is_float:
+        if mode == "rz" and own is F32 and target in (F16, BF16) and not sat:
+            r.write(d, _half(r, value, target, mode))
+            return
         if mode not in (None, "rn") and not mode.endswith("i"):
             raise UnsupportedError(f"the conversion cvt.{mode} is not supported: it does not round to the nearest")
         if mode in _ROUNDS:
@@ -111,3 +126,32 @@ def _convert(r: Registers, mode: str | None, sat: str | None, to: str, source: s
     result = cast(value, target)
     # A register of another width has the value with the sign of its type.
     r.write(d, cast(result, {True: I32, False: U32}[target in UNSIGNED]) if target.size < 2 else result)
+
+
+@row(r"add\.rz(?:\.ftz)?\.f32")
+def _sum_toward_zero(r: Registers, d: str, a: str, b: str) -> None:
+    """Add in f64 with the error of that sum, and take the f32 that is not beyond it."""
+    x, y = (r.let(cast(r.read(own, F32), F64)) for own in (a, b))
+    total = r.let(operation("add", x, y))
+    part = r.let(operation("sub", total, x))
+    error = operation("add", operation("sub", x, operation("sub", total, part)), operation("sub", y, part))
+    nearest = r.let(cast(total, F32))
+    wide, size = r.let(operation("abs", cast(nearest, F64))), r.let(operation("abs", total))
+    opposite = operation("lt", operation("mul", error, total), constant(0, F64, r.span))
+    beyond = operation("either", operation("gt", wide, size), operation("both", operation("eq", wide, size), opposite))
+    bits = bitcast(nearest, I32)
+    r.write(d, bitcast(selected(beyond, operation("sub", bits, r.number(1)), bits), F32))
+
+
+@row(r"set\.(nan|num|eq|ne|lt|le|gt|ge)\.f16x2\.f16x2")
+def _compare_halves(r: Registers, predicate: str, d: str, a: str, b: str) -> None:
+    """Write 1 for each half for which a comparison holds, else 0."""
+    results = []
+    for x, y in zip(*(pairs(r.read(own, I32), F16, r) for own in (a, b)), strict=True):
+        if predicate in ("nan", "num"):
+            unordered = operation("either", operation("ne", x, x), operation("ne", y, y))
+            holds = unordered if predicate == "nan" else operation("not", unordered)
+        else:
+            holds = operation(predicate, x, y)
+        results.append(selected(holds, constant(1, F16, r.span), constant(0, F16, r.span)))
+    r.write(d, packed(results, r))

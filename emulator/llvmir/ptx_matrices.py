@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from ..ir import nodes as ir
 from ..ir.matrices import INSTRUCTIONS, Instruction, registers
 from ..language.intrinsics import FULL_MASK
-from ..language.types import F32, F64, I32, U32, VECTORS, Scalar, Value, Vector
+from ..language.types import F32, F64, I32, I64, U32, VECTORS, Scalar, Value, Vector
+from .arithmetic import cast, constant, operation
 from .assembly import Registers
 from .pointers import Pointer
 from .ptx_table import row
@@ -58,15 +59,27 @@ def multiply(
     return components(r, ir.Mma(instruction.name, own[0], own[1], own[2], _full(r), d, r.span), d)
 
 
-@row(r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col(?:\.kind::f8f6f4)?((?:\.\w+){4})")
-def _multiply_add(r: Registers, shape: str, types: str, d: str, a: str, b: str, c: str) -> None:
+@row(r"mma\.sync\.aligned\.(m\d+n\d+k\d+)\.row\.col(\.satfinite)?(?:\.kind::f8f6f4)?((?:\.\w+){4})")
+def _multiply_add(r: Registers, shape: str, limited: str | None, types: str, d: str, a: str, b: str, c: str) -> None:
     instruction = INSTRUCTIONS.get(shape + types)
     if instruction is None:
         raise UnsupportedError(f"the matrix multiply-accumulate mma {shape}{types} is not supported")
     operand, total = F64 if instruction.total == "f64" else U32, ELEMENTS[instruction.total]
     values = [[r.read(name, type) for name in names(own)] for own, type in ((a, operand), (b, operand), (c, total))]
-    for name, value in zip(names(d), multiply(r, instruction, *values), strict=True):
+    if limited:  # the sum with C is limited: the product alone does not overflow
+        added, values[2] = values[2], [r.number(0) for _ in values[2]]
+        results = [_limited_sum(r, *pair) for pair in zip(multiply(r, instruction, *values), added, strict=True)]
+    else:
+        results = multiply(r, instruction, *values)
+    for name, value in zip(names(d), results, strict=True):
         r.write(name, value)
+
+
+def _limited_sum(r: Registers, x: ir.Expr, y: ir.Expr) -> ir.Expr:
+    """Return the sum of two i32, limited to the range of the type."""
+    total = operation("add", cast(x, I64), cast(y, I64))
+    low, high = (constant(bound, I64, r.span) for bound in I32.range)
+    return r.let(cast(operation("min", operation("max", total, low), high), I32))
 
 
 _MATRICES = r"\.sync\.aligned(?:\.m8n8)?\.x([124])(\.trans)?(?:\.m8n8)?(?:\.shared)?(?:::cta)?\.b16"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..ir import nodes as ir
-from ..language.types import BOOL, I32, U32, VECTORS, Scalar, Vector
+from ..language.types import BOOL, I16, I32, U32, VECTORS, Scalar, Vector
+from .accesses import regrouped
 from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
 from .arrays import Need, Ordering, atomic_need
 from .assembly import Registers, Statement, packed, pairs
@@ -25,20 +26,20 @@ _ACCESS = re.compile(rf"(ld|ldu|st){_ORDER}{_SPACE}{_HINTS}(\.cv|\.wt)?{_HINTS}(
 _LEVELS: dict[str | None, Any] = {"cta": "block", "cluster": "device", "gpu": "device", "sys": "system", None: "device"}
 
 
+_WORDS: dict[int, Scalar | Vector] = {2: I16, 4: I32, 8: VECTORS["int2"], 16: VECTORS["int4"]}
+"""Accesses to vectors without a type of their own, by their bytes."""
+
+
 def _value_type(vector: str | None, type: str) -> Scalar | Vector:
+    """Return the type of the access. Raises UnsupportedError."""
     own = TYPES[type]
     if vector is None:
         return own
     lanes = int(vector[2:])
     result = next((v for v in VECTORS.values() if v.element is own and v.lanes == lanes and v.name[0] != "c"), None)
-    if result is None:
-        words = {4: "int2", 8: "int2", 16: "int4"}
-        return VECTORS[words[own.size * lanes]] if own.size == 4 else _unsupported(f"{vector}.{type}")
-    return result
-
-
-def _unsupported(form: str) -> Vector:
-    raise UnsupportedError(f"an access {form} of inline assembly is not supported")
+    if result is None and own.size * lanes not in _WORDS:
+        raise UnsupportedError(f"an access {vector}.{type} of inline assembly is not supported")
+    return result or _WORDS[own.size * lanes]
 
 
 @row(_ACCESS.pattern)
@@ -60,30 +61,35 @@ def _access(
     place, register = operands[::-1] if op != "st" else operands
     names = [name.strip() for name in register.strip("{}").split(",")]
     pointer = r.address(place)
+    lane, unit = TYPES[type], own.element if isinstance(own, Vector) else own
     if op == "st":
+        values = regrouped([r.read(name, lane) for name in names], unit)
         if isinstance(own, Vector):
-            arrays.store_vector(pointer, [r.read(name, own.element) for name in names], own, how)
+            arrays.store_vector(pointer, values, own, how)
         else:
-            arrays.store(pointer, r.read(names[0], own), how, _LEVELS[level])
-    elif isinstance(own, Vector):
-        for name, value in zip(names, arrays.load_vector(pointer, own, how, "loaded"), strict=True):
-            r.write(name, value)
+            arrays.store(pointer, values[0], how, _LEVELS[level])
+        return
+    if isinstance(own, Vector):
+        loaded = arrays.load_vector(pointer, own, how, "loaded")
     else:
-        value = arrays.load(pointer, own, how, "loaded", _LEVELS[level])
-        r.write(names[0], cast(value, I32 if own in UNSIGNED else U32) if own.size < 2 else value)
+        loaded = [r.let(arrays.load(pointer, own, how, "loaded", _LEVELS[level]))]
+    if unit is not lane:
+        loaded = regrouped(loaded, lane)
+    for name, value in zip(names, loaded, strict=True):
+        r.write(name, cast(value, I32 if lane in UNSIGNED else U32) if lane.size < 2 else value)
 
 
 _ATOMIC = re.compile(
-    rf"(atom|red){_ORDER}{_SPACE}(?:\.(cta|cluster|gpu|sys))?\.(add|min|max|and|or|xor|exch|cas|inc|dec)(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
+    r"(atom|red)((?:\.(?:relaxed|acquire|release|acq_rel|global|shared|shared::cta|cta|cluster|gpu|sys))*)"
+    r"\.(add|min|max|and|or|xor|exch|cas|inc|dec)(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
 )
 
 
 @row(_ATOMIC.pattern)
-def _atomic(
-    r: Registers, kind: str, order: str | None, level: str | None, scope: str | None, op: str, type: str, *operands: str
-) -> None:
-    orders: dict[str | None, Any] = {".acquire": "acquire", ".release": "release", ".acq_rel": "acq_rel"}
-    ordering: Ordering = (orders.get(order, "relaxed"), _LEVELS[level or scope])
+def _atomic(r: Registers, kind: str, modifiers: str, op: str, type: str, *operands: str) -> None:
+    words = modifiers.split(".")
+    order: Any = next((word for word in words if word in ("acquire", "release", "acq_rel")), "relaxed")
+    ordering: Ordering = (order, _LEVELS[next((word for word in words if word in _LEVELS), None)])
     d, place, *values = operands if kind == "atom" else ("_", *operands)
     pointer, arrays = r.address(place), r.scope.arrays
     if type in PAIRED:
@@ -158,8 +164,9 @@ def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
     if match := _ACCESS.fullmatch(statement.name):
         yield _value_type(match[5], match[6]), "any"
     elif match := _ATOMIC.fullmatch(statement.name):
-        own = VECTORS["half2" if match[6] == "f16x2" else "bfloat162"] if match[6] in PAIRED else TYPES[match[6]]
-        yield own, atomic_need(match[5], own)
+        op, type = match[3], match[4]
+        own = VECTORS["half2" if type == "f16x2" else "bfloat162"] if type in PAIRED else TYPES[type]
+        yield own, atomic_need(op, own)
     elif statement.name.startswith("cp.async.c") and "commit" not in statement.name:
         yield U32, "any"
 

@@ -22,7 +22,7 @@ from .types import (
 
 _TOKEN = re.compile(
     r"""\s+|;.*|(?P<text>c?"[^"]*")|(?P<local>%"[^"]*"|%[-\w.$]+)|(?P<global>@"[^"]*"|@[-\w.$]+)|(?P<metadata>![\w.]*)"""
-    r"""|(?P<number>-?\d+\.\d+(?:e[+-]?\d+)?|[su]?0x[HKLMR]?[0-9A-Fa-f]+|-?\d+(?![\w.$-]))|(?P<word>[-+]?[A-Za-z_][\w.$]*)"""
+    r"""|(?P<number>-?\d+\.\d+(?:e[+-]?\d+)?|[sfu]?0x[HKLMR]?[0-9A-Fa-f]+|-?\d+(?![\w.$-]))|(?P<word>[-+]?[A-Za-z_][\w.$]*)"""
     r"""|(?P<group>\#\d+)|(?P<mark>\.\.\.|[\[\](){}<>,=*:|])"""
 )
 _FLOAT_TYPES = ("half", "bfloat", "float", "double", "fp128", "x86_fp80", "ppc_fp128")
@@ -256,18 +256,20 @@ class Reader:
 
 
 def number(token: str, type: Type) -> Number:
-    """Return a constant. Floats are decimal or the bits of a double; 0xH are those of a half, 0xR of a bfloat."""
+    """Return a constant. Floats are decimal, the bits of their type after f0x, or those of a double; 0xH are those of a half, 0xR of a
+    bfloat."""
     if isinstance(type, IntType):
         if token[0] in "su":
             value = int(token[3:], 16)
             signed = token[0] == "s" and value >> (type.bits - 1)
             return Number(value - (1 << type.bits) if signed else value, type)
         return Number(int(token), type)
-    if not token.startswith("0x"):
+    if not token.startswith(("0x", "f0x")):
         return Number(float(token), type)
-    letter = token[2]
-    if letter == "H":
-        return Number(struct.unpack("<e", int(token[3:], 16).to_bytes(2, "little"))[0], type)
-    if letter == "R":
-        return Number(struct.unpack("<f", (int(token[3:], 16) << 16).to_bytes(4, "little"))[0], type)
-    return Number(struct.unpack("<d", int(token[2:], 16).to_bytes(8, "little"))[0], type)
+    forms = {"H": "half", "R": "bfloat"}
+    form = type.name if token[0] == "f" and isinstance(type, FloatType) else forms.get(token[2], "double")
+    bits = int(token.lstrip("f")[2:].lstrip("HR"), 16)
+    if form == "bfloat":
+        form, bits = "float", bits << 16
+    letter, size = {"half": ("e", 2), "float": ("f", 4)}.get(form, ("d", 8))
+    return Number(struct.unpack(f"<{letter}", bits.to_bytes(size, "little"))[0], type)

@@ -14,7 +14,7 @@ from ..span import Span
 from .accesses import Scope, access_unit
 from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
-from .assembly_calls import assembly_accesses, translate_assembly
+from .assembly_calls import assembly_accesses, instructions_of, translate_assembly
 from .effect_calls import accesses_of
 from .emit import TreeEmitter
 from .emitting import VARIABLE, Emitter
@@ -24,7 +24,8 @@ from .handles import Textures
 from .instructions import ATOMICS, EXACT_ATOMICS, atomic_type, translate_instruction
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
-from .module import Assembly, Function, Instruction, Local, Module, Number, Position, used_values
+from .module import Function, Instruction, Local, Module, Number, Position, used_values
+from .narrow_integers import is_narrow, translate_narrow
 from .parameters import (
     ArrayParameter,
     ConstantParameter,
@@ -128,8 +129,9 @@ class _Positions:
         if number not in self._spans:
             position = self.module.positions.get(number)
             own = self.of_position(position) if position else None
-            if position is not None and own is not None and position.inlined >= 0:
-                own = own.inside(self._at(position.inlined))
+            if position is not None and position.inlined >= 0:
+                call = self._at(position.inlined)
+                own = call if own is None else own.inside(call)
             self._spans[number] = own or self.span
         return self._spans[number]
 
@@ -372,9 +374,11 @@ class _Translator:
             return None
         if instruction in self.exact_shifts:
             return self.values.resolve(instruction.operands[0])
+        if is_narrow(instruction):
+            return translate_narrow(self.scope, instruction)
         if instruction.op != "call":
             return translate_instruction(self.scope, instruction)
-        if isinstance(instruction.callee, Assembly):
+        if instructions_of(instruction) is not None:
             return translate_assembly(self.scope, instruction)
         if instruction.function == "vprintf":
             return translate_print(self.scope, self.prints, instruction)

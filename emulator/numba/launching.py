@@ -61,9 +61,11 @@ class Launcher:
         }
         self._plans: dict[_Sizes, Request] = {}
 
-    def launch(self, values: _Values, grid: Dim3, block: Dim3, shared: int) -> LaunchDetails:
+    def launch(
+        self, values: _Values, grid: Dim3, block: Dim3, shared: int, unwritten: frozenset[int] = frozenset()
+    ) -> LaunchDetails:
         """Launch the kernel. values: one for each parameter of the LLVM function, a Pointer for an array and a number for a scalar;
-        then those of the items of structures.
+        then those of the items of structures. unwritten: indices of parameters whose memory was never written.
 
         Raises LaunchError, and FaultError for a finding that a GPU does not tolerate.
         """
@@ -79,6 +81,9 @@ class Launcher:
         if plan is None or plan.device is not device:
             plan = self._plan(arguments, sizes, device)
         request = plan.with_arguments(arguments, {})
+        if unwritten:
+            names = (name for name, view in self.kernel.facts.arrays.items() if view.parameter in unwritten)
+            request = replace(request, unwritten=frozenset(names))
         result = launch_in_place(PendingLaunch(self.kernel, arguments, request, engine))
         if result.faults and self.specialisation.ending(result.faults):
             raise FaultError(result)

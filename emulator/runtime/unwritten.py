@@ -24,6 +24,7 @@ def outputs(request: Request) -> list[str]:
         name
         for name in request.forms
         if name in request.unwritten
+        and name in request.filled
         and name not in request.device_arrays
         and (request.owners[name][0] in owners if name in request.owners else name in changed)
     ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .. import numba_hook  # noqa: F401  with SIMTBED_NUMBA=1 it acts before tests import numba.cuda
+from .. import numba_hook  # noqa: F401  with SIMTBED_NUMBA=1 or SIMTBED_TRITON=1 it acts before tests import their modules
 from ..escaping import terminal
 from .tally import Tally, reason_of
 

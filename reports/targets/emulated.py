@@ -1,4 +1,4 @@
-"""Entry point of the process of a script whose PyCUDA, CuPy or Numba-CUDA is emulated."""
+"""Entry point of the process of a script whose PyCUDA, CuPy, Numba-CUDA or Triton is emulated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from ..launchers import why_unavailable
 from ..printing import print_message
 from .uncaught import show_without
 
-EMULATED = (*LIBRARIES, "numba")
+VARIABLES = {"numba": numba_hook.VARIABLE, "triton": numba_hook.TRITON_VARIABLE}
+"""Variables that request the emulator for libraries with an import hook."""
+EMULATED = (*LIBRARIES, *VARIABLES)
 
 
 def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
@@ -36,8 +38,12 @@ def emulated_libraries(path: Path, names: str | None) -> tuple[str, ...]:
     with warnings.catch_warnings(action="ignore"):  # the script's own process shows them
         modules = {f"{name}." for name in _imported_by(path, set())}
     imported = tuple(library for library in LIBRARIES if any(name.startswith(f"{library}.") for name in modules))
-    if not numba_hook.is_excluded() and any(name.startswith(("numba.cuda.", "numba_cuda_mlir.")) for name in modules):
-        imported += ("numba",)
+    hooked = {"numba": ("numba.cuda.", "numba_cuda_mlir."), "triton": ("triton.",)}
+    imported += tuple(
+        library
+        for library, starts in hooked.items()
+        if not numba_hook.is_excluded(VARIABLES[library]) and any(name.startswith(starts) for name in modules)
+    )
     return imported if imported and why_unavailable("cuda") else ()
 
 
@@ -82,8 +88,8 @@ def run(names: Sequence[str], path: str, arguments: Sequence[str]) -> None:
         f"simtbed: {' and '.join(names)} emulated: kernels run on an emulator (--emulate none: the installed library)"
     )
     install(name for name in names if name in LIBRARIES)
-    if "numba" in names:
-        numba_hook.request(os.environ)
+    for library in VARIABLES.keys() & names:
+        numba_hook.request(os.environ, variable=VARIABLES[library])
         numba_hook.enable()
     sys.argv = [path, *arguments]
     sys.path[0] = str(Path(path).resolve().parent)

@@ -1,4 +1,4 @@
-"""Start of Python with the import hook for `numba.cuda`, then with the environment's own `sitecustomize`.
+"""Start of Python with the import hook for `numba.cuda` and Triton, then with the environment's own `sitecustomize`.
 
 Every Python with this folder in PYTHONPATH reads this file: also one without simtbed, and one of another version.
 """
@@ -30,7 +30,7 @@ def _load_hook():
 _own = sys.modules.pop("sitecustomize", None)
 _folder = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != _folder]
-if os.environ.get("SIMTBED_NUMBA"):
+if os.environ.get("SIMTBED_NUMBA") or os.environ.get("SIMTBED_TRITON"):
     _load_hook()
 try:
     __import__("sitecustomize")  # the environment's own

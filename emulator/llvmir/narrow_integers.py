@@ -1,0 +1,54 @@
+"""Integers of other widths than those of registers, as LLVM's combination of bit operations has them: registers whose high bits are 0."""
+
+from __future__ import annotations
+
+from ..ir import nodes as ir
+from ..language.types import I32, I64, Scalar
+from .accesses import Scope
+from .arithmetic import cast, constant, operation, signed, unsigned
+from .module import Instruction, Number, Operand
+from .types import IntType, Type, UnsupportedError, scalar_of
+
+_REGISTERS = (1, 8, 16, 32, 64)
+
+
+def is_narrow(instruction: Instruction) -> bool:
+    """Return whether an instruction has an operand or a result of such a type."""
+    return any(isinstance(t, IntType) and t.bits not in _REGISTERS for t in (instruction.type, *_types(instruction)))
+
+
+def _types(instruction: Instruction) -> list[Type]:
+    return [operand.type for operand in instruction.operands]
+
+
+def _register(type: Type) -> Scalar:
+    assert isinstance(type, IntType)
+    return I32 if type.bits < 32 else I64
+
+
+def _read(scope: Scope, operand: Operand) -> ir.Expr:
+    if isinstance(operand, Number):
+        assert isinstance(operand.type, IntType)
+        return constant(int(operand.value) & (1 << operand.type.bits) - 1, _register(operand.type), scope.emitter.span)
+    return scope.values.expr(operand)
+
+
+def translate_narrow(scope: Scope, instruction: Instruction) -> ir.Expr:
+    """Return the value of an instruction. Raises UnsupportedError for one with a sign."""
+    name, type, span = instruction.function or instruction.op, instruction.type, scope.emitter.span
+    if name == "trunc":
+        return _masked(cast(scope.values.expr(instruction.operands[0]), _register(type)), type)
+    if name == "zext":
+        return cast(unsigned(_read(scope, instruction.operands[0])), scalar_of(type))
+    if name in ("and", "or", "xor"):
+        return operation(name, *(_read(scope, operand) for operand in instruction.operands))
+    if name.startswith("llvm.bitreverse.") and isinstance(type, IntType):
+        register = _register(type)
+        high = operation("brev", unsigned(_read(scope, instruction.operands[0])))
+        return signed(operation("shr", high, constant(register.bits - type.bits, I32, span)))
+    raise UnsupportedError(f"the instruction {name} on integers of other bits than 8, 16, 32 and 64 is not supported")
+
+
+def _masked(value: ir.Expr, type: Type) -> ir.Expr:
+    assert isinstance(type, IntType)
+    return operation("and", value, constant((1 << type.bits) - 1, _register(type), value.span))

@@ -1,0 +1,143 @@
+"""Translation of a kernel that Triton compiled: its LLVM IR, the parameters by the names of the Python function, its positions."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+from .. import source_text
+from ..errors import CompileError, Diagnostic, LaunchError
+from ..ir.names import component
+from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
+from ..llvmir.module import Position
+from ..llvmir.parameters import ArrayParameter, Parameter, ScalarParameter, Translation, UnusedPointer
+from ..llvmir.text import parse_declarations
+from ..llvmir.translate import translate
+from ..span import Span
+
+TYPES: Mapping[str, Scalar] = {
+    "i1": BOOL, "u1": BOOL, "i8": I8, "i16": I16, "i32": I32, "i64": I64, "u8": U8, "u16": U16, "u32": U32, "u64": U64, "fp16": F16,
+    "bf16": BF16, "fp32": F32, "f32": F32, "fp64": F64,
+}  # fmt: skip
+"""Types of arguments by Triton's names."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the LLVM function. path: the index of the parameter of the Python function, then of the items of tuples.
+    type: as Triton names it; `*fp16` is a pointer."""
+
+    name: str
+    path: tuple[int, ...]
+    type: str
+
+    @property
+    def is_pointer(self) -> bool:
+        return self.type.startswith("*")
+
+    def parameter(self, offset: bool) -> Parameter:
+        """Return the parameter of the LLVM function. offset: whether elements may precede the tensor in its storage.
+
+        Raises LaunchError for another type than numbers and pointers to them.
+        """
+        if not self.is_pointer:
+            if self.type not in TYPES:
+                raise LaunchError(f"{self.name}: an argument {self.type} is not supported")
+            return ScalarParameter(self.name, TYPES[self.type])
+        element = TYPES.get(self.type.removeprefix("*").removeprefix("k"), U8)
+        element = I8 if element is BOOL else element
+        return ArrayParameter(self.name, element, element.size, offset)
+
+
+def arguments_of(signature: Mapping[str, Any]) -> list[Argument]:
+    """Return the arguments of the LLVM function. signature: of Triton's source, types by the names of parameters."""
+    return [own for number, (name, type) in enumerate(signature.items()) for own in _leaves(name, (number,), type)]
+
+
+def _leaves(name: str, path: tuple[int, ...], type: Any) -> Iterator[Argument]:
+    if isinstance(type, tuple):
+        for number, item in enumerate(type):
+            yield from _leaves(component(name, str(number)), (*path, number), item)
+    elif type != "constexpr":
+        yield Argument(name, path, type)
+
+
+def parameters_of(arguments: Sequence[Argument], offsets: frozenset[str], scratch: bool) -> list[Parameter]:
+    """Return the parameters of the LLVM function.
+
+    offsets: names of the tensors with elements before them in their storage. scratch: whether blocks have global scratch memory.
+    """
+    own = [argument.parameter(argument.name in offsets) for argument in arguments]
+    return [*own, ArrayParameter("global_scratch", None, 1) if scratch else UnusedPointer(), UnusedPointer()]
+
+
+def translated(text: str, entry: str, name: str, span: Span, parameters: Sequence[Parameter]) -> Translation:
+    """Return the program of a kernel. text: LLVM IR. entry: the name of its function. parameters: of the function.
+
+    Raises CompileError with the position of an unsupported construct.
+    """
+    try:
+        return translate(text, entry, parameters, name=name, span=span, span_of=_span_of(text), single=True)
+    except CompileError as error:
+        raise CompileError([_with_advice(one) for one in error.diagnostics]) from None
+
+
+_HOPPER = re.compile(
+    r"wgmma|mbarrier|fence\.proxy|cp\.async\.bulk|tensormap|elect|setmaxnreg|cluster|a barrier|barriers with"
+)
+
+
+_INSTEAD = "--device A100 compiles the kernel for sm_80, whose tensor cores are supported"
+
+
+def _with_advice(refusal: Diagnostic) -> Diagnostic:
+    """Return a refusal; that of an instruction of Hopper with the device whose code has none."""
+    if not _HOPPER.search(refusal.message):
+        return refusal
+    first = re.sub(r"'(\S+) [^']*'", r"'\1'", refusal.message)
+    return replace(refusal, message=f"{first}: wgmma, the TMA and their barriers are those of sm_90; {_INSTEAD}")
+
+
+def _span_of(text: str) -> Callable[[Position], Span | None]:
+    """Return a function from positions to spans of the user's files; None for a position in Triton's own library."""
+    import triton
+
+    debug, library = parse_declarations(text).debug, os.path.dirname(triton.__file__) + os.sep
+
+    def span_of(position: Position) -> Span | None:
+        file = debug.file(position.scope)
+        if not file or not position.line or file.startswith(library):
+            return None
+        return expression_span(file, position.line, position.column)
+
+    return span_of
+
+
+def expression_span(file: str, line: int, column: int) -> Span:
+    """Return the span of the call that begins at a position, else of the longest expression there. column: from 1."""
+    span = _expressions(file, source_text.line(file, line)).get((line, column))
+    return span or Span(file, line, column, line, column + 1)
+
+
+@lru_cache(maxsize=64)
+def _expressions(file: str, stamp: str) -> dict[tuple[int, int], Span]:
+    """Return the spans of a file by line and column of their begin. stamp: a line of the file, which may change."""
+    try:
+        tree = ast.parse("".join(source_text.lines(file)))
+    except (SyntaxError, ValueError):
+        return {}
+    spans: dict[tuple[int, int], tuple[bool, Span]] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.expr):
+            continue
+        key, is_call = (node.lineno, node.col_offset + 1), isinstance(node, ast.Call)
+        known, _ = spans.get(key, (False, None))
+        if key not in spans or (is_call and (not known or isinstance(node.func, ast.Attribute))):
+            own = Span(file, node.lineno, key[1], node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
+            spans[key] = is_call, own
+    return {key: span for key, (_, span) in spans.items()}

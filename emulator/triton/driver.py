@@ -1,0 +1,215 @@
+"""The driver of Triton: kernels are compiled for the device of the command, and launched here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from triton.backends.compiler import GPUTarget
+from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
+from triton.backends.nvidia.compiler import CUDABackend
+from triton.runtime import _allocation
+
+from ..errors import LaunchError
+from ..machine.device import Device
+from ..numba.kernel import KernelFacts
+from ..numba.launching import Launcher
+from ..numba.memory import Pointer
+from ..span import Span
+from .compiling import arguments_of, parameters_of, translated
+from .devices import current_device
+from .kernel import TritonKernel
+
+_ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
+_BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
+
+
+class EmulatedBackend(CUDABackend):  # type: ignore[misc]
+    """Triton's compiler for NVIDIA's GPUs, whose last stage is LLVM IR in place of a cubin."""
+
+    def __init__(self, target: Any) -> None:
+        super().__init__(target)
+        self.binary_ext = "simtbed"
+
+    def add_stages(self, stages: dict[str, Any], options: Any, language: Any) -> None:
+        super().add_stages(stages, options, language)
+        compile_text, texts = stages["llir"], list[str]()
+
+        def keep(source: Any, metadata: Any) -> str:
+            texts.append(compile_text(source, metadata))
+            return texts[-1]
+
+        stages["llir"] = keep
+        del stages["cubin"]
+        stages["simtbed"] = lambda source, metadata: texts.pop().encode()
+
+    def hash(self) -> str:
+        return f"simtbed-{self.target.arch}"
+
+
+class Utilities:
+    """`driver.utils` of Triton."""
+
+    def get_device_properties(self, number: int) -> Mapping[str, int]:
+        device = current_device()
+        return {
+            "max_shared_mem": device.shared_per_block_optin,
+            "max_num_regs": device.registers_per_block,
+            "multiprocessor_count": device.sms,
+            "warpSize": 32,
+            "sm_clock_rate": device.clock * 1000,  # kHz
+            "mem_clock_rate": int(device.bandwidth * 1e6 / (2 * _BUS_WIDTH / 8)),  # kHz
+            "mem_bus_width": _BUS_WIDTH,
+        }
+
+    def load_binary(self, name: str, binary: bytes, shared: int, number: int) -> tuple[Any, ...]:
+        """Return the module, the function, its registers, spills and most threads: the function is the LLVM IR."""
+        return name, binary.decode(), 0, 0, current_device().threads_per_block
+
+    def unload_module(self, module: Any) -> None:
+        """Do nothing: no module is loaded."""
+
+
+class KernelLauncher:
+    """The launches of one compiled kernel. It has a translation for each set of tensors with elements before them in their storage."""
+
+    def __init__(self, source: Any, metadata: Any) -> None:
+        self.source, self.metadata = source, metadata
+        signature = dict(source.signature)
+        described = getattr(metadata, "tensordesc_meta", None)
+        if described and any(described):
+            raise self._refused(
+                "tensor descriptors need the TMA of Hopper, which is not supported: choose the device A100"
+            )
+        if metadata.num_ctas > 1:
+            raise self._refused("num_ctas above 1 is not supported: the blocks of a cluster share memory")
+        types = expand_signature(signature.values(), None, "")
+        names = list(signature) if len(types) == len(signature) else [str(number) for number in range(len(types))]
+        self.arguments = arguments_of(dict(zip(names, types, strict=True)))
+        self.call = wrap_handle_tensordesc_impl(self._launch, signature, described, _expanded_descriptor)
+        self._launchers: dict[tuple[frozenset[str], Device], Launcher] = {}
+
+    def _refused(self, message: str) -> LaunchError:
+        return LaunchError(f"{self.source.name}: {message}")
+
+    def __call__(self, x: int, y: int, z: int, stream: Any, text: str, packed: Any, described: Any, *rest: Any) -> None:
+        enter, leave, *values = rest
+        if enter is not None:
+            enter(described)
+        if x * y * z > 0:
+            self.call((x, y, z), text, tuple(values))
+        if leave is not None:
+            leave(described)
+
+    def _launch(self, grid: tuple[int, int, int], text: str, values: Sequence[Any]) -> None:
+        from .tensors import is_unwritten, memory_of, record_access  # late: PyTorch may be imported after Triton
+
+        own = [(argument, _item(values, argument.path)) for argument in self.arguments]
+        nothing = Pointer(0, 0, 0)
+        ready = [nothing if v is None else memory_of(v) if argument.is_pointer else v for argument, v in own]
+        offsets = frozenset(
+            argument.name
+            for argument, value in zip(self.arguments, ready, strict=True)
+            if isinstance(value, Pointer) and value.low < value.address
+        )
+        scratch = self.metadata.global_scratch_size
+        memory = nothing
+        if scratch:
+            count = grid[0] * grid[1] * grid[2]
+            allocate = _allocation._allocator.get()
+            memory = memory_of(allocate(scratch * count, self.metadata.global_scratch_align, 0))
+        ready += [memory, nothing]
+        launcher = self._launcher(text, offsets)
+        unwritten = frozenset(number for number, (_, value) in enumerate(own) if is_unwritten(value))
+        launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared, unwritten)
+        for number in unwritten:
+            if self.arguments[number].name in launcher.specialisation.summary.changed:
+                record_access(own[number][1])
+
+    def _launcher(self, text: str, offsets: frozenset[str]) -> Launcher:
+        key = offsets, current_device()
+        if key not in self._launchers:
+            self._launchers[key] = Launcher(self._kernel(text, offsets), key[1], lambda address: 0)
+        return self._launchers[key]
+
+    def _kernel(self, text: str, offsets: frozenset[str]) -> TritonKernel:
+        function, entry = self.source.fn, _ENTRY.search(text)
+        assert entry is not None
+        span = Span(
+            function.file_name,
+            function.def_file_line_number,
+            function.def_file_col_number,
+            function.def_file_line_number,
+            1,
+        )
+        name = function.__name__
+        parameters = parameters_of(self.arguments, offsets, self.metadata.global_scratch_size > 0)
+        translation = translated(text, entry[1], name, span, parameters)
+        facts = KernelFacts(
+            name, parameters, translation.arrays, translation.scalars, self.metadata.launch_cooperative_grid
+        )
+        return TritonKernel(facts, None, lambda: translation.program, None)
+
+
+def _expanded_descriptor(descriptor: Any, *rest: Any) -> Any:
+    return decompose_descriptor(descriptor)
+
+
+def _item(values: Any, path: Sequence[int]) -> Any:
+    for number in path:
+        values = values[number]
+    return values
+
+
+class EmulatedDriver(DriverBase):  # type: ignore[misc]
+    """Triton's driver of one emulated device, whose tensors are PyTorch's."""
+
+    def __init__(self) -> None:
+        self.utils, self.launcher_cls = Utilities(), KernelLauncher
+
+    @staticmethod
+    def is_active() -> bool:
+        return True
+
+    def map_python_to_cpp_type(self, type: str) -> str:
+        return type
+
+    def get_current_target(self) -> Any:
+        major, minor = current_device().compute_capability
+        return GPUTarget("cuda", 10 * major + minor, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def set_current_device(self, number: int) -> None:
+        """Do nothing: there is one device."""
+
+    def get_current_stream(self, number: int) -> int:
+        return 0
+
+    def get_device_capability(self, number: int = 0) -> tuple[int, int]:
+        return current_device().compute_capability
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cuda", 0)
+
+    def get_device_interface(self) -> Any:
+        import torch
+
+        return torch.cuda
+
+    def get_benchmarker(self) -> Any:
+        from triton.testing import do_bench
+
+        return do_bench
+
+    def get_empty_cache_for_benchmark(self) -> Any:
+        import torch
+
+        return torch.empty(1, dtype=torch.int32)
+
+    def clear_cache(self, cache: Any) -> None:
+        """Do nothing: the emulators have no cache."""

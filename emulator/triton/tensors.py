@@ -1,0 +1,144 @@
+"""PyTorch over one emulated GPU: tensors of the device are tensors of the host without a mark, those of the host have one.
+
+A request for the device `cuda` creates a tensor in the memory of the host. Copies between host and device are copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from ..numba.memory import Pointer
+from . import torch_cuda
+
+DEVICE = torch.device("cuda", 0)
+HOST = torch.device("cpu")
+_MARK = "_simtbed_host"
+_UNWRITTEN = "_simtbed_unwritten"
+_EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
+_READS_NO_ELEMENT = {
+    "__get__", "stride", "size", "numel", "element_size", "data_ptr", "dim", "is_contiguous", "storage_offset", "untyped_storage",
+    "zeros_like", "ones_like", "get_device", "__len__", "__hash__", "is_floating_point", "is_complex", *_EMPTY,
+}  # fmt: skip
+"""Functions that neither read nor write the elements of a tensor, and return no view of it."""
+_TENSOR = torch.Tensor
+_IS_CUDA, _OF_DEVICE = _TENSOR.is_cuda.__get__, _TENSOR.device.__get__
+
+
+def memory_of(value: Any) -> Pointer:
+    """Return the storage of a tensor. Raises Triton's errors for a tensor of the host and for an object that is no tensor."""
+    if isinstance(value, int):
+        raise TypeError("an address as an argument is not supported: give a tensor")
+    tensor = getattr(value, "base", value)
+    if not isinstance(tensor, _TENSOR):
+        raise TypeError("Pointer argument must be either uint64 or have data_ptr method")
+    if is_on_host(tensor):
+        raise ValueError("Pointer argument cannot be accessed from Triton (cpu tensor?)")
+    storage = tensor.untyped_storage()
+    return Pointer(tensor.data_ptr(), storage.data_ptr(), storage.nbytes())
+
+
+def is_unwritten(value: Any) -> bool:
+    """Return whether a tensor was created as `empty` and its elements were never accessed since."""
+    return isinstance(value, _TENSOR) and _UNWRITTEN in vars(value)
+
+
+def record_access(value: Any) -> None:
+    """Record that elements of a tensor may be written."""
+    if isinstance(value, _TENSOR):
+        vars(value).pop(_UNWRITTEN, None)
+
+
+def is_on_host(tensor: Any) -> bool:
+    """Return whether a tensor is one of the host."""
+    return _MARK in vars(tensor)
+
+
+class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc]
+    """Redirects requests for `cuda` to the host, and marks tensors of the host."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if function is torch.device:
+            return function(*args, **kwargs)
+        name = getattr(function, "__name__", "")
+        if name not in _READS_NO_ELEMENT:
+            for own in _tensors((*args, *kwargs.values())):
+                record_access(own)
+        result = self._redirected(function, args, kwargs)
+        if name in _EMPTY and isinstance(result, _TENSOR):
+            vars(result)[_UNWRITTEN] = True
+        return result
+
+    def _redirected(self, function: Any, args: Any, kwargs: Any) -> Any:
+        if function == _OF_DEVICE:
+            return HOST if is_on_host(args[0]) else DEVICE
+        if function == _IS_CUDA:
+            return not is_on_host(args[0])
+        if function is _TENSOR.get_device:
+            return -1 if is_on_host(args[0]) else 0
+        if function is _TENSOR.cuda:
+            return _moved(args[0], False)
+        if function is _TENSOR.cpu:
+            return _moved(args[0], True)
+        requested = [own for own in (*args, *kwargs.values()) if _is_device(own)]
+        if not requested:
+            return _marked(function(*args, **kwargs), _all_on_host(args, kwargs))
+        to_host = torch.device(requested[0]).type == "cpu"
+        args = tuple(HOST if _is_device(own) else own for own in args)
+        kwargs = {name: HOST if _is_device(own) else own for name, own in kwargs.items()}
+        result = function(*args, **kwargs)
+        if (
+            function is _TENSOR.to
+            and isinstance(args[0], _TENSOR)
+            and is_on_host(args[0]) != to_host
+            and _shares(result, args[0])
+        ):
+            result = result.clone()
+        return _marked(result, to_host)
+
+
+def _is_device(value: Any) -> bool:
+    """Return whether an argument is a device."""
+    if isinstance(value, torch.device):
+        return value.type in ("cuda", "cpu")
+    return isinstance(value, str) and value.partition(":")[0] in ("cuda", "cpu")
+
+
+def _shares(result: Any, source: Any) -> bool:
+    return bool(result.untyped_storage().data_ptr() == source.untyped_storage().data_ptr())
+
+
+def _moved(tensor: Any, to_host: bool) -> Any:
+    """Return a tensor on the other side, a copy unless it is there."""
+    return tensor if is_on_host(tensor) == to_host else _marked(tensor.clone(), to_host)
+
+
+def _tensors(values: Any) -> Any:
+    for own in values:
+        if isinstance(own, _TENSOR):
+            yield own
+        elif isinstance(own, tuple | list):
+            yield from _tensors(own)
+
+
+def _all_on_host(args: Any, kwargs: Any) -> bool:
+    """Return whether the result of a function of these arguments is on the host."""
+    return all(is_on_host(own) for own in _tensors((*args, *kwargs.values())))
+
+
+def _marked(result: Any, to_host: bool) -> Any:
+    for own in _tensors((result,)):
+        if to_host:
+            vars(own)[_MARK] = True
+        else:
+            vars(own).pop(_MARK, None)
+    return result
+
+
+def install() -> None:
+    """Emulate a GPU of PyTorch in this process."""
+    torch_cuda.replace_functions()
+    EmulatedDevice().__enter__()

@@ -1,0 +1,82 @@
+"""Programs of Triton on the emulator: results by PyTorch, findings at lines and columns, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent
+FEATURES, MISTAKES = (FOLDER / "features.py", FOLDER / "block_features.py"), FOLDER / "mistakes.py"
+HAVE = all(find_spec(name) is not None for name in ("triton", "torch"))
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.slow,
+    pytest.mark.skipif(not HAVE, reason="triton and torch are not installed: pip install 'simtbed[triton]'"),
+]
+REFUSED = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def product(a_ptr, b_ptr, c_ptr):
+    i = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(c_ptr + i, tl.dot(tl.load(a_ptr + i), tl.load(b_ptr + i)))
+
+a = torch.ones(64, 64, dtype=torch.float16, device="cuda")
+product[(1,)](a, a, torch.empty(64, 64, device="cuda"))
+"""
+
+
+def run(*command: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run `python` with arguments under the emulation of Triton and compare the exit code."""
+    own = os.environ | {"SIMTBED_TRITON": "1", "PYTHONPATH": str(FOLDER.parents[1])}
+    arguments = [sys.executable, *map(str, command)]
+    completed = subprocess.run(arguments, env=own, capture_output=True, text=True, timeout=1200, check=False)
+    assert completed.returncode == code, f"exit code {completed.returncode}\n{completed.stdout}\n{completed.stderr}"
+    return completed
+
+
+@pytest.mark.parametrize("script", FEATURES, ids=lambda path: path.stem)
+def test_features_have_the_results_of_pytorch(script: Path) -> None:
+    completed = run("-m", "simtbed", "profile", "--device", "A100", "--emulate", "triton", script)
+    names = re.findall(r"^@feature\ndef (\w+)", script.read_text(encoding="utf-8"), re.MULTILINE)
+    assert re.findall(r"^equal: (\w+)", completed.stdout, re.MULTILINE) == names
+
+
+@pytest.mark.parametrize(
+    "kernel", re.findall(r"^@triton\.jit\ndef (\w+)\(.*_ptr.*n\b", MISTAKES.read_text("utf-8"), re.M)
+)
+def test_mistakes_are_found_at_line_and_column(kernel: str) -> None:
+    lines = MISTAKES.read_text(encoding="utf-8").splitlines()
+    first = next(n for n, line in enumerate(lines) if line.startswith(f"def {kernel}("))
+    start = first if kernel != "unwritten_memory" else first - 6
+    marks = ((n, line, re.search(r"  # ([a-z ]+): (.*)", line)) for n, line in enumerate(lines[start:], start + 1))
+    line, text, mark = next((n, text, match) for n, text, match in marks if match is not None)
+    assert mark is not None
+    completed = run("-m", "simtbed", "check", "--json", "--emulate", "triton", MISTAKES, kernel, code=1)
+    faults = json.loads(completed.stdout)["kernels"][0]["faults"]
+    places = [(fault["kind"], fault["line"], fault["column"]) for fault in faults]
+    assert (mark[1], line, text.index(mark[2]) + 1) in places, faults
+
+
+def test_an_instruction_of_hopper_is_refused_by_name_and_line(tmp_path: Path) -> None:
+    script = tmp_path / "product.py"
+    script.write_text(REFUSED, encoding="utf-8")
+    completed = run("-m", "simtbed", "profile", "--device", "H100", "--emulate", "triton", script, code=1)
+    assert "product.py:9:25" in completed.stderr and "wgmma" in completed.stderr and "A100" in completed.stderr
+
+
+def test_kernels_run_in_pytest(tmp_path: Path) -> None:
+    file = tmp_path / "test_product.py"
+    file.write_text(
+        f"import sys\nsys.path.insert(0, {str(FOLDER)!r})\nfrom features import add as test_add\n", encoding="utf-8"
+    )
+    assert "1 passed" in run("-m", "pytest", "-q", "-p", "no:cacheprovider", file).stdout
