@@ -157,6 +157,16 @@ def test_copies_of_groups() -> None:
         assert result.out[40] == int.from_bytes(x.tobytes()[1:5], "little", signed=True)
 
 
+def test_the_words_of_a_double() -> None:
+    text = """__global__ void k(double *x, int *out) {
+        out[0] = __double2hiint(x[0]); out[1] = __double2loint(x[0]); x[1] = __hiloint2double(out[0], out[1]);
+    }"""
+    for value in (-1.1, 3e300, 5e-324):
+        args = (np.array([value, 0]), st.zeros(2, "i32"))
+        result = st.launch(st.cuda_source(text).k, grid=1, block=1, args=args)
+        assert result.x[1] == value and result.out.tolist() == np.array([value]).view(np.int32)[::-1].tolist()
+
+
 def test_functions_of_pairs_of_halves() -> None:
     x = np.array([[1.5, -2], [1, 5]], np.float16)
     args = {"x": x, "pairs": st.zeros((6, 2), "f16"), "out": st.zeros(4, "f32"), "n": 3}

@@ -41,6 +41,9 @@ SIMTBED_INLINE float __frcp_rn(float x) { return 1.0f / x; }
 SIMTBED_INLINE double __drcp_rn(double x) { return 1.0 / x; }
 SIMTBED_INLINE void sincosf(float x, float *s, float *c) { *s = sinf(x); *c = cosf(x); }
 SIMTBED_INLINE void sincos(double x, double *s, double *c) { *s = sin(x); *c = cos(x); }
+SIMTBED_INLINE int __double2hiint(double x) { return (int)(__double_as_longlong(x) >> 32); }
+SIMTBED_INLINE int __double2loint(double x) { return (int)__double_as_longlong(x); }
+SIMTBED_INLINE double __hiloint2double(int high, int low) { return __longlong_as_double((long long)high << 32 | (unsigned int)low); }
 SIMTBED_INLINE void __sincosf(float x, float *s, float *c) { *s = __sinf(x); *c = __cosf(x); }
 SIMTBED_INLINE float frexpf(float x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
 SIMTBED_INLINE double frexp(double x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
