@@ -67,7 +67,7 @@ ENDS = {
     "crash": (139, "crash: ended by SIGSEGV"), "abort": (134, "abort: ended by SIGABRT"), "throw": (134, "throw: ended by SIGABRT"),
     "divide": (136, "divide: ended by SIGFPE"), "deep": (139, "deep: ended by SIGSEGV"), "loop": (142, ""),
     "limit": (152, "limit: ended by SIGXCPU"), "kill": (137, "kill: ended by SIGKILL"), "terminate": (143, ""), "handler": (6, ""),
-    "kernel": (7, "step limit"), "fork": (4, ""), "exec": (8, "other"), "system": (9, ""), "quick": (10, ""), "callback": (5, ""),
+    "kernel": (7, "without ending"), "fork": (4, ""), "exec": (8, "other"), "system": (9, ""), "quick": (10, ""), "callback": (5, ""),
     "thread": (11, ""), "leaving thread": (12, ""), "many": (13, ""), "kept": (14, "20,000 bytes in 20,000 allocations are not freed"),
     "stdin": (97, ""), "end": (16, "after the end"), "closed": (17, ""), "large": (18, ""), "none": (0, ""),
 }  # fmt: skip
