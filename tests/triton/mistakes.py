@@ -30,7 +30,7 @@ def wrong_stride(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
 @triton.jit
 def lost_update(x_ptr, out_ptr, n):
     x = tl.load(x_ptr + tl.program_id(0))
-    tl.store(out_ptr, tl.load(out_ptr) + x)  # race: tl.store(out_ptr, tl.load(out_ptr) + x)
+    tl.store(out_ptr, tl.load(out_ptr) + x)  # race: tl.load(out_ptr)
 
 
 @triton.jit
