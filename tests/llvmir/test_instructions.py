@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from simtbed.language.types import F32, F64, I8, I16, I32, I64, Scalar
+from simtbed.llvmir import reader
 from simtbed.llvmir.parameters import ArrayParameter
+from simtbed.llvmir.types import FloatType
 
 from tests.llvmir.native import run_natively
 from tests.llvmir.programs import ENGINES, run, translated
@@ -162,3 +164,8 @@ def test_float_instructions(type: Scalar) -> None:
         f"%size = call {name} @llvm.fabs.{suffix}({name} %small)",
     ]  # fmt: skip
     _check(FLOAT_CASES, type, _module(FLOAT_CASES, name, prepared))
+
+
+def test_literals_with_the_bits_of_their_type() -> None:
+    literals = (("half", "f0x3E00"), ("bfloat", "f0x3FC0"), ("float", "f0x3FC00000"), ("double", "f0x3FF8000000000000"))
+    assert [reader.number(token, FloatType(name)).value for name, token in literals] == [1.5] * 4

@@ -30,15 +30,7 @@ def wrong_stride(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
 @triton.jit
 def lost_update(x_ptr, out_ptr, n):
     x = tl.load(x_ptr + tl.program_id(0))
-    tl.store(out_ptr, tl.load(out_ptr) + x)  # race: tl.store(out_ptr, tl.load(out_ptr) + x)
-
-
-@triton.jit
-def lock_without_release(x_ptr, out_ptr, lock_ptr, n):
-    x = tl.load(x_ptr + tl.program_id(0))
-    while tl.atomic_cas(lock_ptr, 0, 1) == 1:  # step limit: tl.atomic_cas(lock_ptr, 0, 1)
-        pass
-    tl.store(out_ptr, tl.load(out_ptr) + x)
+    tl.store(out_ptr, tl.load(out_ptr) + x)  # race: tl.load(out_ptr)
 
 
 @triton.jit
@@ -54,15 +46,13 @@ def unwritten_memory(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def main(name: str) -> None:
     x, out = torch.rand(1000, device="cuda"), torch.zeros(1000, device="cuda")
-    one, lock = torch.zeros(1, device="cuda"), torch.zeros(1, dtype=torch.int32, device="cuda")
+    one = torch.zeros(1, device="cuda")
     if name == "missing_mask":
         missing_mask[(4,)](x, out, 1000, BLOCK=256)
     elif name == "wrong_stride":
         wrong_stride[(10,)](x, out, 100, 100, BLOCK=128)
     elif name == "lost_update":
         lost_update[(4,)](x, one, 4, num_warps=1)
-    elif name == "lock_without_release":
-        lock_without_release[(2,)](x, one, lock, 2, num_warps=1)
     elif name == "unwritten_memory":
         unwritten_memory[(1,)](torch.empty(256, device="cuda"), out, 256, BLOCK=256)
 
