@@ -256,9 +256,13 @@ class Expressions:
 
     def _MoveMatrix(self, node: ir.MoveMatrix) -> Fragment:
         """A move of registers, or with the load or the store of its rows folded into it, an instruction of memory."""
-        value: Any = node.value
-        place = f"&{self.accessed(value).text}" if node.mode == "load" else self(value)
-        return Fragment(f"{moved(node)}({place})")
+        value = node.value
+        if node.mode != "load":
+            return Fragment(f"{moved(node)}({self(value)})")
+        if not isinstance(value, ir.Load):
+            message = "rows of a matrix in several elements of shared memory are not printed as CUDA"
+            raise CompileError([Diagnostic("compile", message, node.span)])
+        return Fragment(f"{moved(node)}(&{self.accessed(value).text})")
 
     def _Wgmma(self, node: ir.Wgmma) -> Fragment:
         a = [node.a] if node.in_a is None else [node.in_a, node.a]
