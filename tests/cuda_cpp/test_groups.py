@@ -167,6 +167,20 @@ def test_the_words_of_a_double() -> None:
         assert result.x[1] == value and result.out.tolist() == np.array([value]).view(np.int32)[::-1].tolist()
 
 
+def test_casts_with_a_rounding() -> None:
+    modes = {"rn": np.rint, "rd": np.floor, "ru": np.ceil, "rz": np.trunc}
+    types = {"int": "int", "uint": "unsigned", "ll": "long long", "ull": "unsigned long long"}
+    casts = [(f, t, mode) for f in ("float", "double") for t in types for mode in modes]
+    lines = [
+        f"o[{n}] = (double)__{f}2{t}_{mode}(({f})x[0]) + (double)__{t}2{f}_rn(1);"
+        for n, (f, t, mode) in enumerate(casts)
+    ]
+    source = st.cuda_source("__global__ void k(const double *x, double *o) {" + "\n".join(lines) + "}")
+    for value in (0.5, 1.5, 2.75, 1000001.25):
+        out = st.launch(source["k"], grid=1, block=1, args=(np.array([value]), st.zeros(len(casts), "f64"))).o
+        assert out.tolist() == [modes[mode](value) + 1 for _, _, mode in casts]
+
+
 def test_functions_of_pairs_of_halves() -> None:
     x = np.array([[1.5, -2], [1, 5]], np.float16)
     args = {"x": x, "pairs": st.zeros((6, 2), "f16"), "out": st.zeros(4, "f32"), "n": 3}

@@ -47,16 +47,15 @@ SIMTBED_INLINE double __hiloint2double(int high, int low) { return __longlong_as
 SIMTBED_INLINE void __sincosf(float x, float *s, float *c) { *s = __sinf(x); *c = __cosf(x); }
 SIMTBED_INLINE float frexpf(float x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
 SIMTBED_INLINE double frexp(double x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
-SIMTBED_INLINE int __float2int_rn(float x) { return (int)rintf(x); }
-SIMTBED_INLINE int __float2int_rd(float x) { return (int)floorf(x); }
-SIMTBED_INLINE int __float2int_ru(float x) { return (int)ceilf(x); }
-SIMTBED_INLINE unsigned int __float2uint_rn(float x) { return (unsigned int)rintf(x); }
-SIMTBED_INLINE unsigned int __float2uint_rd(float x) { return (unsigned int)floorf(x); }
-SIMTBED_INLINE int __double2int_rn(double x) { return (int)rint(x); }
+#define SIMTBED_CASTS(F, T, t) \
+    SIMTBED_INLINE T __##F##2##t##_rn(F x) { return __##F##2##t##_rz(rint(x)); } \
+    SIMTBED_INLINE T __##F##2##t##_rd(F x) { return __##F##2##t##_rz(floor(x)); } \
+    SIMTBED_INLINE T __##F##2##t##_ru(F x) { return __##F##2##t##_rz(ceil(x)); } \
+    SIMTBED_INLINE F __##t##2##F##_rn(T x) { return (F)x; }
+#define SIMTBED_CASTS_OF(F) SIMTBED_CASTS(F, int, int) SIMTBED_CASTS(F, unsigned int, uint) \
+    SIMTBED_CASTS(F, long long, ll) SIMTBED_CASTS(F, unsigned long long, ull)
+SIMTBED_CASTS_OF(float) SIMTBED_CASTS_OF(double)
 SIMTBED_INLINE float __double2float_rn(double x) { return (float)x; }
-SIMTBED_INLINE float __int2float_rn(int x) { return (float)x; }
-SIMTBED_INLINE float __uint2float_rn(unsigned int x) { return (float)x; }
-SIMTBED_INLINE double __int2double_rn(int x) { return (double)x; }
 SIMTBED_INLINE int __hadd(int a, int b) { return (int)(((long long)a + b) >> 1); }
 SIMTBED_INLINE int __rhadd(int a, int b) { return (int)(((long long)a + b + 1) >> 1); }
 SIMTBED_INLINE unsigned int __uhadd(unsigned int a, unsigned int b) { return (unsigned int)(((unsigned long long)a + b) >> 1); }
