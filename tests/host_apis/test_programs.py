@@ -20,7 +20,7 @@ RACE = (
 PROGRAMS = {
     "runs": (VECTOR_ADD, ("--", "500"), 0, "before\nkernel 500\nPASS"),
     "own exit code": (VECTOR_ADD, ("--", "500", "7"), 7, "PASS"),
-    "out of bounds": (VECTOR_ADD.replace("i < n", "i <= n"), (), 1, "program.cu:6:24: global read out of bounds"),
+    "out of bounds": (VECTOR_ADD.replace("i < n", "i <= n"), (), 9, "program.cu:6:24: global read out of bounds"),
     "race": (RACE, (), 1, "program.cu:1:31: race"),
     "host error": ("int main() {\n  int x = unknown;\n}", (), 2, "program.cu:2:11: use of undeclared"),
     "device error": ("__global__ void k(int *x) {\n  x[0] = wrong;\n}\nint main() {}", (), 2, "program.cu:2:10: use of undeclared"),
