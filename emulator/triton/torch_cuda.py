@@ -100,9 +100,9 @@ def _names() -> Mapping[str, Any]:
         "max_memory_reserved": _returning(0), "mem_get_info": lambda device=None: (memory_of_process(),) * 2,
         "current_stream": _returning(stream), "default_stream": _returning(stream), "stream": _nothing, "device": _nothing,
         "device_of": _nothing,
-        "Stream": EmulatedStream, "ExternalStream": EmulatedStream, "Event": EmulatedEvent, "manual_seed": torch.default_generator.manual_seed,
-        "manual_seed_all": torch.default_generator.manual_seed, "seed": torch.default_generator.seed,
-        "seed_all": torch.default_generator.seed, "initial_seed": torch.initial_seed,
+        "Stream": EmulatedStream, "ExternalStream": EmulatedStream, "Event": EmulatedEvent,
+        **dict.fromkeys(("manual_seed", "manual_seed_all"), torch.default_generator.manual_seed),
+        **dict.fromkeys(("seed", "seed_all"), torch.default_generator.seed), "initial_seed": torch.initial_seed,
         **dict.fromkeys(
             ("init", "_lazy_init", "synchronize", "set_device", "set_stream", "empty_cache", "reset_peak_memory_stats", "ipc_collect"),
             _returning(None),
