@@ -137,8 +137,7 @@ def _expressions(file: str, stamp: str) -> dict[tuple[int, int], Span]:
             continue
         key, is_call = (node.lineno, node.col_offset + 1), isinstance(node, ast.Call)
         known, _ = spans.get(key, (False, None))
-        is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if key not in spans or (is_call and not known) or is_method:
+        if key not in spans or (isinstance(node, ast.Call) and (not known or isinstance(node.func, ast.Attribute))):
             own = Span(file, node.lineno, key[1], node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
             spans[key] = is_call, own
     return {key: span for key, (_, span) in spans.items()}

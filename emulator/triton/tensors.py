@@ -23,7 +23,7 @@ _READS_NO_ELEMENT = {
     "zeros_like", "ones_like", "get_device", "__len__", "__hash__", "is_floating_point", "is_complex", *_EMPTY,
 }  # fmt: skip
 """Functions that neither read nor write the elements of a tensor, and return no view of it."""
-_TENSOR = torch.Tensor
+_TENSOR: Any = torch.Tensor
 _IS_CUDA, _OF_DEVICE = _TENSOR.is_cuda.__get__, _TENSOR.device.__get__
 
 
@@ -56,7 +56,7 @@ def is_on_host(tensor: Any) -> bool:
     return _MARK in vars(tensor)
 
 
-class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc]
+class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     """Redirects requests for `cuda` to the host, and marks tensors of the host."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -141,4 +141,5 @@ def _marked(result: Any, to_host: bool) -> Any:
 def install() -> None:
     """Emulate a GPU of PyTorch in this process."""
     torch_cuda.replace_functions()
-    EmulatedDevice().__enter__()
+    mode: Any = EmulatedDevice()
+    mode.__enter__()

@@ -22,9 +22,8 @@ def missing_mask(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 def wrong_stride(x_ptr, out_ptr, stride, n, BLOCK: tl.constexpr):
     row, i = tl.program_id(0), tl.arange(0, BLOCK)
     x = tl.load(x_ptr + row * n + i, mask=i < n)
-    tl.store(
-        out_ptr + row * (stride + 1) + i, x, mask=i < n
-    )  # bounds: tl.store(out_ptr + row * (stride + 1) + i, x, mask=i < n)
+    at = out_ptr + row * (stride + 1) + i
+    tl.store(at, x, mask=i < n)  # bounds: tl.store(at, x, mask=i < n)
 
 
 @triton.jit
