@@ -93,9 +93,9 @@ def ten_seconds(setting: Setting) -> Figures:
         )
     times: list[Value] = []
     for name, label in ((ONCE, "once"), (REPEATED, "per copy")):
-        for timing in setting.timings(name, Machine.gpu):
-            times.append(Value(timing.origin, timing.milliseconds, label))
-            add(f"wavefront, {name}", gpu(f"{timing.machine}, ms"), timing.milliseconds)
+        for measured in setting.timings(name, Machine.gpu):
+            times.append(Value(measured.origin, measured.milliseconds, label))
+            add(f"wavefront, {name}", gpu(f"{measured.machine}, ms"), measured.milliseconds)
     program = printed("gpupairhmm2024")["program"]
     origin = Origin(Source.gpu, f"{program['machine']}, the authors' program", program["dated"])
     for label, milliseconds in program["milliseconds"].items():
