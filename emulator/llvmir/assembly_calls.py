@@ -16,7 +16,7 @@ from .pointers import Pointer
 from .ptx_intrinsics import intrinsic_statement
 from .ptx_memory import accessed
 from .ptx_table import execute
-from .types import VOID, IntType, SequenceType, StructType, Type, memory_scalar, scalar_of, size_of
+from .types import VOID, IntType, PointerType, SequenceType, StructType, Type, memory_scalar, scalar_of, size_of
 from .values import Item
 
 
@@ -55,12 +55,16 @@ def translate_assembly(scope: Scope, call: Instruction) -> Item | None:
         _run(registers, statement)
     if not types:
         return None
-    results = [_typed(registers, _result(registers, f"${number}"), type) for number, type in enumerate(types)]
+    results = [_typed(registers, f"${number}", type) for number, type in enumerate(types)]
     return list(results) if isinstance(call.type, StructType) else results[0]
 
 
-def _typed(registers: Registers, value: ir.Expr, type: Type) -> Item:
-    """Return the bits of a register as a number or as the elements of a vector."""
+def _typed(registers: Registers, name: str, type: Type) -> Item:
+    """Return a register as a number, as the elements of a vector, or as the pointer that it is."""
+    pointer = registers.values.get(name)
+    if isinstance(type, PointerType) and isinstance(pointer, Pointer):
+        return pointer
+    value = _result(registers, name)
     if not isinstance(type, SequenceType):
         return as_type(value, scalar_of(type))
     word = registers.let(as_type(value, scalar_of(IntType(8 * size_of(type)))))

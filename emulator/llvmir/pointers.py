@@ -17,6 +17,7 @@ from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
 from .debug import node_number, source_scalars
 from .module import (
     Aggregate,
+    Assembly,
     Constant,
     Function,
     Global,
@@ -300,7 +301,7 @@ class Memories:
         pointing = [
             own
             for own in sequence
-            if own.name and (_may_point(own.type) or (numbers and isinstance(own.type, IntType)))
+            if own.name and (_may_point(own.type) or (numbers and isinstance(_lane(own.type), IntType)))
         ]
         storing = [own for own in sequence if own.op == "store" and _may_point(own.operands[0].type)]
         storing += [own for own in sequence if own.function.startswith(COPIES)]
@@ -342,6 +343,11 @@ class Memories:
         return 1 + self._numbers.setdefault(memory, len(self._numbers))
 
 
+def _lane(type: Type) -> Type:
+    """Return the type of the elements of a vector; another type as it is."""
+    return type.item if isinstance(type, SequenceType) else type
+
+
 def _may_point(type: Type) -> bool:
     if isinstance(type, StructType):
         return any(map(_may_point, type.items))
@@ -370,6 +376,8 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return instruction.operands
         case "call" if ELEMENT_CALL.match(instruction.function):
             return instruction.operands[:1]
+        case "call" if isinstance(instruction.callee, Assembly) and _may_point(instruction.type):
+            return instruction.operands
     return ()
 
 

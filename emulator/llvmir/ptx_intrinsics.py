@@ -25,6 +25,8 @@ _FORMS = tuple((re.compile(rf"llvm\.nvvm\.{form}"), name) for form, name in (
     (r"cp\.async\.(c[ag])\.shared\.global\.(?:\d+)(?:\.s)?", "cp.async.{0}.shared.global"),
     (r"cp\.async\.(commit|wait)\.(group|all)", "cp.async.{0}_{1}"),
     (r"prmt", "prmt.b32"),
+    (r"fence\.proxy\.async(?:\.shared_cta)?", "fence.proxy.async.shared::cta"),
+    (r"wgmma\.(fence|commit_group)\.sync\.aligned", "wgmma.{0}.sync.aligned"),
 ))  # fmt: skip
 """Names of intrinsics, and the instruction with the groups of the name; `t` is a type."""
 

@@ -11,6 +11,7 @@ import re
 from ..ir import nodes as ir
 from ..ir.matrices import BITS, GROUP_INSTRUCTIONS
 from ..language.types import BOOL, U32, U64, Array, Scalar
+from .arithmetic import constant
 from .assembly import Registers
 from .pointers import Pointer
 from .ptx_matrices import fragment, names
@@ -54,7 +55,10 @@ def _multiply_add(r: Registers, shape: str, types: str, d: str, a: str, b: str, 
     emitter.emit(ir.Alloc(array, Array(element, (len(results),), "register"), (), span))
     items = [ir.Item(array, r.number(number), element, span) for number in range(len(results))]
     for item, name in zip(items, results, strict=True):
-        emitter.emit(ir.Let(item, r.read(name, element), span))
+        before = (
+            r.read(name, element) if name in r.values else constant(0, element, span)
+        )  # only written: `add` is false
+        emitter.emit(ir.Let(item, before, span))
     negative = signs[0] * signs[1] < 0
     emitter.emit(
         ir.Wgmma(

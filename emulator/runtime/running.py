@@ -267,7 +267,7 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with schedules, also in their orders up to the first that differs."""
     numbers = range(1, request.schedules + 1) if request.schedule is None else [request.schedule]
     try:
-        first = _run_once(engine, replace(request, schedule=None))
+        first = _run_once(engine, request if request.schedule is None else replace(request, schedule=None))
         for number in numbers:
             if _runs_differently(engine, replace(request, schedule=number), first):
                 break

@@ -87,12 +87,10 @@ def translated(text: str, entry: str, name: str, span: Span, parameters: Sequenc
         raise CompileError([_with_advice(one) for one in error.diagnostics]) from None
 
 
-_HOPPER = re.compile(
-    r"wgmma|mbarrier|fence\.proxy|cp\.async\.bulk|tensormap|elect|setmaxnreg|cluster|a barrier|barriers with"
-)
+_HOPPER = re.compile(r"mbarrier|cp\.async\.bulk|tensormap|elect|setmaxnreg|cluster|a barrier|barriers with")
 
 
-_INSTEAD = "--device A100 compiles the kernel for sm_80, whose tensor cores are supported"
+_INSTEAD = "--device A100 compiles the kernel for sm_80, which has none"
 
 
 def _with_advice(refusal: Diagnostic) -> Diagnostic:
@@ -100,7 +98,7 @@ def _with_advice(refusal: Diagnostic) -> Diagnostic:
     if not _HOPPER.search(refusal.message):
         return refusal
     first = re.sub(r"'(\S+) [^']*'", r"'\1'", refusal.message)
-    return replace(refusal, message=f"{first}: wgmma, the TMA and their barriers are those of sm_90; {_INSTEAD}")
+    return replace(refusal, message=f"{first}: the TMA, its barriers and clusters are those of sm_90; {_INSTEAD}")
 
 
 def _span_of(text: str) -> Callable[[Position], Span | None]:

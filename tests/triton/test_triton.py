@@ -20,18 +20,28 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not HAVE, reason="triton and torch are not installed: pip install 'simtbed[triton]'"),
 ]
-REFUSED = """
+PRODUCT = """
 import torch
 import triton
 import triton.language as tl
 
 @triton.jit
-def product(a_ptr, b_ptr, c_ptr):
-    i = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
-    tl.store(c_ptr + i, tl.dot(tl.load(a_ptr + i), tl.load(b_ptr + i)))
+def product(a_ptr, b_ptr, c_ptr, K):
+    rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    total = tl.zeros((64, 64), tl.float32)
+    for k in range(0, K, 32):
+        some = tl.arange(0, 32)
+        a = tl.load(a_ptr + rows * K + some[None, :] + k)
+        b = tl.load(b_ptr + (some[:, None] + k) * 64 + columns)
+        total = tl.dot(a, b, total)
+    tl.store(c_ptr + rows * 64 + columns, total)
 
-a = torch.ones(64, 64, dtype=torch.float16, device="cuda")
-product[(1,)](a, a, torch.empty(64, 64, device="cuda"))
+torch.manual_seed(1)
+a, b = (torch.randn(size, dtype=torch.float16, device="cuda") for size in ((64, 128), (128, 64)))
+c = torch.empty(64, 64, device="cuda")
+product[(1,)](a, b, c, 128, num_stages=3)
+torch.testing.assert_close(c, a.float() @ b.float(), rtol=1e-4, atol=1e-4)
+print("equal")
 """
 
 
@@ -44,11 +54,12 @@ def run(*command: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]
     return completed
 
 
+@pytest.mark.parametrize("device", ["A100", "H200"])
 @pytest.mark.parametrize("script", FEATURES, ids=lambda path: path.stem)
-def test_features_have_the_results_of_pytorch(script: Path) -> None:
-    completed = run("-m", "simtbed", "profile", "--device", "A100", "--emulate", "triton", script)
+def test_features_have_the_results_of_pytorch(script: Path, device: str) -> None:
+    completed = run("-m", "simtbed", "profile", "--device", device, "--emulate", "triton", script)
     names = re.findall(r"^@feature\ndef (\w+)", script.read_text(encoding="utf-8"), re.MULTILINE)
-    assert re.findall(r"^equal: (\w+)", completed.stdout, re.MULTILINE) == names
+    assert re.findall(r"^equal: (\w+)", completed.stderr, re.MULTILINE) == names
 
 
 @pytest.mark.parametrize(
@@ -67,11 +78,21 @@ def test_mistakes_are_found_at_line_and_column(kernel: str) -> None:
     assert (mark[1], line, text.index(mark[2]) + 1) in places, faults
 
 
-def test_an_instruction_of_hopper_is_refused_by_name_and_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("device", ["A100", "H100"])
+def test_a_pipelined_product(tmp_path: Path, device: str) -> None:
+    """The tensor cores of sm_80 (`mma`, `ldmatrix`), and those of sm_90 (`wgmma`, whose reads wait for it)."""
     script = tmp_path / "product.py"
-    script.write_text(REFUSED, encoding="utf-8")
+    script.write_text(PRODUCT, encoding="utf-8")
+    for command in ("check", "profile", "verify"):
+        completed = run("-m", "simtbed", command, "--device", device, "--emulate", "triton", script)
+        assert "equal" in completed.stderr  # the report is on stdout
+
+
+def test_clusters_are_refused_by_name(tmp_path: Path) -> None:
+    script = tmp_path / "product.py"
+    script.write_text(PRODUCT.replace("num_stages=3", "num_ctas=2"), encoding="utf-8")
     completed = run("-m", "simtbed", "profile", "--device", "H100", "--emulate", "triton", script, code=1)
-    assert "product.py:9:25" in completed.stderr and "wgmma" in completed.stderr and "A100" in completed.stderr
+    assert "num_ctas above 1 is not supported" in completed.stderr
 
 
 def test_kernels_run_in_pytest(tmp_path: Path) -> None:
