@@ -74,12 +74,12 @@ _TRUTH = {"and": "both", "mul": "both", "or": "either", "xor": "ne", "add": "ne"
 
 def _binary(scope: Scope, instruction: Instruction) -> Item:
     a, b = (scope.values.resolve(operand) for operand in instruction.operands)
-    combined = _combined
+    combine = combined
     if scope.memories.single and instruction.op in _WRAPPING and "nsw" not in instruction.flags:
-        combined = _wrapped
+        combine = _wrapped
     if isinstance(a, list) and isinstance(b, list):
-        return [combined(instruction.op, x, y) for x, y in zip(a, b, strict=True)]
-    return combined(
+        return [combine(instruction.op, x, y) for x, y in zip(a, b, strict=True)]
+    return combine(
         instruction.op, scope.values.expr(instruction.operands[0]), scope.values.expr(instruction.operands[1])
     )
 
@@ -90,8 +90,8 @@ _WRAPPING = ("add", "sub", "mul")
 def _wrapped(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
     """Return the result of an operation on unsigned integers. That of indices of threads has no overflow and is signed, as they are."""
     if a.type is BOOL or (_is_index(a) and _is_index(b)):
-        return _combined(op, a, b)
-    return signed(_combined(op, unsigned(a), unsigned(b)))
+        return combined(op, a, b)
+    return signed(combined(op, unsigned(a), unsigned(b)))
 
 
 def _is_index(value: ir.Expr) -> bool:
@@ -100,7 +100,8 @@ def _is_index(value: ir.Expr) -> bool:
     return isinstance(value, ir.Special) or (isinstance(value, ir.Const) and int(value.value) >= 0)
 
 
-def _combined(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+def combined(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """Return the result of an operation on two numbers, by LLVM's name. Raises UnsupportedError."""
     if a.type is BOOL:
         if op not in _TRUTH:
             raise UnsupportedError(f"the instruction {op} is not supported for i1")

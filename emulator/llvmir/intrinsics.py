@@ -32,6 +32,7 @@ from .numeric_calls import (
     table_row,
     trailing_zeros,
     unsigned_table_row,
+    vector_reduction,
     with_overflow,
 )
 from .pointers import ELEMENT_CALL, Pointer, indexed
@@ -255,6 +256,9 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     **{f"llvm.{letter}{op}.with.overflow": with_overflow(op, letter == "s")
        for letter in "su" for op in ("add", "sub", "mul")},
     "llvm.ldexp": scaled, "llvm.frexp": fraction_and_exponent, "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
+    **{f"llvm.vector.reduce.{op}": vector_reduction(op) for op in (
+        "add", "mul", "and", "or", "xor", "smax", "smin", "umax", "umin", "fadd", "fmul", "fmax", "fmin",
+    )},
     "llvm.maximum": extreme_with_nan("max"), "llvm.minimum": extreme_with_nan("min"),
     **{f"llvm.nvvm.read.ptx.sreg.{own}.{axis}": special(f"{index}.{axis}")
        for own, index in SPECIALS.items() for axis in "xyz"},

@@ -10,6 +10,7 @@ from ..language.types import BOOL, I32, Scalar
 from .accesses import Scope
 from .arithmetic import cast, compared, constant, negated, operation, selected, signed, unsigned
 from .calls import Handler, fixed, operand_values
+from .instructions import combined
 from .libdevice import FUNCTIONS
 from .module import Instruction
 from .types import UnsupportedError, scalar_of
@@ -175,6 +176,25 @@ def extreme_with_nan(name: str) -> Handler:
         a, b = (scope.emitter.let(x) for x in operand_values(scope, call))
         unordered = operation("either", operation("ne", a, a), operation("ne", b, b))
         return selected(unordered, operation("add", a, b), operation(name, a, b))
+
+    return translate
+
+
+def vector_reduction(op: str) -> Handler:
+    """vector.reduce: the elements combined from the first one on; of floats after the start value. op: LLVM's name."""
+
+    def combine(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+        if op[0] == "u":
+            return signed(operation(op[1:], unsigned(a), unsigned(b)))
+        return operation(op[1:], a, b) if op.endswith(("max", "min")) else combined(op, a, b)
+
+    def translate(scope: Scope, call: Instruction) -> Item:
+        *start, vector = (scope.values.resolve(operand) for operand in call.operands)
+        assert isinstance(vector, list)
+        total, *rest = (*start, *vector)
+        for item in rest:
+            total = scope.emitter.let(combine(total, item))
+        return total
 
     return translate
 

@@ -135,6 +135,38 @@ def test_functions_of_integers() -> None:
     _check(tuple((call, kind, _two(meaning)) for call, kind, meaning in INTEGER), "i32", x, y)
 
 
+REDUCTIONS: dict[str, dict[str, Callable[..., Any]]] = {
+    "i32": {
+        "add": lambda a, b: a + b, "mul": lambda a, b: a * b, "and": lambda a, b: a & b, "or": lambda a, b: a | b,
+        "xor": lambda a, b: a ^ b, "smax": lambda a, b: np.maximum(a, b), "smin": lambda a, b: np.minimum(a, b),
+        "umax": lambda a, b: np.maximum(a.view(np.uint32), b.view(np.uint32)).view(np.int32),
+        "umin": lambda a, b: np.minimum(a.view(np.uint32), b.view(np.uint32)).view(np.int32),
+    },
+    "double": {
+        "fmax": lambda a, b: np.fmax(a, b), "fmin": lambda a, b: np.fmin(a, b),
+        "fadd": lambda a, b: (1e16 + a) + b, "fmul": lambda a, b: 1e16 * a * b,
+    },
+}  # fmt: skip
+"""Reductions of the vector of a and b, by the type of the elements. Those with a start value begin with 10^16."""
+
+
+@pytest.mark.parametrize("type", REDUCTIONS)
+def test_reductions_of_vectors(type: str) -> None:
+    random = np.random.default_rng(6)
+    x, y = (
+        random.integers(-(2**31), 2**31 - 1, (2, 32)).astype(np.int32)
+        if type == "i32"
+        else random.normal(0, 2, (2, 32))
+    )
+    more = f"  %v0 = insertelement <2 x {type}> poison, {type} %a, i32 0\n  %v = insertelement <2 x {type}> %v0, {type} %b, i32 1\n"
+    suffix = f"v2{'i32' if type == 'i32' else 'f64'}"
+    rows = []
+    for name, meaning in REDUCTIONS[type].items():
+        start = f"{type} 1.0e16, " if name in ("fadd", "fmul") else ""
+        rows.append((f"@llvm.vector.reduce.{name}.{suffix}({start}<2 x {type}> %v)", type, meaning))
+    _check(tuple(rows), type, x, y, more)
+
+
 def test_warp_intrinsics() -> None:
     x = np.random.default_rng(5).integers(0, 100, 32).astype(np.int32)
     _check(WARP, "i32", x, x, "  %small = and i32 %a, 1")
