@@ -183,7 +183,8 @@ class Expressions:
     def _Store(self, node: ir.Store) -> Fragment:
         place = self.accessed(node).text
         if node.order == "async":
-            assert isinstance(node.value, ir.Load)  # folded into its store
+            if not isinstance(node.value, ir.Load):  # folded into its store
+                raise _not_printed("an asynchronous copy in several elements", node)
             source = self.accessed(node.value).text
             return Fragment(f"__pipeline_memcpy_async(&{place}, &{source}, {node.value.type.size})")
         if isinstance(node.value, ir.MoveMatrix) and node.value.mode == "store":  # folded into its store
@@ -260,8 +261,7 @@ class Expressions:
         if node.mode != "load":
             return Fragment(f"{moved(node)}({self(value)})")
         if not isinstance(value, ir.Load):
-            message = "rows of a matrix in several elements of shared memory are not printed as CUDA"
-            raise CompileError([Diagnostic("compile", message, node.span)])
+            raise _not_printed("rows of a matrix in several elements of shared memory", node)
         return Fragment(f"{moved(node)}(&{self.accessed(value).text})")
 
     def _Wgmma(self, node: ir.Wgmma) -> Fragment:
@@ -311,6 +311,10 @@ class Expressions:
 
 def _scope(node: ir.Load | ir.Store) -> str:
     return f"__NV_THREAD_SCOPE_{node.scope.upper()}"
+
+
+def _not_printed(what: str, node: ir.Store | ir.MoveMatrix) -> CompileError:
+    return CompileError([Diagnostic("compile", f"{what}: not printed as CUDA C++", node.span)])
 
 
 def _nonzero(value: Fragment) -> Fragment:
