@@ -189,11 +189,11 @@ def vector_reduction(op: str) -> Handler:
         return operation(op[1:], a, b) if op.endswith(("max", "min")) else combined(op, a, b)
 
     def translate(scope: Scope, call: Instruction) -> Item:
-        *start, vector = (scope.values.resolve(operand) for operand in call.operands)
-        assert isinstance(vector, list)
-        total, *rest = (*start, *vector)
-        for item in rest:
-            total = scope.emitter.let(combine(total, item))
+        *start, vector = call.operands
+        lanes: Any = scope.values.resolve(vector)
+        total, *rest = (*map(scope.values.expr, start), *lanes)
+        for lane in rest:
+            total = scope.emitter.let(combine(total, lane))
         return total
 
     return translate
