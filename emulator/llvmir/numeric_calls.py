@@ -190,10 +190,12 @@ def vector_reduction(op: str) -> Handler:
 
     def translate(scope: Scope, call: Instruction) -> Item:
         *start, vector = call.operands
-        lanes: Any = scope.values.resolve(vector)
-        total, *rest = (*map(scope.values.expr, start), *lanes)
-        for lane in rest:
-            total = scope.emitter.let(combine(total, lane))
+        lanes = scope.values.resolve(vector)
+        assert isinstance(lanes, list)
+        items: list[Any] = [*map(scope.values.expr, start), *lanes]
+        total: ir.Expr = items[0]
+        for item in items[1:]:
+            total = scope.emitter.let(combine(total, item))
         return total
 
     return translate
