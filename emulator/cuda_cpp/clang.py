@@ -40,8 +40,8 @@ ARGUMENTS = (
     "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++",
     "-target", "x86_64-linux-gnu", "-std=c++17", "-fgpu-rdc", "-S", "-emit-llvm", "-O1", "-Xclang", "-disable-llvm-passes",
     "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-strict-aliasing",
-    "-Wno-everything", "-Werror=uninitialized", "-Wno-sometimes-uninitialized", "-ferror-limit=0", "-fno-caret-diagnostics",
-    "-fno-color-diagnostics", "-ftemplate-depth=400", "-isystem", f"{ROOT}/include", "-include", HEADER,
+    "-fno-delete-null-pointer-checks", "-Wno-everything", "-Werror=uninitialized", "-Wno-sometimes-uninitialized", "-ferror-limit=0",
+    "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ftemplate-depth=400", "-isystem", f"{ROOT}/include", "-include", HEADER,
 )  # fmt: skip
 """The code is that of -O1 before LLVM's passes: `llvmir.optimising` runs those that keep the accesses of each statement."""
 MACRO_OPTIONS = ("-D", "-U")

@@ -31,6 +31,7 @@ Need = Literal["any", "integer", "exact"]
 _NEEDS: tuple[Need, ...] = ("any", "integer", "exact")
 Ordering = tuple[MemoryOrder, MemoryScope]
 RELAXED: Ordering = ("relaxed", "device")
+NULL_ACCESS = "an access to a null pointer"
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,6 @@ class Arrays:
         Raises UnsupportedError.
         """
         (memory,) = pointer.memories
-        if memory.space == "none":
-            raise UnsupportedError("an access to a null pointer is not supported")
         if memory.space == "constant" and not reads:
             raise UnsupportedError(f"{memory.name} is in constant memory: kernels only read it")
         own = self.element_size(memory, size)
@@ -187,18 +186,24 @@ class Arrays:
 
     # -------------------------------------------------------------- accesses
     def into_each_memory(self, pointer: Pointer) -> Iterator[Pointer]:
-        """Yield the pointer into each of its memories; statements emitted meanwhile run where it points there."""
-        if pointer.which is None:
-            yield pointer
-            return
+        """Yield the pointer into each of its memories; statements emitted meanwhile run where it points there.
+
+        An access to no memory is a finding.
+        """
         emitter = self.emitter
+        if pointer.which is None:
+            if pointer.is_null:
+                emitter.emit(ir.Assert(constant(False, BOOL, emitter.span), NULL_ACCESS, emitter.span))
+            else:
+                yield pointer
+            return
         which = emitter.let(pointer.which, "which")
         arms: list[tuple[ir.Stmt, ...]] = []
         for number, memory in enumerate(pointer.memories):
             with emitter.block() as body:
                 if memory.space == "none":
                     never = constant(False, BOOL, emitter.span)
-                    emitter.emit(ir.Assert(never, "an access to a null pointer", emitter.span))
+                    emitter.emit(ir.Assert(never, NULL_ACCESS, emitter.span))
                 else:
                     yield pointer.only(number)
             arms.append(tuple(body))
@@ -209,13 +214,16 @@ class Arrays:
         for stmt in chain:
             emitter.emit(stmt)
 
+    def _zero(self, type: Scalar) -> ir.Expr:
+        """Return the value that an access to a null pointer has."""
+        return constant(0, type, self.emitter.span)
+
     def load(
         self, pointer: Pointer, type: Scalar, order: AccessOrder, stem: str, scope: MemoryScope = "device"
     ) -> ir.Expr:
         """Load a value of a scalar type that memory can have."""
         emitter = self.emitter
-        result = emitter.register(stem, type)
-        value: ir.Expr = result
+        result, value = emitter.register(stem, type), self._zero(type)
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size, reads=True)
             load = ir.Load(place.array, place.index, place.type, emitter.span, order, scope)
@@ -237,7 +245,7 @@ class Arrays:
             for lane, register in enumerate(results):
                 number = constant(lane, I32, emitter.span)
                 emitter.assign(register, ir.Component(whole, number, type.element, emitter.span))
-        return list(results)
+        return [self._zero(type.element)] * type.lanes if pointer.is_null else list(results)
 
     def vector_place(self, pointer: Pointer, type: Vector, reads: bool = False, lanes: int = WARP_SIZE) -> Place:
         """Return the element for an access of a vector. Raises UnsupportedError."""
@@ -273,8 +281,7 @@ class Arrays:
         assert isinstance(value.type, Scalar)
         type = value.type
         value = emitter.let(value, "operand") if pointer.which is not None else value
-        result = emitter.register(stem, type)
-        old: ir.Expr = result
+        result, old = emitter.register(stem, type), self._zero(type)
         for own in self.into_each_memory(pointer):
             (memory,) = own.memories
             place = self.place(own, type.size, type if memory.single else None)
@@ -300,6 +307,8 @@ class Arrays:
             atomic = ir.Atomic("add", place.array, place.index, packed, type, emitter.span, *ordering)
             emitter.emit(ir.Let(old if used else None, atomic, emitter.span))
         span = emitter.span
+        if pointer.is_null:
+            return [self._zero(type.element)] * type.lanes * used
         return [ir.Component(old, constant(n, I32, span), type.element, span) for n in range(type.lanes * used)]
 
     def compare_swap(
@@ -311,8 +320,7 @@ class Arrays:
         expected, value = emitter.let(expected, "expected"), emitter.let(value, "value")
         type = value.type
         assert isinstance(type, Scalar)
-        result = emitter.register(stem, type)
-        old: ir.Expr = result
+        result, old = emitter.register(stem, type), self._zero(type)
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size)
             operands = bitcast(expected, place.type), bitcast(value, place.type)

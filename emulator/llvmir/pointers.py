@@ -101,6 +101,11 @@ class Pointer:
     which: ir.Expr | None = None
     within: tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]] | None = None
 
+    @property
+    def is_null(self) -> bool:
+        """Whether it points into no memory."""
+        return all(memory.space == "none" for memory in self.memories)
+
     def only(self, number: int) -> Pointer:
         """Return the pointer into one of its memories."""
         return replace(self, memories=(self.memories[number],), which=None)
@@ -120,6 +125,8 @@ class Pointer:
 _WINDOW = 1 << 32
 """Bytes between the addresses of memories that are not global."""
 _FIRST_ADDRESS = 1 << 40
+_MAPPED = range(1 << 16, 1 << 48)
+"""Addresses that an allocation of the host can have."""
 
 NULL_MEMORY = Memory("null", "none")
 NULL = Pointer((NULL_MEMORY,))
@@ -262,7 +269,9 @@ class Memories:
         return self.number_of(self.of_global(operand.name)) << 48
 
     def at_address(self, address: int) -> Memory:
-        """Return the memory at an address that the kernel contains."""
+        """Return the memory at an address that the kernel contains: none near zero, where a null pointer with an offset points."""
+        if address not in _MAPPED:
+            return NULL_MEMORY
         key = f"={address}"
         if key not in self.by_key:
             name = self.fresh(f"captured_{address:x}")
@@ -289,7 +298,7 @@ class Memories:
             case Global(name, PointerType()):
                 return {self.of_global(name): None}
             case Constant("inttoptr", (Number(value),)):
-                return {self.at_address(int(value)) if value else NULL_MEMORY: None}
+                return {self.at_address(int(value)): None}
             case Aggregate(operands) | Constant(_, operands):
                 return {memory: None for item in operands for memory in self.addressed_by(item)}
         return {}

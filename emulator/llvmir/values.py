@@ -128,8 +128,6 @@ class Values:
             case "addrspacecast" | "bitcast":
                 return self.resolve(first)
             case "inttoptr" if isinstance(first, Number):
-                if not first.value:
-                    return NULL
                 return Pointer((self.memories.at_address(int(first.value)),))
             case "getelementptr":
                 assert operand.source is not None

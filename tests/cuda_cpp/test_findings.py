@@ -57,6 +57,31 @@ def _launch(name: str, **options: Any) -> st.Result:
     return st.launch(kernel, grid=1, block=64, args=args, check="all", faults="return", **options)
 
 
+NULL_POINTERS = """
+__global__ void k(int *scalar, float4 *vector, int *out) {
+    int lane = threadIdx.x;
+    if (lane == 1) out[1] = scalar[0];
+    if (lane == 2) scalar[7] = lane;
+    if (lane == 3) out[3] = atomicAdd(scalar, 1);
+    if (lane == 4) out[4] = atomicCAS(scalar + 1, 1, 2);
+    if (lane == 5) { float4 four = vector[2]; out[5] = four.x + four.w; }
+    if (lane == 6) vector[1] = make_float4(1, 2, 3, 4);
+    if (lane == 7) out[7] = lane;
+}
+"""
+
+
+def test_an_access_to_a_null_pointer_is_a_finding() -> None:
+    for engine in ("jit", "numpy", "python"):
+        result = st.launch(
+            st.cuda_source(NULL_POINTERS).k, grid=1, block=32, check="all", faults="return", engine=engine,
+            args={"scalar": None, "vector": None, "out": st.zeros(8, "i32")},
+        )  # fmt: skip
+        lines = [fault.span.line - result.faults[0].span.line for fault in result.faults]
+        assert lines == ([0] if engine == "python" else list(range(6))), engine
+        assert {fault.message for fault in result.faults} == {"assertion failed: an access to a null pointer"}
+
+
 @pytest.mark.parametrize("name", ["bounds", "row", "race", "barrier", "uninitialised", "arithmetic"])
 def test_a_mistake_is_found_at_its_line_of_this_file(name: str) -> None:
     lines = Path(__file__).read_text().splitlines()

@@ -34,7 +34,7 @@ PROGRAMS = {
         (), 12, "",
     ),
     "refused kernel": (
-        "__global__ void k(int **p) { p[0][0] = 1; }\nint main() { k<<<1, 1>>>(0); return 0; }",
+        "__global__ void k(int **p) { p[0][0] = 1; }\nint main() { int **p; cudaMalloc(&p, 8); k<<<1, 1>>>(p); return 0; }",
         (), 3, "a pointer in global memory is not supported",
     ),
     "pointers in a struct": (

@@ -43,7 +43,7 @@ def compile_all(sources: list[Source], folder: Path) -> None:
     command = [
         str(find_nvcc()),
         "-cubin",
-        "-arch=sm_90",
+        "-arch=sm_90a",
         "-Xcudafe",
         "--display_error_number",
         *options,

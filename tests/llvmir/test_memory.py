@@ -326,7 +326,6 @@ REFUSALS = {
     '%v = call i32 asm "mov.u32 $0, %smid;", "=r"()': "the inline assembly 'mov.u32 $0, %smid' is not supported",
     "%v = inttoptr i64 %n to ptr\n  %w = load i32, ptr %v": "a computed number as an address is not supported",
     "call void @llvm.memcpy.p0.p0.i64(ptr %x, ptr %x, i64 %n, i1 false)": "a copy of a computed size",
-    "%v = load i32, ptr null": "an access to a null pointer is not supported",
     "%v = alloca i32, i64 %n": "local memory of a computed size is not supported",
     "%f = bitcast i64 %n to i64\n  %v = call i32 %f(i32 1)": "a call through a pointer is not supported",
     "%v = atomicrmw nand ptr %x, i32 1 monotonic": "the atomic operation nand is not supported",

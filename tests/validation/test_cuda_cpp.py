@@ -21,6 +21,8 @@ PROMOTED = {"register_set_in_one_arm", "accumulator_without_a_start"}
 """Reads of elements of local arrays that were never written: LLVM promotes the arrays to registers, and the values are undefined."""
 RETURNED = {"vote_of_all_in_a_branch", "match_in_a_loop_that_lanes_leave"}
 """Collectives in a branch or a loop at the end of a kernel: in C++ the lanes that leave it have returned."""
+COMPUTED_EARLIER = {"product_after_a_write_of_its_registers"}
+"""In LLVM's text registers are values, which may be computed before a fence."""
 COMPONENTS = {"vectors_in_shared", "unsigned_vectors"}
 """Kernels that read a component of a vector in memory: C++ loads the component alone."""
 DEAD_RESULTS = {"vector_addition_with_its_result"}
@@ -61,4 +63,4 @@ def test_mistakes_of_the_corpus_are_found_in_their_printed_text() -> None:
                 blamed.add(name)
             if not fixed and {fault.kind for fault in result.faults} != {pair.fault}:
                 missed.add(name)
-    assert (missed, blamed) == (ROWS | PROMOTED | RETURNED, set())
+    assert (missed, blamed) == (ROWS | PROMOTED | RETURNED | COMPUTED_EARLIER, set())

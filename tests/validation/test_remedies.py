@@ -19,6 +19,11 @@ WITHOUT_BARRIER = {
     "histogram_without_atomics", "in_place_stencil", "last_block_without_a_fence", "queue_length_read_plainly",
     "release_to_its_own_block", "sum_into_one_cell", "table_made_by_the_first_block", "release_by_a_failed_swap", "release_by_a_poll",
     "release_that_a_store_ends", "node_linked_after_the_push", "barrier_of_blocks_without_a_fence", "spin_lock_without_a_fence",
+    "lock_released_by_a_plain_store", "sum_behind_the_unlock", "lock_of_the_scope_of_a_block", "sum_read_outside_the_lock",
+    "flag_not_awaited", "flag_awaited_by_one_thread", "flag_set_before_the_data", "double_checked_flag_without_fences",
+    "mailbox_freed_before_it_is_read", "ring_head_moved_before_the_slot_is_full", "queue_item_stored_behind_its_count",
+    "ticket_passed_on_without_a_release", "block_counted_before_its_sum", "block_barrier_passed_twice_by_one_count",
+    "prefix_published_to_its_own_block", "tile_handed_over_without_a_fence",
 }  # fmt: skip
 """Kernels with races between blocks, or of one statement: their advice is another one."""
 SYNCHRONISATION = {"race", "barrier", "convergence"}
