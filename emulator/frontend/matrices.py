@@ -85,8 +85,8 @@ def _matrix(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
     transposed = _flag(reader, args["transposed"])
     four = registers(U32, 4)
     if mode == "load":
-        given = args["count"]
-        count = reader.constant_int(given, "the number of matrices") if isinstance(given, ast.expr) else given
+        number = args["count"]
+        count = reader.constant_int(number, "the number of matrices") if isinstance(number, ast.expr) else number
         if count not in (1, 2, 4):
             raise SourceError(span, f"load_matrix loads 1, 2 or 4 matrices, not {count}", "write count=4")
         array, index = _row(reader, args, 8 * count, span)

@@ -120,8 +120,7 @@ class GroupInstruction:
 
     @cached_property
     def name(self) -> str:
-        part = self.part
-        return f"m64n{self.n}k{part.k}.{part.total}.{part.a}.{part.b}"
+        return f"m64n{self.n}k{self.part.k}.{self.part.total}.{self.part.a}.{self.part.b}"
 
     @property
     def element(self) -> Scalar:
@@ -137,14 +136,14 @@ class GroupInstruction:
 
 
 def _group_instructions() -> list[GroupInstruction]:
-    def part(k: int, total: str, a: str, b: str) -> Instruction:
+    def step(k: int, total: str, a: str, b: str) -> Instruction:
         return Instruction(16, 8, k, total, a, b, (9, 0), warpgroup=True)
 
-    floats = [part(16, "f32", "f16", "f16"), part(16, "f16", "f16", "f16"), part(16, "f32", "bf16", "bf16")]
-    floats.append(part(8, "f32", "tf32", "tf32"))
+    floats = [step(16, "f32", "f16", "f16"), step(16, "f16", "f16", "f16"), step(16, "f32", "bf16", "bf16")]
+    floats.append(step(8, "f32", "tf32", "tf32"))
     narrow = ("e4m3", "e5m2")
-    floats += [part(32, total, a, b) for total in ("f32", "f16") for a in narrow for b in narrow]
-    integers = [part(32, "s32", a, b) for a in ("s8", "u8") for b in ("s8", "u8")]
+    floats += [step(32, total, a, b) for total in ("f32", "f16") for a in narrow for b in narrow]
+    integers = [step(32, "s32", a, b) for a in ("s8", "u8") for b in ("s8", "u8")]
     rows = [GroupInstruction(n, own) for own in floats for n in range(8, 257, 8)]
     return rows + [GroupInstruction(n, own) for own in integers for n in (8, 24, *range(16, 257, 16))]
 

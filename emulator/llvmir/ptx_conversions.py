@@ -133,8 +133,8 @@ def _sum_toward_zero(r: Registers, d: str, a: str, b: str) -> None:
     """Add in f64 with the error of that sum, and take the f32 that is not beyond it."""
     x, y = (r.let(cast(r.read(own, F32), F64)) for own in (a, b))
     total = r.let(operation("add", x, y))
-    part = r.let(operation("sub", total, x))
-    error = operation("add", operation("sub", x, operation("sub", total, part)), operation("sub", y, part))
+    rounded = r.let(operation("sub", total, x))
+    error = operation("add", operation("sub", x, operation("sub", total, rounded)), operation("sub", y, rounded))
     nearest = r.let(cast(total, F32))
     wide, size = r.let(operation("abs", cast(nearest, F64))), r.let(operation("abs", total))
     opposite = operation("lt", operation("mul", error, total), constant(0, F64, r.span))

@@ -242,10 +242,12 @@ def _multiply_matrices(
         raise UnsupportedError(f"the matrix multiply-accumulate wmma {shape}{types} is not supported")
     total, type = words[0], words[1] if len(words) == 4 else "f16"
     p = product(shape, type, total)
-    given = [names(own) for own in operands]
+    registers = [names(own) for own in operands]
     element = F64 if type == "f64" else U32
-    a, b = ([r.read(name, element) for name in own[: len(_blocks(p, m))]] for own, m in zip(given, "ab", strict=False))
-    c = [r.read(name, ELEMENTS[total]) for name in given[2]]
+    a, b = (
+        [r.read(name, element) for name in own[: len(_blocks(p, m))]] for own, m in zip(registers, "ab", strict=False)
+    )
+    c = [r.read(name, ELEMENTS[total]) for name in registers[2]]
     result = _products(r, p, (b, a) if p.is_transposed else (a, b), c)
     for name, value in zip(names(d), result, strict=True):
         r.write(name, value)

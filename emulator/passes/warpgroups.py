@@ -74,8 +74,8 @@ class _Matrix:
             plain = code.op("add", code.op("mul", block, self.stride), code.op("mul", half, self.leading))
             offset = code.op("select", self.plain, plain, swizzled)
         else:
-            beside = code.op("mul", half, code.op("select", self.plain, self.leading, 1))
-            offset = code.op("add", code.op("mul", block, self.stride), beside)
+            adjacent = code.op("mul", half, code.op("select", self.plain, self.leading, 1))
+            offset = code.op("add", code.op("mul", block, self.stride), adjacent)
         row = code.op("and", ir.Special("lane", I32, code.span), 7)
         index = code.op("add", code.op("add", self.start, code.op("mul", row, self.width)), offset)
         index = code.op("xor", index, code.op("and", code.op("shr", index, 3), self.swizzled))
@@ -108,8 +108,8 @@ class _Product:
         for first in range(0, self.row.n // 8, 2):
             blocks = min(2, self.row.n // 8 - first)
             rows = matrix.rows(code.op("add", high, first), low, 2 * blocks)
-            for part in range(blocks):
-                self.multiply(a, self.part(rows, 2 * part, 2), first + part)
+            for column in range(blocks):
+                self.multiply(a, self.registers_of(rows, 2 * column, 2), first + column)
         return code.body
 
     def require_warpgroup(self) -> None:
@@ -121,26 +121,26 @@ class _Product:
         whole = code.op("lt", code.op("shl", last, 5), threads)
         code.body.append(ir.Assert(whole, INCOMPLETE, code.span, UNCOUNTED))
 
-    def part(self, vector: ir.Expr, first: int, count: int) -> ir.Expr:
+    def registers_of(self, vector: ir.Expr, first: int, count: int) -> ir.Expr:
         """Return some registers of a vector as a fragment."""
         code, whole = self.code, vector.type
         assert isinstance(whole, Vector)
         if whole.lanes == count:
             return vector
-        parts = tuple(
+        components = tuple(
             ir.Component(vector, ir.Const(first + n, I32, code.span), whole.element, code.span) for n in range(count)
         )
-        return ir.Pack(parts, registers(whole.element, count), code.span)
+        return ir.Pack(components, registers(whole.element, count), code.span)
 
     def negated(self, a: ir.Expr) -> ir.Expr:
         code, whole = self.code, a.type
         assert isinstance(whole, Vector)
         fragment = code.let(a)
-        parts = tuple(
+        components = tuple(
             code.op("xor", ir.Component(fragment, ir.Const(n, I32, code.span), U32, code.span), SIGNS[self.row.part.a])
             for n in range(whole.lanes)
         )
-        return ir.Pack(parts, whole, code.span)
+        return ir.Pack(components, whole, code.span)
 
     def multiply(self, a: ir.Expr, b: ir.Expr, block: int) -> None:
         """Multiply by 8 columns. The first one is the instruction."""

@@ -134,8 +134,10 @@ def _expressions(file: str, stamp: str) -> dict[tuple[int, int], Span]:
         if not isinstance(node, ast.expr):
             continue
         key, is_call = (node.lineno, node.col_offset + 1), isinstance(node, ast.Call)
-        known, _ = spans.get(key, (False, None))
-        if key not in spans or (isinstance(node, ast.Call) and (not known or isinstance(node.func, ast.Attribute))):
+        is_known_call, _ = spans.get(key, (False, None))
+        if key not in spans or (
+            isinstance(node, ast.Call) and (not is_known_call or isinstance(node.func, ast.Attribute))
+        ):
             own = Span(file, node.lineno, key[1], node.end_lineno or node.lineno, (node.end_col_offset or 0) + 1)
             spans[key] = is_call, own
     return {key: span for key, (_, span) in spans.items()}

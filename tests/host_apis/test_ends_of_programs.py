@@ -1,4 +1,4 @@
-"""Whole CUDA C++ programs that crash, hang, fork, exec, or end in other ways than by a return from `main`."""
+"""Whole CUDA C++ programs that crash, do not end, fork, exec, or end without a return from `main`."""
 
 import os
 import signal
@@ -71,7 +71,7 @@ ENDS = {
     "thread": (11, ""), "leaving thread": (12, ""), "many": (13, ""), "kept": (14, "20,000 bytes in 20,000 allocations are not freed"),
     "stdin": (97, ""), "end": (16, "after the end"), "closed": (17, ""), "large": (18, ""), "none": (0, ""),
 }  # fmt: skip
-"""Exit code and a part of the output by the program's argument."""
+"""Exit code and text of the output by the program's argument."""
 
 
 def _command(folder: Path, word: str) -> tuple[list[str], dict[str, str]]:

@@ -111,7 +111,7 @@ k<<<1, 1>>>(h);
 int code = cudaDeviceSynchronize(); if (code != 700 || cudaGetLastError() != 700 || cudaPeekAtLastError() != 700) return 9;
 h[0] = 5; if (cudaMemset(d, 0, 4) != 700 || cudaMemcpy(h, d, 4, cudaMemcpyDeviceToHost) != 700 || h[0] != 5) return 8; }
 """
-FOUND = {
+MESSAGES = {
     (4, "copy"): "a copy: 36 bytes at byte 0 of an allocation of 32 bytes, allocated at program.cu:3",
     (5, "copy"): "a memset: 20 bytes at byte 16 of an allocation of 32 bytes, allocated at program.cu:3",
     (
@@ -133,7 +133,7 @@ def test_mistakes_of_host_code(tmp_path: Path) -> None:
     result = run(tmp_path, MISTAKES, "--", options=("--json",))
     content = json.loads(result.stdout)
     (row,) = [row for row in content["kernels"] if row["kernel"] == "host code"]
-    assert {(d["line"], d["kind"]): d["message"] for d in row["faults"]} == FOUND, result
+    assert {(d["line"], d["kind"]): d["message"] for d in row["faults"]} == MESSAGES, result
     assert [(d["line"], d["message"]) for d in row["remarks"]] == [(3, "32 bytes are not freed")]
     assert result.returncode == 1
 
@@ -161,7 +161,7 @@ cudaEvent_t event; if (cudaEventCreate(&event) != expected || cudaFree(d) != exp
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_errors_of_launches_stay(tmp_path: Path) -> None:
+def test_errors_of_launches_are_sticky(tmp_path: Path) -> None:
     for arguments, message in (((), "global read out of bounds"), (("x",), "assertion")):
         result = run(tmp_path, STICKY, "--", *arguments)
         assert (result.returncode, message in result.stdout) == (1, True), result
@@ -194,7 +194,7 @@ COMMANDS = {
     "verify": (VECTOR_ADD, 0, "agrees"),
     "debug": (VECTOR_ADD.replace("i < n", "i <= n"), 1, "thread (232, 0, 0) = warp 7 lane 8"),
 }
-"""Program, exit code and a part of the output by command."""
+"""Program, exit code and text of the output by command."""
 
 
 @pytest.mark.slow

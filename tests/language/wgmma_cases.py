@@ -32,8 +32,8 @@ class Layout:
         row, k = np.arange(rows)[:, None], np.arange(columns)[None, :]
         chunk, width = 16 // size, self.swizzle or 16
         if not self.transposed:
-            beside = k * size if self.swizzle else k % chunk * size + k // chunk * self.leading
-            place = row % 8 * width + row // 8 * self.stride + beside
+            column = k * size if self.swizzle else k % chunk * size + k // chunk * self.leading
+            place = row % 8 * width + row // 8 * self.stride + column
         else:
             chunks, blocks = row // chunk, k // 8
             place = row % chunk * size + k % 8 * width
@@ -173,24 +173,31 @@ def sums_of_fragment(row: GroupInstruction, d: Values) -> Values:
 
 def expected(case: Case, a: Values, b: Values, c: Values) -> Values:
     """Return the bits of D by the rule of the reference."""
-    part = case.row.part
+    instruction = case.row.part
     c = c if case.add else np.zeros_like(c)
-    if part.total == "s32":
+    if instruction.total == "s32":
         x, y = (
-            v.astype(np.int64) if t == "u8" else v.view(np.int8).astype(np.int64) for v, t in ((a, part.a), (b, part.b))
+            v.astype(np.int64) if t == "u8" else v.view(np.int8).astype(np.int64)
+            for v, t in ((a, instruction.a), (b, instruction.b))
         )
         return (x @ y.T + c.astype(np.int64)).astype(np.uint32)
     if case.negative:
         a = a ^ (a.dtype.type(1) << a.dtype.type(8 * a.dtype.itemsize - 1))
-    return np.asarray(tensor_cores.product_sums(part, tensor_cores.rule(part, H200), a[None], b[None], c[None])[0])
+    return np.asarray(
+        tensor_cores.product_sums(instruction, tensor_cores.rule(instruction, H200), a[None], b[None], c[None])[0]
+    )
 
 
 def operands(row: GroupInstruction, seed: int) -> tuple[Values, Values, Values]:
     """Return random bits of A, B and C: small numbers, and now and then any."""
-    draw, part = np.random.default_rng(seed), row.part
+    draw, instruction = np.random.default_rng(seed), row.part
     kinds = {8: np.uint8, 16: np.uint16, 32: np.uint32}
     values = []
-    for shape, name in (((64, part.k), part.a), ((row.n, part.k), part.b), ((64, row.n), part.total)):
+    for shape, name in (
+        ((64, instruction.k), instruction.a),
+        ((row.n, instruction.k), instruction.b),
+        ((64, row.n), instruction.total),
+    ):
         type = kinds[BITS[name]]
         bits = draw.integers(0, 1 << BITS[name], shape, dtype=np.uint64).astype(type)
         if name[0] not in "su":
@@ -208,10 +215,10 @@ def operands(row: GroupInstruction, seed: int) -> tuple[Values, Values, Values]:
 def cases() -> list[Case]:
     """Return forms that have each type, each layout of A and of B, the flags, and narrow and wide products."""
     draw, results = np.random.default_rng(3), list[Case]()
-    parts = {row.part.name: row.part for row in GROUP_INSTRUCTIONS.values()}
-    for part in parts.values():
-        rows = sorted((row for row in GROUP_INSTRUCTIONS.values() if row.part is part), key=lambda row: row.n)
-        size, floats = BITS[part.a] // 8, part.total != "s32"
+    instructions = {row.part.name: row.part for row in GROUP_INSTRUCTIONS.values()}
+    for instruction in instructions.values():
+        rows = sorted((row for row in GROUP_INSTRUCTIONS.values() if row.part is instruction), key=lambda row: row.n)
+        size, floats = BITS[instruction.a] // 8, instruction.total != "s32"
         for a in (*layouts(64, size), None):
             row = rows[draw.integers(len(rows) // 2)]
             mine = layouts(row.n, size)

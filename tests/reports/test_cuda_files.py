@@ -154,7 +154,7 @@ def test_a_script_is_emulated_on_request(capfd: pytest.CaptureFixture[str]) -> N
     result = simtbed("check", "--emulate", "pycuda", script)
     assert result.code == 0 and "pycuda emulated" in result.err and "histogram" in result.out
     assert (
-        "--emulate opencl: there are pycuda, cupy, numba and none"
+        "--emulate opencl: there are pycuda, cupy, numba, triton and none"
         in simtbed("check", "--emulate", "opencl", script).refused()
     )
 

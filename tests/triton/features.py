@@ -107,12 +107,12 @@ def _unary(x_ptr, out_ptr, n, OP: tl.constexpr, BLOCK: tl.constexpr):
 @feature
 def unary() -> None:
     x = random(500) * 3
-    one = x.abs() + 1
+    above = x.abs() + 1
     expected = {
-        "exp": x.exp(), "exp2": x.exp2(), "log": one.log(), "log2": one.log2(), "sin": x.sin(), "cos": x.cos(), "sqrt": x.abs().sqrt(),
-        "sqrt_rn": x.abs().sqrt(), "rsqrt": one.rsqrt(), "sigmoid": x.sigmoid(), "erf": x.erf(), "floor": x.floor(), "ceil": x.ceil(),
+        "exp": x.exp(), "exp2": x.exp2(), "log": above.log(), "log2": above.log2(), "sin": x.sin(), "cos": x.cos(), "sqrt": x.abs().sqrt(),
+        "sqrt_rn": x.abs().sqrt(), "rsqrt": above.rsqrt(), "sigmoid": x.sigmoid(), "erf": x.erf(), "floor": x.floor(), "ceil": x.ceil(),
         "abs": x.abs(), "neg": -x, "tanh": x.tanh(), "pow": x.abs() ** 1.5, "log1p": x.abs().log1p(), "rint": x.round(),
-        "isnan": x.isnan().float(), "div_rn": 1 / one,
+        "isnan": x.isnan().float(), "div_rn": 1 / above,
     }  # fmt: skip
     for name, result in expected.items():
         out = torch.empty_like(x)

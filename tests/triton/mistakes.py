@@ -45,13 +45,13 @@ def unwritten_memory(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 def main(name: str) -> None:
     x, out = torch.rand(1000, device="cuda"), torch.zeros(1000, device="cuda")
-    one = torch.zeros(1, device="cuda")
+    total = torch.zeros(1, device="cuda")
     if name == "missing_mask":
         missing_mask[(4,)](x, out, 1000, BLOCK=256)
     elif name == "wrong_stride":
         wrong_stride[(10,)](x, out, 100, 100, BLOCK=128)
     elif name == "lost_update":
-        lost_update[(4,)](x, one, 4, num_warps=1)
+        lost_update[(4,)](x, total, 4, num_warps=1)
     elif name == "unwritten_memory":
         unwritten_memory[(1,)](torch.empty(256, device="cuda"), out, 256, BLOCK=256)
 

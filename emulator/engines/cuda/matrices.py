@@ -79,10 +79,10 @@ def group_helper(node: ir.Wgmma) -> str:
     total = f"{{{', '.join(f'%{n}' for n in range(count))}}}"
     fragment = part.types[0]
     if node.in_a is None:
-        given, inputs = f"{name(fragment)} a", [_operands("a", fragment)]
+        parameters, inputs = f"{name(fragment)} a", [_operands("a", fragment)]
         places = f"{{{', '.join(f'%{count + n}' for n in range(_count(fragment)))}}}"
     else:
-        given, inputs, places = "const void* in_a, unsigned long long a", ['"l"(in_shared(in_a, a))'], f"%{count}"
+        parameters, inputs, places = "const void* in_a, unsigned long long a", ['"l"(in_shared(in_a, a))'], f"%{count}"
     at = count + (_count(fragment) if node.in_a is None else 1)
     inputs += ['"l"(in_shared(in_b, b))', '"r"((int)add)']
     flags = "" if part.total == "s32" else f", {-1 if node.negative else 1}, 1"
@@ -92,7 +92,7 @@ def group_helper(node: ir.Wgmma) -> str:
     outputs = ",\n          ".join(wrapped)
     return f"""\
 static __device__ __forceinline__ void {group_function(node)}(
-    {element} (&d)[{count}], {given}, const void* in_b, unsigned long long b, bool add) {{
+    {element} (&d)[{count}], {parameters}, const void* in_b, unsigned long long b, bool add) {{
     auto in_shared = [](const void* array, unsigned long long descriptor) {{
         return descriptor + ((unsigned int)__cvta_generic_to_shared(array) >> 4);
     }};

@@ -81,13 +81,13 @@ def move_matrix(context: CodegenContext, node: ir.MoveMatrix, site: int) -> Valu
         if (high == low + 1).all():
             results.append(_gather(context, buffer, low // 2))
             continue
-        parts = []
+        halves = []
         for element in (low, high):
             shift = vector("i32", (16 * (element & 1)).tolist())
-            part = builder.let(f"lshr {V} {_gather(context, buffer, element // 2)}, {shift}", "element")
-            parts.append(builder.let(f"and {V} {part}, {splat('i32', 0xFFFF)}", "element"))
-        above = builder.let(f"shl {V} {parts[1]}, {splat('i32', 16)}", "high")
-        results.append(builder.let(f"or {V} {parts[0]}, {above}", "moved"))
+            half = builder.let(f"lshr {V} {_gather(context, buffer, element // 2)}, {shift}", "element")
+            halves.append(builder.let(f"and {V} {half}, {splat('i32', 0xFFFF)}", "element"))
+        above = builder.let(f"shl {V} {halves[1]}, {splat('i32', 16)}", "high")
+        results.append(builder.let(f"or {V} {halves[0]}, {above}", "moved"))
     values = tuple(Value(U32, ref, None) for ref in results)
     return values if count > 1 else values[0]
 
