@@ -6,7 +6,7 @@ it is aligned by construction, and the front end checks an offset that it divide
 
 from __future__ import annotations
 
-from ..language.types import BOOL, I32, Array, Scalar, Value
+from ..language.types import BOOL, I32, I64, Array, Scalar, Value
 from ..span import Span
 from . import nodes as ir
 from .effects import accesses
@@ -81,6 +81,11 @@ def alignment_check(array: str, offset: ir.Expr, unit: int, size: int, aligned: 
     """Return the check of an access for which `aligned_index` has a condition."""
     shown = (offset, ir.Const(unit, I32, span), ir.Const(size, I32, span))
     return ir.Check("alignment", aligned, ir.Extent(array, I32, span), shown, span)
+
+
+def null_check(span: Span) -> ir.Check:
+    """Return the check of an access through a null pointer, which fails."""
+    return ir.Check("bounds", ir.Const(False, BOOL, span), ir.Const(0, I64, span), (), span)
 
 
 def _quotient(offset: ir.Expr, ratio: int) -> ir.Expr | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..ir import nodes as ir
 from ..ir.names import address, component, offset
+from ..ir.wide import alignment_check, null_check
 from ..language.forms import AccessOrder, AtomicOp, MemoryOrder, MemoryScope
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import BOOL, I32, I64, U8, Array, Scalar, Vector
@@ -31,7 +32,6 @@ Need = Literal["any", "integer", "exact"]
 _NEEDS: tuple[Need, ...] = ("any", "integer", "exact")
 Ordering = tuple[MemoryOrder, MemoryScope]
 RELAXED: Ordering = ("relaxed", "device")
-NULL_ACCESS = "an access to a null pointer"
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class Arrays:
             others = operation("ge", ir.Special("lane", I32, span), constant(lanes, I32, span))
             aligned = operation("either", others, aligned)
         name = pointer.memories[0].name
-        self.emitter.emit(ir.Assert(aligned, f"a misaligned address in {name}: {size} bytes", span, shown=(total,)))
+        self.emitter.emit(alignment_check(name, total, 1, size, aligned, span))
         return operation("shr", total, constant(size.bit_length() - 1, I32, span))
 
     def _view(self, memory: Memory, element: Scalar, phase: int) -> str:
@@ -193,7 +193,7 @@ class Arrays:
         emitter = self.emitter
         if pointer.which is None:
             if pointer.is_null:
-                emitter.emit(ir.Assert(constant(False, BOOL, emitter.span), NULL_ACCESS, emitter.span))
+                emitter.emit(null_check(emitter.span))
             else:
                 yield pointer
             return
@@ -202,8 +202,7 @@ class Arrays:
         for number, memory in enumerate(pointer.memories):
             with emitter.block() as body:
                 if memory.space == "none":
-                    never = constant(False, BOOL, emitter.span)
-                    emitter.emit(ir.Assert(never, NULL_ACCESS, emitter.span))
+                    emitter.emit(null_check(emitter.span))
                 else:
                     yield pointer.only(number)
             arms.append(tuple(body))

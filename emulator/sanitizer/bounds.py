@@ -99,8 +99,11 @@ def index_registers(index: ir.Expr) -> list[str]:
 
 
 def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
-    """Return the diagnostic of a view. values: `shown_dimensions` of the Within that is checked; for a slice, its start."""
+    """Return the diagnostic of a view. values: `shown_dimensions` of the Within that is checked; for a slice, its start; none for
+    an access through a null pointer."""
     numbers = [int(str(value)) for value in values]
+    if not numbers:
+        return Diagnostic("bounds", "access through a null pointer", check.span, (thread,))
     if isinstance(check.subject, ir.Within):
         return Diagnostic(
             "bounds", f"view out of bounds: {_dimension_out_of_bounds(check.subject, numbers)}", check.span, (thread,)

@@ -79,7 +79,15 @@ def test_an_access_to_a_null_pointer_is_a_finding() -> None:
         )  # fmt: skip
         lines = [fault.span.line - result.faults[0].span.line for fault in result.faults]
         assert lines == ([0] if engine == "python" else list(range(6))), engine
-        assert {fault.message for fault in result.faults} == {"assertion failed: an access to a null pointer"}
+        assert {(fault.kind, fault.message) for fault in result.faults} == {("bounds", "access through a null pointer")}
+
+
+def test_a_misaligned_access_is_a_finding() -> None:
+    kernel = st.cuda_source("__global__ void k(float *x) { float4 v = *(float4 *)(x + threadIdx.x); x[0] = v.x; }").k
+    for engine in ("jit", "numpy", "python"):
+        faults = st.launch(kernel, grid=1, block=3, args={"x": st.zeros(8, "f32")}, engine=engine, faults="return").faults
+        message = "misaligned access: 16 bytes from byte 4 of x, not a multiple of 16"
+        assert (faults[0].kind, faults[0].message) == ("alignment", message)
 
 
 @pytest.mark.parametrize("name", ["bounds", "row", "race", "barrier", "uninitialised", "arithmetic"])
