@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import simtbed as st
+
+from tests.texts import texts
 
 Arrays = dict[str, Any]
 
@@ -24,7 +26,6 @@ class Habit:
     kernel: str = ""
     shared: int = 0
     rtol: float = 0.0
-    options: dict[str, Any] = field(default_factory=dict)
     instances: tuple[str, ...] = ()
     cooperative: bool = False
 
@@ -33,180 +34,55 @@ def f32(*shape: int) -> Callable[[np.random.Generator], Any]:
     return lambda rng: rng.random(shape, np.float32)
 
 
+TEXTS = texts("cuda_cpp/habits.cu")
 HABITS: dict[str, Habit] = {}
 
 
-def add(name: str, text: str, **fields: Any) -> None:
-    HABITS[name] = Habit(text, **fields)
+def add(name: str, **fields: Any) -> None:
+    HABITS[name] = Habit(TEXTS[name], **fields)
 
 
 add(
     "doublify of a matrix of 4 x 4",
-    """
-    __global__ void doublify(float *a)
-    {
-      int idx = threadIdx.x + threadIdx.y*4;
-      a[idx] *= 2;
-    }
-    """,
     grid=1, block=(4, 4), args=lambda rng: {"a": rng.random((4, 4), np.float32)}, expected=lambda g: {"a": g["a"] * 2},
 )  # fmt: skip
-
 add(
     "grid-stride saxpy with restrict pointers",
-    """
-    extern "C" __global__ void saxpy(const float* __restrict__ x, float* __restrict__ y, float a, size_t n)
-    {
-        for (size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
-            y[i] = a * x[i] + y[i];
-    }
-    """,
     grid=3, block=64, args=lambda rng: {"x": f32(1000)(rng), "y": f32(1000)(rng), "a": 2.5, "n": 1000},
     expected=lambda g: {"y": np.float32(2.5) * g["x"] + g["y"]},
 )  # fmt: skip
-
 add(
     "tiled product with bounds",
-    """
-    #define TILE 8
-    __global__ void matmul(const float *A, const float *B, float *C, int M, int N, int K)
-    {
-        __shared__ float As[TILE][TILE];
-        __shared__ float Bs[TILE][TILE + 1];
-        const int row = blockIdx.y * TILE + threadIdx.y, col = blockIdx.x * TILE + threadIdx.x;
-        float acc = 0.0f;
-        for (int t = 0; t < (K + TILE - 1) / TILE; ++t) {
-            int k = t * TILE + threadIdx.x, l = t * TILE + threadIdx.y;
-            As[threadIdx.y][threadIdx.x] = row < M && k < K ? A[row * K + k] : 0.0f;
-            Bs[threadIdx.y][threadIdx.x] = (l < K && col < N) ? B[l * N + col] : 0.f;
-            __syncthreads();
-            #pragma unroll
-            for (int i = 0; i < TILE; ++i) acc += As[threadIdx.y][i] * Bs[i][threadIdx.x];
-            __syncthreads();
-        }
-        if (row < M && col < N) C[row * N + col] = acc;
-    }
-    """,
     grid=(3, 2), block=(8, 8),
     args=lambda rng: {"A": f32(13, 11)(rng), "B": f32(11, 19)(rng), "C": st.empty((13, 19), "f32"), "M": 13, "N": 19, "K": 11},
     expected=lambda g: {"C": g["A"].astype(np.float64) @ g["B"]}, rtol=1e-5,
 )  # fmt: skip
-
 add(
     "reduction in dynamic shared memory with a volatile tail",
-    """
-    template <unsigned int BLOCK> __device__ void tail(volatile int *s, unsigned int t) {
-        if (BLOCK >= 64) { s[t] += s[t + 32]; __syncwarp(); }
-        s[t] += s[t + 16]; __syncwarp();
-        s[t] += s[t + 8]; __syncwarp();
-        s[t] += s[t + 4]; __syncwarp();
-        s[t] += s[t + 2]; __syncwarp();
-        s[t] += s[t + 1];
-    }
-    template <unsigned int BLOCK> __global__ void reduce(const int *in, int *out, unsigned int n) {
-        extern __shared__ int sdata[];
-        unsigned int tid = threadIdx.x, i = blockIdx.x * (BLOCK * 2) + tid, step = BLOCK * 2 * gridDim.x;
-        int sum = 0;
-        while (i < n) { sum += in[i]; if (i + BLOCK < n) sum += in[i + BLOCK]; i += step; }
-        sdata[tid] = sum;
-        __syncthreads();
-        if (BLOCK >= 128) { if (tid < 64) sdata[tid] += sdata[tid + 64]; __syncthreads(); }
-        if (tid < 32) {
-            int value = sdata[tid] + sdata[tid + 32];
-            for (int offset = 16; offset > 0; offset >>= 1) value += __shfl_down_sync(0xffffffff, value, offset);
-            if (tid == 0) out[blockIdx.x] = value;
-        }
-    }
-    """,
     grid=3, block=128, shared=512, kernel="reduce<128>", instances=("reduce<128>",),
     args=lambda rng: {"in": rng.integers(0, 100, 1000).astype(np.int32), "out": st.empty(3, "i32"), "n": 1000},
     expected=lambda g: {"out": np.array([sum(int(g["in"][j]) for j in range(1000) if j % 768 // 256 == b) for b in range(3)])},
 )  # fmt: skip
-
 add(
     "histogram with shared and global atomics",
-    """
-    __global__ void histogram(const unsigned char *data, unsigned int *bins, int n)
-    {
-        __shared__ unsigned int local[256];
-        for (int i = threadIdx.x; i < 256; i += blockDim.x) local[i] = 0;
-        __syncthreads();
-        for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(&local[data[i]], 1);
-        __syncthreads();
-        for (int i = threadIdx.x; i < 256; i += blockDim.x) if (local[i]) atomicAdd(bins + i, local[i]);
-    }
-    """,
     grid=2, block=64, args=lambda rng: {"data": rng.integers(0, 256, 1000).astype(np.uint8), "bins": np.zeros(256, np.uint32), "n": 1000},
     expected=lambda g: {"bins": np.bincount(g["data"], minlength=256)},
 )  # fmt: skip
-
 add(
     "stencil with constant coefficients and a halo",
-    """
-    #define RADIUS 3
-    __constant__ float coefficient[RADIUS + 1] = {0.5f, 0.2f, -0.1f, 1.0f / 64};
-    __global__ void stencil(const float *in, float *out, int n)
-    {
-        __shared__ float line[64 + 2 * RADIUS];
-        int g = blockIdx.x * blockDim.x + threadIdx.x, l = threadIdx.x + RADIUS;
-        line[l] = g < n ? in[g] : 0;
-        if (threadIdx.x < RADIUS) {
-            line[l - RADIUS] = g >= RADIUS ? in[g - RADIUS] : 0;
-            line[l + blockDim.x] = g + blockDim.x < n ? in[g + blockDim.x] : 0;
-        }
-        __syncthreads();
-        if (g >= n) return;
-        float sum = coefficient[0] * line[l];
-        for (int r = 1; r <= RADIUS; r++) sum += coefficient[r] * (line[l - r] + line[l + r]);
-        out[g] = sum;
-    }
-    """,
     grid=3, block=64, args=lambda rng: {"in": f32(150)(rng), "out": st.empty(150, "f32"), "n": 150},
     expected=lambda g: {"out": np.convolve(g["in"], [1 / 64, -0.1, 0.2, 0.5, 0.2, -0.1, 1 / 64], "same")}, rtol=1e-5,
 )  # fmt: skip
-
 add(
     "structs, references, methods and operators",
-    """
-    struct Vec { float x, y, z;
-        __device__ Vec operator+(const Vec &o) const { return Vec{x + o.x, y + o.y, z + o.z}; }
-        __device__ Vec &operator*=(float s) { x *= s; y *= s; z *= s; return *this; }
-        __device__ float dot(const Vec &o) const { return x * o.x + y * o.y + z * o.z; }
-    };
-    struct Body { Vec position, velocity; };
-    __device__ void advance(Body &body, const float dt) {
-        Vec step = body.velocity;
-        step *= dt;
-        body.position = body.position + step;
-    }
-    __global__ void move(Body *bodies, float *energy, float dt, int n)
-    {
-        int i = blockIdx.x * blockDim.x + threadIdx.x;
-        if (i >= n) return;
-        advance(bodies[i], dt);
-        const Body &b = bodies[i];
-        energy[i] = 0.5f * b.velocity.dot(b.velocity);
-    }
-    """,
     grid=1, block=64, args=lambda rng: {"bodies": f32(50, 6)(rng), "energy": st.empty(50, "f32"), "dt": 0.5, "n": 50},
     expected=lambda g: {
         "bodies": np.hstack([g["bodies"][:, :3] + g["bodies"][:, 3:] * np.float32(0.5), g["bodies"][:, 3:]]),
         "energy": 0.5 * (g["bodies"][:, 3:] ** 2).sum(1),
     }, rtol=1e-6,
 )  # fmt: skip
-
 add(
     "a struct of several sizes, and one by value",
-    """
-    struct Item { double weight; int count; unsigned char tag; };
-    struct Options { int n; float scale; };
-    __global__ void weigh(const Item *items, double *out, Options options)
-    {
-        int i = threadIdx.x;
-        if (i < options.n && items[i].tag == 1) out[i] = items[i].weight * items[i].count * options.scale;
-        else if (i < options.n) out[i] = -1;
-    }
-    """,
     grid=1, block=32,
     args=lambda rng: {
         "items": np.array([(i / 4, i, i % 2) for i in range(20)], np.dtype([("weight", "f8"), ("count", "i4"), ("tag", "u1")], align=True)),
@@ -214,28 +90,8 @@ add(
     },
     expected=lambda g: {"out": np.where(g["items"]["tag"] == 1, g["items"]["weight"] * g["items"]["count"] * 2.0, -1)},
 )  # fmt: skip
-
 add(
     "switch with fall-through, do-while, comma, conditional increments",
-    """
-    __global__ void steps(const int *x, int *out)
-    {
-        int v = x[threadIdx.x], r = 0, k = 0;
-        switch (v & 7) {
-            case 0: r = 1; break;
-            case 1: r += 10;
-            case 2: case 3: r += 100; break;
-            case 4: { int w = v * 2; r = w; } break;
-            case 5: if (v > 20) break; r = 7; break;
-            default: r = -1;
-        }
-        do { r += k++; } while (k < (v & 3));
-        int n = 0;
-        for (int i = 0, j = 10; i < j; ++i, j--) n += i * j;
-        while (n-- > 100) { if (n % 7 == 0) continue; r ^= n; if (r > 4000) break; }
-        out[threadIdx.x] = r > 0 && ++k > 2 ? r + k : r - k;
-    }
-    """,
     grid=1, block=64, args=lambda rng: {"x": np.arange(64, dtype=np.int32), "out": st.empty(64, "i32")},
     expected=lambda g: {"out": [_steps(int(v)) for v in g["x"]]},
 )  # fmt: skip
@@ -268,22 +124,6 @@ def _steps(v: int) -> int:
 
 add(
     "ping-pong of pointers and pointer increments",
-    """
-    __global__ void smooth(float *a, float *b, int n, int rounds)
-    {
-        float *src = a, *dst = b;
-        int i = threadIdx.x;
-        for (int r = 0; r < rounds; r++) {
-            const float *p = src + i;
-            float sum = *p;
-            if (i > 0) sum += *(p - 1);
-            if (i + 1 < n) { ++p; sum += *p; }
-            dst[i] = sum;
-            __syncthreads();
-            float *t = src; src = dst; dst = t;
-        }
-    }
-    """,
     grid=1, block=64, args=lambda rng: {"a": np.arange(64, dtype=np.float32), "b": np.zeros(64, np.float32), "n": 64, "rounds": 3},
     expected=lambda g: _smooth(g["a"]),
 )  # fmt: skip
@@ -298,62 +138,20 @@ def _smooth(a: Any) -> Arrays:
 
 add(
     "float4 loads, sorted registers, bit casts",
-    """
-    __device__ inline void order(float &a, float &b) { if (a > b) { float t = a; a = b; b = t; } }
-    __global__ void sort4(const float4 *in, float *out, unsigned int *bits)
-    {
-        int i = threadIdx.x;
-        float4 v = in[i];
-        float r[4] = {v.x, v.y, v.z, v.w};
-        for (int k = 0; k < 3; ++k)
-            for (int j = 0; j < 3 - k; ++j) order(r[j], r[j + 1]);
-        for (int j = 0; j < 4; ++j) out[4 * i + j] = r[j];
-        float sum = r[0] + r[3];
-        bits[i] = *(unsigned int *)&sum ^ __float_as_uint(r[1]);
-    }
-    """,
     grid=1, block=32, args=lambda rng: {"in": f32(32, 4)(rng), "out": st.empty(128, "f32"), "bits": st.empty(32, "u32")},
     expected=lambda g: {
         "out": np.sort(g["in"], 1).ravel(),
         "bits": (lambda s: (s[:, 0] + s[:, 3]).view(np.uint32) ^ s[:, 1].copy().view(np.uint32))(np.sort(g["in"], 1)),
     },
 )  # fmt: skip
-
 add(
     "lambdas, templates of functors, std::min, auto",
-    """
-    #include <algorithm>
-    struct Square { __device__ float operator()(float x) const { return x * x; } };
-    template <class F> __device__ float apply(F f, float x, int times) { for (int i = 0; i < times; ++i) x = f(x); return x; }
-    template <typename T, class Op> __global__ void map(const T *x, T *y, int n, Op op)
-    {
-        auto i = blockIdx.x * blockDim.x + threadIdx.x;
-        auto clamp = [&](T v) { return std::min(v, T(n)); };
-        if (i < n) y[i] = clamp(apply(op, x[i], 2)) + apply([=](float v) { return v + 1; }, 0.f, 3);
-    }
-    """,
     grid=2, block=32, kernel="map<float, Square>", instances=("map<float, Square>",),
     args=lambda rng: {"x": np.arange(50, dtype=np.float32), "y": st.empty(50, "f32"), "n": 50, "op": ()},
     expected=lambda g: {"y": np.minimum(g["x"] ** 4, 50) + 3},
 )  # fmt: skip
-
 add(
     "warp votes, matches, scans and integer arithmetic",
-    """
-    __global__ void warp(const int *x, unsigned int *ballots, int *scan, long long *wide)
-    {
-        const unsigned int full = 0xffffffffu;
-        int lane = threadIdx.x & (warpSize - 1), v = x[threadIdx.x];
-        unsigned int odd = __ballot_sync(full, v & 1);
-        int sum = v;
-        #pragma unroll
-        for (int d = 1; d < 32; d <<= 1) { int up = __shfl_up_sync(full, sum, d); if (lane >= d) sum += up; }
-        scan[threadIdx.x] = sum;
-        if (lane == 0) ballots[threadIdx.x / 32] = odd;
-        short s = (short)(v * 1000);
-        wide[threadIdx.x] = (long long)v * v * v - (s >> 2) + (v % 5) + __popc(odd >> lane) + (unsigned char)(v - 3);
-    }
-    """,
     grid=1, block=64, args=lambda rng: {
         "x": rng.integers(-50, 50, 64).astype(np.int32), "ballots": st.empty(2, "u32"), "scan": st.empty(64, "i32"),
         "wide": st.empty(64, "i64"),
@@ -377,91 +175,30 @@ def _wide(x: Any, t: int) -> int:
 
 add(
     "cooperative groups of tiles",
-    """
-    #include <cooperative_groups.h>
-    namespace cg = cooperative_groups;
-    __global__ void sums(const float *x, float *out)
-    {
-        cg::thread_block block = cg::this_thread_block();
-        cg::thread_block_tile<16> tile = cg::tiled_partition<16>(block);
-        __shared__ float s[64];
-        s[block.thread_rank()] = x[blockIdx.x * blockDim.x + threadIdx.x];
-        block.sync();
-        float v = s[63 - block.thread_rank()];
-        for (int i = tile.size() / 2; i > 0; i /= 2) v += tile.shfl_down(v, i);
-        if (tile.thread_rank() == 0) out[blockIdx.x * 4 + tile.meta_group_rank()] = v;
-    }
-    """,
     grid=2, block=64, args=lambda rng: {"x": f32(128)(rng), "out": st.empty(8, "f32")},
     expected=lambda g: {"out": g["x"].reshape(2, 64)[:, ::-1].reshape(8, 16).sum(1)}, rtol=1e-6,
 )  # fmt: skip
-
 add(
     "a sum of all blocks behind a barrier of the grid",
-    """
-    #include <cooperative_groups.h>
-    __device__ int total;
-    __global__ void fraction(const int *x, float *out)
-    {
-        int i = blockIdx.x * blockDim.x + threadIdx.x;
-        atomicAdd(&total, x[i]);
-        cooperative_groups::this_grid().sync();
-        out[i] = (float)x[i] / total;
-    }
-    """,
     grid=2, block=32, cooperative=True, args=lambda rng: {"x": np.arange(1, 65, dtype=np.int32), "out": st.empty(64, "f32")},
     expected=lambda g: {"out": g["x"].astype(np.float32) / np.float32(g["x"].sum()), "total": [g["x"].sum()]},
 )  # fmt: skip
-
 add(
     "an early return of a device function, a null pointer, an array of one parameter twice",
-    """
-    __device__ int find(const int *keys, int n, int key) {
-        for (int i = 0; i < n; ++i) if (keys[i] == key) return i;
-        return -1;
-    }
-    __global__ void lookup(const int *keys, const int *queries, int *out, const float *weights, int n)
-    {
-        int at = find(keys, n, queries[threadIdx.x]);
-        if (weights != nullptr && at >= 0) at += (int)weights[at];
-        out[threadIdx.x] = at;
-    }
-    """,
     grid=1, block=32, args=lambda rng: (
         lambda k: {"keys": k, "queries": k, "out": st.empty(32, "i32"), "weights": None, "n": 16}
     )(rng.permutation(32).astype(np.int32)),
     expected=lambda g: {"out": np.where(np.arange(32) < 16, np.arange(32), -1)},
 )  # fmt: skip
-
 add(
     "complex numbers of CuPy",
-    """
-    #include <cupy/complex.cuh>
-    extern "C" __global__ void rotate(const complex<float> *z, complex<float> *out, float c, float s)
-    {
-        complex<float> w(c, s);
-        int i = threadIdx.x;
-        out[i] = z[i] * w + complex<float>(1.0f);
-    }
-    """,
     grid=1, block=32, args=lambda rng: {
         "z": (f32(32)(rng) + 1j * f32(32)(rng)).astype(np.complex64), "out": np.zeros(32, np.complex64), "c": 0.6, "s": 0.8,
     },
     expected=lambda g: {"out": g["z"] * np.complex64(0.6 + 0.8j) + 1}, rtol=1e-6,
 )  # fmt: skip
-
 add(
     "a random generator in registers, macros, shifts and masks",
-    """
-    #define ROTL(x, r) (((x) << (r)) | ((x) >> (32 - (r))))
-    #define ROUND(v0, v1, v2, v3) do { v0 += v1; v1 = ROTL(v1, 5) ^ v0; v2 += v3; v3 = ROTL(v3, 8) ^ v2; } while (0)
-    __global__ void mix(const unsigned int *seed, unsigned long long *out)
-    {
-        unsigned int s[4] = {seed[threadIdx.x], 0x736f6d65u, 0x646f7261u, 'x'};
-        for (int i = 0; i < 4; i++) ROUND(s[0], s[1], s[2], s[3]);
-        out[threadIdx.x] = ((unsigned long long)s[0] << 32 | s[1]) ^ ((unsigned long long)s[3] * s[2]);
-    }
-    """,
     grid=1, block=32, args=lambda rng: {"seed": rng.integers(0, 1 << 32, 32).astype(np.uint32), "out": st.empty(32, "u64")},
     expected=lambda g: {"out": [_mix(int(v)) for v in g["seed"]]},
 )  # fmt: skip
@@ -476,3 +213,137 @@ def _mix(seed: int) -> int:
         c = (c + d) & mask
         d = ((d << 8 | d >> 24) & mask) ^ c
     return (a << 32 | b) ^ (d * c)
+
+
+add(
+    "sums, counts and flags in one dynamic shared array",
+    grid=1, block=40, shared=40 * 13,
+    args=lambda rng: {"x": f32(40)(rng), "sums": st.empty(40, "f64"), "counts": st.empty(41, "i32"), "n": 30},
+    expected=lambda g: _moments(g["x"].astype(np.float64), g["n"]),
+)  # fmt: skip
+
+
+def _moments(x: Any, n: int) -> Arrays:
+    inside = np.arange(40) < n
+    values = np.where(inside, x, 0.0)
+    counts = np.append(inside[::-1], 6)
+    return {"sums": values + values[::-1] + (np.arange(40)[::-1] & 1), "counts": counts}
+
+
+add(
+    "vector loads of a float pointer, bytes as words, and a struct in constant memory",
+    grid=1, block=32,
+    args=lambda rng: {
+        "x": f32(131)(rng), "bytes": rng.integers(0, 256, 128, np.uint8), "out": st.empty(32, "f32"),
+        "words": st.empty(32, "u32"), "n": 3,
+    },
+    expected=lambda g: _mixed(g["x"][:128], g["bytes"]),
+)  # fmt: skip
+
+
+def _mixed(x: Any, data: Any) -> Arrays:
+    pairs = x.reshape(64, 2)[63 - np.arange(32)]
+    words = data.view(np.uint32)
+    local = np.stack([words, ~words], axis=1).view(np.uint8)
+    added = local[np.arange(32), (np.arange(32) + 3) % 8]
+    scaled = (pairs[:, 0] - pairs[:, 1]).astype(np.float64) * 0.5 + 3
+    return {"out": scaled.astype(np.float32), "words": (words.byteswap() >> 2) + added}
+
+
+add(
+    "vectors and structs of vectors by value, and variables as other types",
+    grid=1, block=32,
+    args=lambda rng: {
+        "scale": (0.5, 2.0, 0.0, 0.0), "tint": np.array([1, 0, 0, 2], np.uint8),
+        "light": ((0.0, 0.0, 0.0, 1.5), (7, -3)), "out": st.empty(32, "u32"), "sums": st.empty(32, "f32"),
+    },
+    expected=lambda g: _shaded(np.arange(32, dtype=np.uint32)),
+)  # fmt: skip
+
+
+def _shaded(i: Any) -> Arrays:
+    colours = (i * np.uint32(0x01020304)).view(np.uint8).reshape(32, 4) + np.array([1, 0, 0, 2], np.uint8)
+    return {"out": colours.reshape(-1).view(np.uint32), "sums": (2.0 - 1.5 + 0.5 * i).astype(np.float32)}
+
+
+add(
+    "classes with bases, in registers and in memory",
+    grid=1, block=32, args=lambda rng: {
+        "x": np.arange(32, dtype=np.float32), "out": st.empty(32, "f32"),
+        "entries": np.array([(i, -1) for i in range(32)], [("key", "i4"), ("value", "i4")]),
+        "values": st.empty(32, "i32"),
+    },
+    expected=lambda g: {"out": (3 * g["x"] + 1) / 4 * 2, "values": 10 * np.arange(32) + 7},
+)  # fmt: skip
+add(
+    "parameters of templates that are declared as arrays",
+    grid=1, block=64, args=lambda rng: {"x": f32(16)(rng), "out": st.empty((8, 8), "f32")},
+    expected=lambda g: {"out": np.outer(g["x"][8:], g["x"][:8])},
+)  # fmt: skip
+add(
+    "coalesced groups, tiles of tiles",
+    grid=1, block=64, args=lambda rng: {
+        "x": rng.integers(-9, 9, 64).astype(np.int32), "out": np.zeros(64, np.int32), "count": np.zeros(1, np.int32),
+        "ranks": st.empty(64, "i32"),
+    },
+    expected=lambda g: {
+        "count": [(g["x"] > 0).sum()], "ranks": [t % 32 // 8 * 100 + 40 + t % 8 for t in range(64)],
+        "out": np.pad(g["x"][g["x"] > 0], (0, (g["x"] <= 0).sum())),
+    },
+)  # fmt: skip
+add(
+    "products of 24 bits, positive differences",
+    grid=1, block=32, args=lambda rng: {
+        "a": (rng.integers(-(1 << 31), 1 << 31, 32) * (np.arange(32) > 0)).astype(np.int32),
+        "b": rng.integers(-(1 << 31), 1 << 31, 32).astype(np.int32),
+        "product": st.empty(32, "i32"), "positive": st.empty(32, "u32"), "difference": st.empty(32, "f32"),
+    },
+    expected=lambda g: {
+        "product": [_low(_signed(int(x)) * _signed(int(y)), "i4") for x, y in zip(g["a"], g["b"], strict=True)],
+        "positive": [(int(x) & 0xFFFFFF) * (int(y) & 0xFFFFFF) & 0xFFFFFFFF for x, y in zip(g["a"], g["b"], strict=True)],
+        "difference": np.where(g["a"] == 0, np.nan, np.maximum(g["a"].astype("f4") - g["b"].astype("f4"), 0)),
+    },
+)  # fmt: skip
+
+
+def _signed(x: int) -> int:
+    low = x & 0xFFFFFF
+    return low - (1 << 24) if low >> 23 else low
+
+
+def _low(x: int, type: str) -> int:
+    return int(np.array(x & 0xFFFFFFFF, np.uint32).view(type))
+
+
+add(
+    "quotients, absolute values and exponentials of complex numbers",
+    grid=1, block=16, args=lambda rng: {
+        "a": rng.random(16) + 1j * rng.random(16), "b": rng.random(16) + 1j * rng.random(16), "out": np.zeros(16, complex),
+        "size": st.empty(16, "f64"), "c": 1 + rng.random(16) + 1j * rng.random(16),
+    },
+    expected=lambda g: (lambda z: {"out": np.exp(z) + 2 * z.conj(), "size": abs(z) + np.angle(z) + 1})(g["a"] / g["b"]),
+    rtol=1e-12,
+)  # fmt: skip
+
+
+def add_single_thread(name: str, expected: list[int], x: list[int] | None = None) -> None:
+    """Add a kernel `k(const int *x, int *out)` of one thread."""
+    args = {"x": np.array(x or [0], np.int32), "out": st.empty(len(expected), "i32")}
+    add(name, grid=1, block=1, kernel="k", args=lambda rng: args, expected=lambda g: {"out": expected})
+
+
+add_single_thread("in-class initialisers", [11, -3])
+add_single_thread("constructors and destructors of variables and members", [1, 3, 0])
+add_single_thread("an average of ints", [-3, -2, 1], [-7, 2])
+add_single_thread(
+    "tables of letters",
+    [a * 1000000 + b * 10000 + c * 100 + d - 65 for a, b, c, d in zip(b"ACGT", b"CGTA", b"GTAC", b"TACG", strict=True)],
+)
+add_single_thread("goto, and a switch that falls through", [11, 12], [1, 1])
+add_single_thread("virtual functions, second base classes, bit fields, unions", [9, 16, 121, 0x3F800000, 0x3F], [9])
+add_single_thread("function pointers, static variables, lambdas with copies, range-based for", [14, 8, 6], [7])
+add_single_thread("pointers in arrays, in structs, to variables, null on one path", [6, 9, 112, -1, 43], [1, 8, 9])
+add_single_thread("loops whose counter wraps", [10, 2, 4])
+add_single_thread("addresses as numbers", [0, 4, 3, 1, 7], [1, 5, 7])
+add_single_thread("structs as vectors, and vectors as structs", [3, 5, 7, 2], [3 << 16, 5, 6, 7])
+add_single_thread("scopes of atomics with their default", [7, 7])

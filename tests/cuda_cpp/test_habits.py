@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import simtbed as st
 
-from tests.cuda_cpp.habits_cpp import HABITS
+from tests.cuda_cpp.habits import HABITS
 
 
 @pytest.mark.parametrize("name", HABITS)

@@ -17,7 +17,7 @@ from simtbed.reports.launchers import ConcurrentRunner
 from simtbed.testing.conformance import FEATURES, Feature
 from simtbed.testing.conformance.device_arrays import sequence
 
-from tests.cuda_cpp.habits_memory import HABITS
+from tests.cuda_cpp.habits import HABITS
 from tests.validation.cases import feature_case, operations
 
 pytestmark = pytest.mark.usefixtures("gpu")

@@ -16,7 +16,7 @@ from simtbed.language.types import SCALARS, Scalar
 from simtbed.llvmir.debug import ArrayOf, Record, SourceType
 from simtbed.runtime.arrays import NewArray
 
-from tests.cuda_cpp.habits_classes import HABITS
+from tests.cuda_cpp.habits import HABITS
 from tests.cuda_cpp.host_compiler import COMPILER, HostKernels
 from tests.cuda_cpp.round_trip import arguments, read_back
 from tests.validation.kernels import KERNELS

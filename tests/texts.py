@@ -1,0 +1,13 @@
+"""Texts of tests: sections of a `.cu`, `.ll` or `.sass` file beside the tests, under the names in their first lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def texts(file: str) -> dict[str, str]:
+    """Return the sections of a file, by name. file: below tests/. A section starts with the line `//// name`."""
+    text = (Path(__file__).parent / file).read_text(encoding="utf-8")
+    _, *parts = re.split(r"^////(.*)$", text, flags=re.MULTILINE)
+    return dict(zip([name.strip() for name in parts[::2]], parts[1::2], strict=True))
