@@ -15,24 +15,9 @@ from simtbed.engines.cuda import nvcc
 
 from tests.compilers import needs_sass
 from tests.table_checks import check_each
+from tests.texts import texts
 
-SOURCE = """\
-extern "C" __global__ void saxpy(const float* x, float* y, float a, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = a * x[i] + y[i];
-}
-struct Pair { int a; double b; };
-__device__ int calls = 3;
-extern "C" __global__ void sum(int* out, Pair pair, short s) {
-    extern __shared__ int data[];
-    data[threadIdx.x] = out[threadIdx.x];
-    __syncthreads();
-    if (threadIdx.x) return;
-    int total = calls++ + pair.a + int(pair.b) + s;
-    for (int i = 0; i < blockDim.x; i++) total += data[i];
-    out[0] = total;
-}
-"""
+SOURCE = texts("compiled/kernels.cu")["cubin file"]
 PAIR = np.array((5, 7.5), np.dtype([("a", "i4"), ("b", "f8")], align=True))
 X, Y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
 pytestmark = needs_sass

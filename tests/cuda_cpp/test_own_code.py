@@ -17,6 +17,7 @@ from simtbed.own_code import CudaText
 from simtbed.runtime.request import prepare_request
 
 from tests.compilers import needs_nvcc
+from tests.texts import texts
 
 TEXT = """
 struct Range { unsigned char kind; double low; int count; };
@@ -140,18 +141,7 @@ def test_a_known_text_is_not_linked_again() -> None:
     assert run() == run() == run()
 
 
-HALVES = """#include <cuda_fp16.h>
-#include <cuda_bf16.h>
-__global__ void add(const __half *x, const __half *y, __half *out) { out[threadIdx.x] = __hadd(x[threadIdx.x], y[threadIdx.x]); }
-__global__ void pairs(const __half2 *x, __half *out, float q, __half2 *z) { out[threadIdx.x] = x[0].x; }
-__global__ void brain(const __nv_bfloat16 *x, __nv_bfloat16 *out) { out[threadIdx.x] = x[threadIdx.x]; }
-__global__ void value(half a, half *out) { out[threadIdx.x] = a; }
-__global__ void over(const float *x, float *out) { out[0] = x[0]; }
-__global__ void over(const half *x, half *out) { out[0] = x[0]; }
-extern "C" __global__ void plain(half *x) { x[0] = x[1]; }
-template <typename T> __global__ void first(T *x, const T *y) { x[0] = y[0]; }
-namespace inner { __global__ void named(half *x, half *y) { x[0] = y[1]; } }
-"""
+HALVES = texts("cuda_cpp/texts.cu")["halves"]
 
 
 @needs_nvcc

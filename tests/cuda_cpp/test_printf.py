@@ -6,18 +6,9 @@ import numpy as np
 import pytest
 import simtbed as st
 
-TEXT = r"""
-__global__ void k(const char *x, const unsigned *u) {
-    printf("base %c\n", x[0]);
-    printf("0x%08x %llu\n", u[0], 18446744073709551615ull);
-    printf("%u %5.2f|%-6d|%03d\n", -1, 3.14159, 7, 7);
-    printf("%*d|%.*f\n", 5, 10, 1, 2.25);
-    printf("%e %g %s %%\n", 12345.678, 1e-5f, u[0] ? "yes" : "no");
-    for (int i = 0; i < 4; i++) printf("%c", x[i]);
-    printf("\n");
-    printf("end");
-}
-"""
+from tests.texts import texts
+
+TEXT = texts("cuda_cpp/texts.cu")["printf"]
 LINES = [
     "base A",
     "0xdeadbeef 18446744073709551615",

@@ -7,6 +7,7 @@ import pytest
 import simtbed as st
 
 from tests.table_checks import check_each
+from tests.texts import texts
 
 A, B, C = 0x89ABCDEF, 0x12345678, 0x0F1E2D3C
 F, G = 1.5, -2.25
@@ -122,19 +123,7 @@ def test_halves() -> None:
 
 
 def test_atomics_stores_and_asynchronous_copies() -> None:
-    text = """
-    __global__ void k(unsigned *x, unsigned *out) {
-        __shared__ alignas(16) unsigned tile[32];
-        unsigned place = __cvta_generic_to_shared(tile + 4 * threadIdx.x), old;
-        if (threadIdx.x < 8) {
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(place), "l"(x + 4 * threadIdx.x));
-            asm volatile("cp.async.commit_group; cp.async.wait_group 0;");
-        }
-        asm volatile("bar.sync 0;");
-        asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(old) : "l"(out) : "memory");
-        asm volatile("red.relaxed.gpu.global.max.u32 [%0], %1;" :: "l"(out + 1), "r"(threadIdx.x));
-        asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" :: "l"(out + 2 + 2 * threadIdx.x), "r"(tile[threadIdx.x]), "r"(old));
-    }"""
+    text = texts("cuda_cpp/texts.cu")["atomics stores and asynchronous copies"]
     x = np.arange(100, 132, dtype=np.uint32)
     result = st.launch(st.cuda_source(text)["k"], grid=1, block=32, args=(x, st.zeros(66, st.u32)), check="all")
     assert result.out[:2].tolist() == [32, 31] and result.out[2::2].tolist() == x.tolist()

@@ -12,6 +12,9 @@ from simtbed import Global, i32
 from simtbed.testing.conformance import FEATURES
 
 from tests.cuda_cpp.round_trip import RoundTrips
+from tests.texts import texts
+
+TEXTS = texts("cuda_cpp/texts.cu")
 
 EXAMPLES = ("transpose", "softmax", "bfs", "philox")
 
@@ -75,33 +78,13 @@ def test_a_printed_frame_is_read_back() -> None:
 
 def test_lanes_that_leave_a_loop_act_in_their_iteration() -> None:
     """A lock that is freed before a `break`: the lanes of a warp take it one after the other."""
-    text = """
-    __global__ void k(int *lock, int *count) {
-        while (true) {
-            if (atomicCAS(lock, 0, 1) == 0) {
-                *(volatile int *)count += 1;
-                __threadfence();
-                atomicExch(lock, 0);
-                break;
-            }
-        }
-        __syncthreads();
-        if (threadIdx.x == 0) count[1] = count[0];
-    }"""
+    text = TEXTS["lanes that leave a loop act in their iteration"]
     args = (st.zeros(1, st.i32), st.zeros(2, st.i32))
     result = st.launch(st.cuda_source(text).k, grid=1, block=64, args=args, step_limit=100_000)
     assert result.count.tolist() == [64, 64]
 
 
-SUMS = """
-__device__ int total(const int *x, int n) {{ int t = 0; for (int i = threadIdx.x; i < n; i += 32) t += x[i]; return t; }}
-__global__ void sums(const int *x, int *out) {{
-    __shared__ int partial[32];
-    {loop}
-{line}
-    __syncthreads();
-    out[threadIdx.x] = partial[threadIdx.x ^ 31];
-}}"""
+SUMS = TEXTS["sums"]
 
 
 @pytest.mark.parametrize("line", ["", "#line 1", '#line 1 "other.cu"'])

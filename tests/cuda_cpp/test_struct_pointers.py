@@ -11,15 +11,9 @@ from simtbed.host_apis.cuda import launches
 from simtbed.runtime.request import find_device
 from simtbed.stand_ins.memory import MEMORY, Variables, launch_by_address
 
-SOURCE = st.cuda_source("""
-struct Args { float *out; int n; const float *in[2]; struct { double *count; } inner; };
-__global__ void select(Args a, float f) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= a.n) return;
-    a.out[i] = a.in[i & 1][i] * f;
-    if (a.inner.count) atomicAdd(a.inner.count, 1.0);
-}
-""")
+from tests.texts import texts
+
+SOURCE = st.cuda_source(texts("cuda_cpp/texts.cu")["struct pointers"])
 X, Y = np.arange(40, dtype=np.float32), np.full(40, -1, np.float32)
 EXPECTED = np.where(np.arange(40) % 2, Y, X) * 2
 

@@ -14,6 +14,9 @@ from simtbed.runtime.registry import EngineName
 
 from tests.recorded_fragments import RECORD, Values, fragments, recorded_rows, result
 from tests.table_checks import check_each
+from tests.texts import texts
+
+TEXTS = texts("cuda_cpp/tensor_cores.cu")
 
 H200 = (9, 0)
 TYPES = {"f32": ("float", "f"), "f64": ("double", "d"), "s32": ("int", "r"), "f16": ("unsigned", "r")}
@@ -90,26 +93,7 @@ def test_recorded_fragments() -> None:
     assert np.array_equal(run(row, a, b, RECORD[c]), RECORD[d])
 
 
-MOVES = """
-__global__ void k(const unsigned *x, unsigned *loaded, unsigned *stored, unsigned *turned) {
-    __shared__ alignas(16) unsigned short tile[COUNT][8][8], back[8 * COUNT][8];
-    int lane = threadIdx.x;
-    for (int i = lane; i < 32 * COUNT; i += 32)
-        *(unsigned *)&tile[i / 32][i / 4 % 8][i % 4 * 2] = x[i];
-    __syncwarp();
-    unsigned r[4] = {0, 0, 0, 0};
-    unsigned from = __cvta_generic_to_shared(&tile[lane / 8 % COUNT][lane % 8][0]), to = __cvta_generic_to_shared(back[lane % (8 * COUNT)]);
-    asm volatile("ldmatrix.sync.aligned.m8n8.xCOUNT TRANS .shared.b16 {NAMES}, [%4];"
-        : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]) : "r"(from));
-    asm volatile("stmatrix.sync.aligned.xCOUNT TRANS .m8n8.shared.b16 [%4], {NAMES};"
-        :: "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]), "r"(to));
-    __syncwarp();
-    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned[lane]) : "r"(r[0]));
-    for (int i = 0; i < COUNT; i++) {
-        loaded[COUNT * lane + i] = r[i];
-        stored[32 * i + lane] = ((unsigned *)back)[32 * i + lane];
-    }
-}"""
+MOVES = TEXTS["moves"]
 
 
 def test_moves_of_matrices() -> None:
@@ -227,23 +211,7 @@ def test_copies_of_fewer_bytes() -> None:
 
 
 def test_pipeline_of_a_thread() -> None:
-    text = """
-    #include <cuda/pipeline>
-    __global__ void k(const float4 *x, float4 *out) {
-        __shared__ float4 tile[2][32];
-        const auto size = cuda::aligned_size_t<alignof(float4)>(sizeof(float4));
-        auto pipe = cuda::make_pipeline();
-        for (int i = 0; i < 2; i++) {
-            pipe.producer_acquire();
-            cuda::memcpy_async(&tile[i][threadIdx.x], &x[32 * i + threadIdx.x], size, pipe);
-            pipe.producer_commit();
-        }
-        cuda::pipeline_consumer_wait_prior<PRIOR>(pipe);
-        __syncthreads();
-        out[threadIdx.x] = tile[0][31 - threadIdx.x];
-        out[32 + threadIdx.x] = tile[1][threadIdx.x];
-        pipe.consumer_release();
-    }"""
+    text = TEXTS["pipeline of a thread"]
     x = np.arange(256, dtype=np.float32)
     args = (x, np.zeros(256, np.float32))
     out = st.launch(st.cuda_source(text.replace("PRIOR", "0"))["k"], grid=1, block=32, args=args, check="all").out
@@ -254,17 +222,7 @@ def test_pipeline_of_a_thread() -> None:
 
 def test_addresses_from_the_start_of_shared_memory() -> None:
     """The address of the array is a constant of the compiler; a swizzle exchanges its bits."""
-    text = """
-    __global__ void k(const unsigned *x, unsigned *out) {
-        extern __shared__ __align__(16) unsigned tile[];
-        unsigned first = __cvta_generic_to_shared(tile), d;
-        unsigned to = (first + 16 * threadIdx.x) ^ 16;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16; cp.async.commit_group; cp.async.wait_group 0;"
-            :: "r"(to), "l"(x + 4 * threadIdx.x));
-        __syncthreads();
-        asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(d) : "r"(first + 16 * threadIdx.x));
-        out[threadIdx.x] = d;
-    }"""
+    text = TEXTS["addresses from the start of shared memory"]
     x = np.arange(128, dtype=np.uint32)
     args = (x, st.zeros(32, st.u32))
     out = st.launch(st.cuda_source(text)["k"], grid=1, block=32, args=args, shared=512, check="all").out

@@ -11,14 +11,11 @@ from simtbed.runtime.registry import EngineName
 
 from tests.recorded_fragments import Values
 from tests.table_checks import check_each
+from tests.texts import texts
 
 H200 = (9, 0)
-HEAD = """
-__device__ unsigned long long described(const void *tile, unsigned leading, unsigned stride, unsigned long long mode) {
-    unsigned long long bits = (__cvta_generic_to_shared(tile) & 0x3FFFF) >> 4;
-    return bits | (unsigned long long)(leading >> 4) << 16 | (unsigned long long)(stride >> 4) << 32 | mode << 62;
-}
-"""
+TEXTS = texts("cuda_cpp/tensor_cores.cu")
+HEAD = TEXTS["wgmma head"]
 
 
 def _registers(first: int, count: int) -> str:
@@ -26,54 +23,10 @@ def _registers(first: int, count: int) -> str:
 
 
 OUTPUTS = ", ".join(f'"+f"(d[{n}])' for n in range(32))
-TILED = f"""{HEAD}
-__global__ void product(const unsigned short *a, const unsigned short *b, float *c, int k) {{
-    extern __shared__ __align__(1024) unsigned char memory[];
-    unsigned short *rows = (unsigned short *)memory, *columns = (unsigned short *)(memory + 8192);
-    float d[32];
-    #pragma unroll
-    for (int n = 0; n < 32; ++n) d[n] = 0.0f;
-    for (int start = 0; start < k; start += 64) {{
-        for (int i = threadIdx.x; i < 64 * 8; i += 128) {{
-            int row = i / 8, to = row * 8 + ((i % 8) ^ (row % 8));
-            ((uint4 *)rows)[to] = *(const uint4 *)(a + row * k + start + i % 8 * 8);
-            ((uint4 *)columns)[to] = *(const uint4 *)(b + row * k + start + i % 8 * 8);
-        }}
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        __syncthreads();
-        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-        #pragma unroll
-        for (int step = 0; step < 4; ++step)
-            asm volatile("{{ .reg .pred p; setp.ne.b32 p, %34, 0; "
-                "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {_registers(0, 32)}, %32, %33, p, 1, 1, 0, 0; }}"
-                : {OUTPUTS}
-                : "l"(described(rows, 16, 1024, 1) + 2 * step), "l"(described(columns, 16, 1024, 1) + 2 * step),
-                  "r"(start + step > 0));
-        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-        __syncthreads();
-    }}
-    int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
-    #pragma unroll
-    for (int n = 0; n < 32; ++n) c[(row + n / 2 % 2 * 8) * 64 + column + n / 4 * 8 + n % 2] = d[n];
-}}"""
-IN_REGISTERS = f"""{HEAD}
-__global__ void product(const unsigned *a, const unsigned short *b, float *c) {{
-    __shared__ __align__(128) unsigned short columns[64 * 16];
-    float d[32];
-    for (int i = threadIdx.x; i < 64 * 16; i += 128) {{
-        int n = i / 16, k = i % 16;
-        columns[n / 8 * 128 + k / 8 * 64 + n % 8 * 8 + k % 8] = b[i];
-    }}
-    for (int n = 0; n < 32; ++n) d[n] = 7.0f;
-    __syncthreads();
-    const unsigned *own = a + threadIdx.x * 4;
-    asm volatile("wgmma.fence.sync.aligned;");
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {_registers(0, 32)}, {_registers(32, 4)}, %36, 0, -1, 1, 0;"
-        : {OUTPUTS} : "r"(own[0]), "r"(own[1]), "r"(own[2]), "r"(own[3]), "l"(described(columns, 128, 256, 0)));
-    asm volatile("wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;");
-    for (int n = 0; n < 32; ++n) c[threadIdx.x * 32 + n] = d[n];
-}}"""
+TILED, IN_REGISTERS = (
+    HEAD + TEXTS[f"wgmma {name}"].replace("REGISTERS", _registers(0, 32)).replace("OUTPUTS", OUTPUTS)
+    for name in ("tiled", "in registers")
+)
 
 
 def expected(a: Values, b: Values) -> Values:

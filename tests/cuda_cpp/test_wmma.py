@@ -17,6 +17,9 @@ from simtbed.runtime.registry import EngineName
 from tests.compilers import needs_sass
 from tests.recorded_fragments import Values
 from tests.table_checks import check_each
+from tests.texts import texts
+
+TEXTS = texts("cuda_cpp/tensor_cores.cu")
 
 H200 = (9, 0)
 SHAPES = [(16, 16, 16), (32, 8, 16), (8, 32, 16)]
@@ -27,41 +30,7 @@ TYPES = {
 """Types of operands: of a fragment, and of its elements in memory."""
 SUMS = {"f32": "float", "f16": "half", "s32": "int", "f64": "double"}
 BITS = {"f16": "u2", "bf16": "u2", "s8": "u1", "u8": "u1", "tf32": "u4", "f64": "u8", "f32": "u4", "s32": "u4"}
-TEXT = """
-#include <mma.h>
-using namespace nvcuda;
-typedef MEMORY T; typedef SUM S;
-constexpr int SIZES;
-template <class LA, class LB>
-__device__ void multiply(const T *a, int step_a, const T *b, int step_b, const S *c, S *d, int step_c, wmma::layout_t layout) {
-    wmma::fragment<wmma::matrix_a, M, N, K, OPERAND, LA> x;
-    wmma::fragment<wmma::matrix_b, M, N, K, OPERAND, LB> y;
-    wmma::fragment<wmma::accumulator, M, N, K, SUM> z;
-    wmma::load_matrix_sync(x, a, step_a);
-    wmma::load_matrix_sync(y, b, step_b);
-    wmma::load_matrix_sync(z, c, step_c, layout);
-    wmma::mma_sync(z, x, y, z);
-    wmma::store_matrix_sync(d, z, step_c, layout);
-}
-__device__ void all(const T *ar, const T *ac, const T *br, const T *bc, const S *cr, const S *cc, S *d) {
-    multiply<wmma::row_major, wmma::col_major>(ar, K, bc, K, cr, d, N, wmma::mem_row_major);
-    multiply<wmma::col_major, wmma::row_major>(ac, M, br, N, cc, d + M * N, M, wmma::mem_col_major);
-}
-__global__ void in_global(const T *ar, const T *ac, const T *br, const T *bc, const S *cr, const S *cc, S *d) {
-    all(ar, ac, br, bc, cr, cc, d);
-}
-__global__ void in_shared(const T *ar, const T *ac, const T *br, const T *bc, const S *cr, const S *cc, S *d) {
-    __shared__ alignas(32) T a0[M * K], a1[M * K], b0[K * N], b1[K * N];
-    __shared__ alignas(32) S c0[M * N], c1[M * N], d0[2 * M * N];
-    for (int i = threadIdx.x; i < M * K; i += 32) a0[i] = ar[i], a1[i] = ac[i];
-    for (int i = threadIdx.x; i < K * N; i += 32) b0[i] = br[i], b1[i] = bc[i];
-    for (int i = threadIdx.x; i < M * N; i += 32) c0[i] = cr[i], c1[i] = cc[i];
-    __syncwarp();
-    all(a0, a1, b0, b1, c0, c1, d0);
-    __syncwarp();
-    for (int i = threadIdx.x; i < 2 * M * N; i += 32) d[i] = d0[i];
-}
-"""
+TEXT = TEXTS["wmma"]
 
 
 def source(type: str, total: str, shape: tuple[int, int, int]) -> st.CudaSource:
@@ -182,31 +151,7 @@ def test_machine_code_of_nvcc() -> None:
     check_each([(*row, arch) for row in rows for arch in ("sm_80", "sm_90")], check)
 
 
-TILED = """
-#include <mma.h>
-using namespace nvcuda;
-__global__ void product(const half *a, const half *b, float *c, int k, int n) {
-    __shared__ alignas(32) half x[16][24], y[16][24];
-    int row = 16 * blockIdx.y, column = 16 * blockIdx.x;
-    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> left;
-    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> right;
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> total;
-    wmma::fill_fragment(total, 0);
-    for (int start = 0; start < k; start += 16) {
-        for (int i = threadIdx.x; i < 256; i += 32) {
-            x[i / 16][i % 16] = a[(row + i / 16) * k + start + i % 16];
-            y[i / 16][i % 16] = b[(start + i / 16) * n + column + i % 16];
-        }
-        __syncwarp();
-        wmma::load_matrix_sync(left, &x[0][0], 24);
-        wmma::load_matrix_sync(right, &y[0][0], 24);
-        wmma::mma_sync(total, left, right, total);
-        __syncwarp();
-    }
-    for (int i = 0; i < total.num_elements; i++) total.x[i] = 2 * total.x[i] + 1;
-    wmma::store_matrix_sync(c + row * n + column, total, n, wmma::mem_row_major);
-}
-"""
+TILED = TEXTS["wmma tiled"]
 
 
 def test_tiled_product_and_its_counters() -> None:

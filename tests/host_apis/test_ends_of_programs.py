@@ -10,59 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.table_checks import check_each
+from tests.texts import texts
 
 pytest.importorskip("ziglang")
 
-PROGRAM = r"""
-#include <cstdio>
-#include <cstdlib>
-#include <csignal>
-#include <cstring>
-#include <stdexcept>
-#include <thread>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-__global__ void k(int *x) { x[threadIdx.x] = threadIdx.x; }
-__global__ void endless(int *x) { while (atomicAdd(x, 0) == 0) { } }
-static int deep(int n) { volatile char c[4096]; c[0] = n; return deep(n + 1) + c[0]; }
-static void leave(void *) { exit(5); }
-static void launch() { int *d; cudaMalloc(&d, 128); k<<<1, 32>>>(d); cudaDeviceSynchronize(); cudaFree(d); }
-int main(int argc, char **argv) {
-    const char *what = argv[1];
-#define WHEN(WORD) if (!strcmp(what, WORD))
-    launch();
-    printf("started\n");
-    WHEN("crash") { fflush(stdout); *(volatile int *)8 = 1; }
-    WHEN("abort") abort();
-    WHEN("throw") throw std::runtime_error("thrown");
-    WHEN("divide") { volatile int zero = argc - 2; return argc / zero; }
-    WHEN("deep") return deep(0);
-    WHEN("loop") { alarm(2); for (;;) { } }
-    WHEN("limit") { rlimit l{1, 2}; setrlimit(RLIMIT_CPU, &l); for (volatile long i = 0;; i++) { } }
-    WHEN("kill") { fflush(stdout); kill(getpid(), SIGKILL); }
-    WHEN("terminate") { fflush(stdout); raise(SIGTERM); for (;;) { } }
-    WHEN("handler") { signal(SIGUSR1, [](int) { _exit(6); }); raise(SIGUSR1); }
-    WHEN("kernel") {
-        int *d; cudaMalloc(&d, 4); cudaMemset(d, 0, 4); endless<<<1, 1>>>(d);
-        return cudaDeviceSynchronize() == 702 ? 7 : 0;
-    }
-    WHEN("fork") { int s = 0; fflush(stdout); if (!fork()) { launch(); exit(4); } wait(&s); return WEXITSTATUS(s); }
-    WHEN("exec") { fflush(stdout); execl("/bin/sh", "sh", "-c", "echo other; exit 8", (char *)0); }
-    WHEN("system") return WEXITSTATUS(system("exit 9"));
-    WHEN("quick") { fflush(stdout); _exit(10); }
-    WHEN("callback") cudaLaunchHostFunc(0, leave, 0);
-    WHEN("thread") { std::thread a(launch), b(launch); a.join(); b.join(); return 11; }
-    WHEN("leaving thread") { std::thread a([] { exit(12); }); a.join(); }
-    WHEN("many") { for (int i = 0; i < 20000; i++) { void *p; cudaMalloc(&p, 16); cudaFree(p); } return 13; }
-    WHEN("kept") { for (int i = 0; i < 20000; i++) { void *p; cudaMalloc(&p, 1); } return 14; }
-    WHEN("stdin") { char line[9]; return fgets(line, 9, stdin) ? line[0] : 15; }
-    WHEN("end") { atexit([] { printf("after the end\n"); launch(); }); return 16; }
-    WHEN("closed") { fclose(stdout); close(1); launch(); return 17; }
-    WHEN("large") { void *p; return cudaMalloc(&p, (size_t)1 << 60) == 2 ? 18 : 0; }
-    return 0;
-}
-"""
+PROGRAM = texts("host_apis/programs.cu")["ends of programs"]
 ENDS = {
     "crash": (139, "crash: ended by SIGSEGV"), "abort": (134, "abort: ended by SIGABRT"), "throw": (134, "throw: ended by SIGABRT"),
     "divide": (136, "divide: ended by SIGFPE"), "deep": (139, "deep: ended by SIGSEGV"), "loop": (142, ""),

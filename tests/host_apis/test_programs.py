@@ -9,8 +9,11 @@ from simtbed.host_apis.cuda.declarations import runtime_functions, shim_text
 from simtbed.host_apis.cuda.runtime import Runtime
 
 from tests.table_checks import check_each
+from tests.texts import texts
 
 from .programs import ARRAYS_AND_GRAPHS, CHECKED, MANY_FUNCTIONS, VECTOR_ADD, run
+
+TEXTS = texts("host_apis/programs.cu")
 
 pytest.importorskip("ziglang")
 
@@ -97,20 +100,7 @@ def test_words_of_a_program(tmp_path: Path) -> None:
     assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
 
 
-MISTAKES = """
-__global__ void k(int *x) { if (x) *x = 1; }
-int main() { int h[9], *d, *e; cudaMalloc(&d, 32); cudaMalloc(&e, 4);
-cudaMemcpy(d, h, 36, cudaMemcpyHostToDevice);
-cudaMemset(d + 4, 0, 20);
-cudaFree(d + 1);
-cudaFree(e);
-cudaMemcpy(h, e, 4, cudaMemcpyDeviceToHost);
-cudaFree(e);
-k<<<1, 2000>>>(d);
-k<<<1, 1>>>(h);
-int code = cudaDeviceSynchronize(); if (code != 700 || cudaGetLastError() != 700 || cudaPeekAtLastError() != 700) return 9;
-h[0] = 5; if (cudaMemset(d, 0, 4) != 700 || cudaMemcpy(h, d, 4, cudaMemcpyDeviceToHost) != 700 || h[0] != 5) return 8; }
-"""
+MISTAKES = TEXTS["mistakes"]
 MESSAGES = {
     (4, "copy"): "a copy: 36 bytes at byte 0 of an allocation of 32 bytes, allocated at program.cu:3",
     (5, "copy"): "a memset: 20 bytes at byte 16 of an allocation of 32 bytes, allocated at program.cu:3",
@@ -144,19 +134,7 @@ def test_mistakes_of_host_code(tmp_path: Path) -> None:
         assert (other.returncode, "freed at program.cu:7" in other.stdout) == (1, True), other
 
 
-STICKY = """
-__global__ void add(int *x) { x[threadIdx.x] += 1; }
-__global__ void check(int *x) { assert(x[0] == 9); }
-int main(int argc, char **argv) {
-int *d, h = 7; cudaMalloc(&d, 4 * 32); cudaMemset(d, 0, 128);
-if (argc > 1) check<<<1, 32>>>(d); else add<<<1, 64>>>(d);
-int expected = argc > 1 ? 710 : 700;
-if (cudaDeviceSynchronize() != expected || cudaGetLastError() != expected || cudaMalloc(&d, 4) != expected) return 3;
-add<<<1, 1>>>(d);
-if (cudaGetLastError() != expected || cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost) != expected || h != 7) return 4;
-cudaEvent_t event; if (cudaEventCreate(&event) != expected || cudaFree(d) != expected) return 5;
-}
-"""
+STICKY = TEXTS["sticky"]
 
 
 @pytest.mark.slow

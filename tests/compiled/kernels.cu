@@ -1,0 +1,16 @@
+//// cubin file
+extern "C" __global__ void saxpy(const float* x, float* y, float a, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+struct Pair { int a; double b; };
+__device__ int calls = 3;
+extern "C" __global__ void sum(int* out, Pair pair, short s) {
+    extern __shared__ int data[];
+    data[threadIdx.x] = out[threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x) return;
+    int total = calls++ + pair.a + int(pair.b) + s;
+    for (int i = 0; i < blockDim.x; i++) total += data[i];
+    out[0] = total;
+}

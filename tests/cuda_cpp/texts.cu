@@ -1,0 +1,70 @@
+//// printf
+__global__ void k(const char *x, const unsigned *u) {
+    printf("base %c\n", x[0]);
+    printf("0x%08x %llu\n", u[0], 18446744073709551615ull);
+    printf("%u %5.2f|%-6d|%03d\n", -1, 3.14159, 7, 7);
+    printf("%*d|%.*f\n", 5, 10, 1, 2.25);
+    printf("%e %g %s %%\n", 12345.678, 1e-5f, u[0] ? "yes" : "no");
+    for (int i = 0; i < 4; i++) printf("%c", x[i]);
+    printf("\n");
+    printf("end");
+}
+
+//// atomics stores and asynchronous copies
+__global__ void k(unsigned *x, unsigned *out) {
+    __shared__ alignas(16) unsigned tile[32];
+    unsigned place = __cvta_generic_to_shared(tile + 4 * threadIdx.x), old;
+    if (threadIdx.x < 8) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(place), "l"(x + 4 * threadIdx.x));
+        asm volatile("cp.async.commit_group; cp.async.wait_group 0;");
+    }
+    asm volatile("bar.sync 0;");
+    asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(old) : "l"(out) : "memory");
+    asm volatile("red.relaxed.gpu.global.max.u32 [%0], %1;" :: "l"(out + 1), "r"(threadIdx.x));
+    asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" :: "l"(out + 2 + 2 * threadIdx.x), "r"(tile[threadIdx.x]), "r"(old));
+}
+
+//// lanes that leave a loop act in their iteration
+__global__ void k(int *lock, int *count) {
+    while (true) {
+        if (atomicCAS(lock, 0, 1) == 0) {
+            *(volatile int *)count += 1;
+            __threadfence();
+            atomicExch(lock, 0);
+            break;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) count[1] = count[0];
+}
+
+//// sums
+__device__ int total(const int *x, int n) {{ int t = 0; for (int i = threadIdx.x; i < n; i += 32) t += x[i]; return t; }}
+__global__ void sums(const int *x, int *out) {{
+    __shared__ int partial[32];
+    {loop}
+{line}
+    __syncthreads();
+    out[threadIdx.x] = partial[threadIdx.x ^ 31];
+}}
+
+//// struct pointers
+struct Args { float *out; int n; const float *in[2]; struct { double *count; } inner; };
+__global__ void select(Args a, float f) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= a.n) return;
+    a.out[i] = a.in[i & 1][i] * f;
+    if (a.inner.count) atomicAdd(a.inner.count, 1.0);
+}
+//// halves
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+__global__ void add(const __half *x, const __half *y, __half *out) { out[threadIdx.x] = __hadd(x[threadIdx.x], y[threadIdx.x]); }
+__global__ void pairs(const __half2 *x, __half *out, float q, __half2 *z) { out[threadIdx.x] = x[0].x; }
+__global__ void brain(const __nv_bfloat16 *x, __nv_bfloat16 *out) { out[threadIdx.x] = x[threadIdx.x]; }
+__global__ void value(half a, half *out) { out[threadIdx.x] = a; }
+__global__ void over(const float *x, float *out) { out[0] = x[0]; }
+__global__ void over(const half *x, half *out) { out[0] = x[0]; }
+extern "C" __global__ void plain(half *x) { x[0] = x[1]; }
+template <typename T> __global__ void first(T *x, const T *y) { x[0] = y[0]; }
+namespace inner { __global__ void named(half *x, half *y) { x[0] = y[1]; } }

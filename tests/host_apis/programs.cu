@@ -1,0 +1,228 @@
+//// vector add
+#include <iostream>
+#include <vector>
+#include <cuda_runtime.h>
+__global__ void add(const float *a, const float *b, float *c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];
+    if (i == 0) printf("kernel %d\n", n);
+}
+int main(int argc, char **argv) {
+    int n = argc > 1 ? atoi(argv[1]) : 1000;
+    std::vector<float> a(n, 1.5f), b(n, 2.0f), c(n);
+    float *x, *y, *z;
+    cudaMalloc(&x, 4 * n); cudaMalloc((void **)&y, 4 * n); cudaMalloc(&z, 4 * n);
+    cudaMemcpy(x, a.data(), 4 * n, cudaMemcpyHostToDevice);
+    cudaMemcpy(y, b.data(), 4 * n, cudaMemcpyHostToDevice);
+    printf("before\n");
+    add<<<(n + 255) / 256, 256>>>(x, y, z, n);
+    if (cudaGetLastError() != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) return 9;
+    cudaMemcpy(c.data(), z, 4 * n, cudaMemcpyDeviceToHost);
+    for (float v : c) if (v != 3.5f) return 8;
+    std::cout << "PASS" << std::endl;
+    cudaFree(x); cudaFree(y); cudaFree(z);
+    return argc > 2 ? atoi(argv[2]) : 0;
+}
+
+//// many functions
+#include <cstdio>
+#include "helper.h"
+#define CHECK(call) do { if (cudaError_t e = call) { printf("%d: %s\n", __LINE__, cudaGetErrorString(e)); return 1; } } while (0)
+__constant__ float weights[4] = {1, 2, 3, 4};
+__device__ int counter = 5;
+__managed__ int managed = 7;
+template <class T, int N> __global__ void scale(T *x, T a) {
+    __shared__ T tile[N];
+    int i = blockIdx.x * N + threadIdx.x;
+    tile[threadIdx.x] = x[i] * a; __syncthreads();
+    x[i] = tile[threadIdx.x] + weights[i % 4];
+    atomicAdd(&counter, 1);
+    if (i == 0) managed += 1;
+}
+__global__ void pitched(float *p, size_t pitch, int w, int h) {
+    int x = threadIdx.x, y = blockIdx.x;
+    if (x < w) ((float *)((char *)p + y * pitch))[x] = y * 100 + x;
+}
+static void called(void *data) { printf("callback %d\n", *(int *)data); }
+int main(int argc, char **argv) {
+    cudaDeviceProp p;
+    CHECK(cudaGetDeviceProperties(&p, 0));
+    int sms;
+    CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    printf("%s %d.%d %d %d\n", p.name, p.major, p.minor, p.multiProcessorCount, sms);
+    float w[4] = {10, 20, 30, 40};
+    CHECK(cudaMemcpyToSymbol(weights, w, sizeof w));
+    double *d;
+    CHECK(cudaMallocManaged(&d, 64 * sizeof(double)));
+    for (int i = 0; i < 64; i++) d[i] = i;
+    cudaStream_t s;
+    cudaEvent_t a, b;
+    CHECK(cudaStreamCreate(&s)); CHECK(cudaEventCreate(&a)); CHECK(cudaEventCreate(&b));
+    CHECK(cudaEventRecord(a, s));
+    scale<double, 32><<<2, 32, 0, s>>>(d, 2.0);
+    CHECK(cudaEventRecord(b, s)); CHECK(cudaEventSynchronize(b));
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, a, b));
+    if (ms <= 0) return 3;
+    for (int i = 0; i < 64; i++) if (d[i] != 2 * i + w[i % 4]) return 4;
+    int c;
+    CHECK(cudaMemcpyFromSymbol(&c, counter, sizeof c));
+    printf("counter %d managed %d\n", c, managed);
+    float *q;
+    size_t pitch;
+    CHECK(cudaMallocPitch(&q, &pitch, 10 * sizeof(float), 5));
+    pitched<<<5, 32>>>(q, pitch, 10, 5);
+    float h[50];
+    CHECK(cudaMemcpy2D(h, 40, q, pitch, 40, 5, cudaMemcpyDeviceToHost));
+    if (h[49] != 409) return 5;
+    int n, g, block;
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, scale<double, 32>, 32, 0));
+    CHECK(cudaOccupancyMaxPotentialBlockSize(&g, &block, pitched));
+    printf("occupancy %d %d %d\n", n, g, block);
+    int *m, *mapped;
+    CHECK(cudaHostAlloc(&m, 4, cudaHostAllocMapped));
+    *m = 3;
+    CHECK(cudaHostGetDevicePointer(&mapped, m, 0)); CHECK(cudaLaunchHostFunc(s, called, mapped));
+    if (cudaStreamDestroy(s) || cudaStreamSynchronize(s) != cudaErrorInvalidResourceHandle) return 6;
+    printf("helper %d\n", max(helper(LIMIT), min(3, 4)));
+    return 0;
+}
+
+//// arrays and graphs
+__global__ void fetch(float *out, cudaTextureObject_t t, int w) { out[threadIdx.x] = tex2D<float>(t, threadIdx.x % w, threadIdx.x / w); }
+__global__ void line(float *out, cudaTextureObject_t t) { out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x); }
+__global__ void store(cudaSurfaceObject_t s, int w) { surf2Dwrite(float(threadIdx.x), s, (threadIdx.x % w) * 4, threadIdx.x / w); }
+__global__ void layers(int *out, cudaTextureObject_t t) {
+    out[threadIdx.x] = tex2DLayered<int>(t, threadIdx.x % 2, threadIdx.x / 2 % 2, threadIdx.x / 4); }
+struct P { int a; float b; };
+__global__ void two(int *x, int *y, P p) { x[0] = p.a; y[1] = p.b; }
+static void host(void *x) { ++*(int *)x; }
+int main() {
+    float h[12], *d; for (int i = 0; i < 12; i++) h[i] = i * 2;
+    CHECK(cudaMalloc(&d, 48));
+    cudaChannelFormatDesc f = cudaCreateChannelDesc<float>();
+    cudaArray_t a; CHECK(cudaMallocArray(&a, &f, 4, 3, cudaArraySurfaceLoadStore));
+    CHECK(cudaMemcpy2DToArray(a, 0, 0, h, 16, 16, 3, cudaMemcpyHostToDevice));
+    cudaResourceDesc r = {}; r.resType = cudaResourceTypeArray; r.res.array.array = a;
+    cudaTextureDesc t = {}; t.addressMode[0] = t.addressMode[1] = cudaAddressModeClamp;
+    cudaTextureObject_t o; CHECK(cudaCreateTextureObject(&o, &r, &t, NULL));
+    fetch<<<1, 12>>>(d, o, 4);
+    float g[12]; CHECK(cudaMemcpy(g, d, 48, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 12; i++) if (g[i] != h[i]) return 3;
+    cudaSurfaceObject_t s; CHECK(cudaCreateSurfaceObject(&s, &r));
+    store<<<1, 12>>>(s, 4);
+    CHECK(cudaMemcpyFromArray(g, a, 0, 0, 48, cudaMemcpyDeviceToHost));
+    if (g[11] != 11) return 4;
+    cudaResourceDesc l = {}; l.resType = cudaResourceTypeLinear; l.res.linear.devPtr = d;
+    l.res.linear.desc = f; l.res.linear.sizeInBytes = 48;
+    cudaTextureObject_t ol; CHECK(cudaCreateTextureObject(&ol, &l, &t, NULL));
+    float *e2; CHECK(cudaMalloc(&e2, 50));
+    line<<<1, 12>>>(e2, ol); CHECK(cudaMemcpy(g, e2, 48, cudaMemcpyDefault)); if (g[5] != 10) return 5;
+    int v[8] = {0, 1, 2, 3, 4, 5, 6, 7}, *q; CHECK(cudaMalloc(&q, 32));
+    cudaChannelFormatDesc fi = cudaCreateChannelDesc<int>(); cudaArray_t b;
+    CHECK(cudaMalloc3DArray(&b, &fi, make_cudaExtent(2, 2, 2), cudaArrayLayered));
+    cudaMemcpy3DParms c = {}; c.srcPtr = make_cudaPitchedPtr(v, 8, 2, 2);
+    c.dstArray = b; c.extent = make_cudaExtent(2, 2, 2); c.kind = cudaMemcpyHostToDevice;
+    CHECK(cudaMemcpy3D(&c)); r.res.array.array = b; CHECK(cudaDestroyTextureObject(o)); CHECK(cudaCreateTextureObject(&o, &r, &t, NULL));
+    layers<<<1, 8>>>(q, o); int w[8]; CHECK(cudaMemcpy(w, q, 32, cudaMemcpyDeviceToHost)); if (w[7] != 7 || w[2] != 2) return 6;
+    two<<<1, 1>>>(q, q, P{5, 6.0f}); CHECK(cudaMemcpy(w, q, 8, cudaMemcpyDeviceToHost)); if (w[0] != 5 || w[1] != 6) return 7;
+    cudaPitchedPtr pp; CHECK(cudaMalloc3D(&pp, make_cudaExtent(20, 3, 2))); CHECK(cudaMemset3D(pp, 1, make_cudaExtent(20, 3, 2)));
+    // graphs
+    cudaStream_t st; CHECK(cudaStreamCreate(&st)); cudaGraph_t gr; cudaGraphExec_t x; int calls = 0;
+    CHECK(cudaStreamBeginCapture(st, cudaStreamCaptureModeGlobal));
+    two<<<1, 1, 0, st>>>(q, q + 2, P{8, 9.0f}); CHECK(cudaMemcpyAsync(w, q, 32, cudaMemcpyDeviceToHost, st));
+    CHECK(cudaLaunchHostFunc(st, host, &calls));
+    CHECK(cudaStreamEndCapture(st, &gr)); if (w[0] != 5 || calls) return 8;
+    CHECK(cudaGraphInstantiate(&x, gr, NULL, NULL, 0)); CHECK(cudaGraphLaunch(x, st)); CHECK(cudaGraphLaunch(x, st));
+    if (w[0] != 8 || w[3] != 9 || calls != 2) return 9;
+    cudaGraph_t m; cudaGraphNode_t n1, n2, n3; CHECK(cudaGraphCreate(&m, 0));
+    cudaMemsetParams ms = {}; ms.dst = q; ms.value = 3; ms.elementSize = 4; ms.width = 8; ms.height = 1; ms.pitch = 0;
+    CHECK(cudaGraphAddMemsetNode(&n1, m, NULL, 0, &ms));
+    P p{1, 2}; int *q2 = q; void *args[] = {&q, &q2, &p};
+    cudaKernelNodeParams k = {}; k.func = (void *)two; k.gridDim = dim3(1); k.blockDim = dim3(1); k.kernelParams = args;
+    CHECK(cudaGraphAddKernelNode(&n2, m, &n1, 1, &k)); CHECK(cudaGraphAddMemcpyNode1D(&n3, m, &n2, 1, w, q, 32, cudaMemcpyDeviceToHost));
+    cudaGraphExec_t y; CHECK(cudaGraphInstantiate(&y, m)); CHECK(cudaGraphLaunch(y, 0)); if (w[0] != 1 || w[1] != 2 || w[7] != 3) return 10;
+    size_t count; CHECK(cudaGraphGetNodes(m, NULL, &count));
+    cudaFuncAttributes fa; CHECK(cudaFuncGetAttributes(&fa, two)); cudaPointerAttributes pa; CHECK(cudaPointerGetAttributes(&pa, q));
+    int can; CHECK(cudaDeviceCanAccessPeer(&can, 0, 0));
+    printf("nodes %d type %d threads %d peer %d\n", (int)count, pa.type, fa.maxThreadsPerBlock, can);
+    cudaFree(d); cudaFree(e2); cudaFree(q); cudaFree(pp.ptr); cudaFreeArray(a); cudaFreeArray(b);
+    return 0;
+}
+
+//// ends of programs
+#include <cstdio>
+#include <cstdlib>
+#include <csignal>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__global__ void k(int *x) { x[threadIdx.x] = threadIdx.x; }
+__global__ void endless(int *x) { while (atomicAdd(x, 0) == 0) { } }
+static int deep(int n) { volatile char c[4096]; c[0] = n; return deep(n + 1) + c[0]; }
+static void leave(void *) { exit(5); }
+static void launch() { int *d; cudaMalloc(&d, 128); k<<<1, 32>>>(d); cudaDeviceSynchronize(); cudaFree(d); }
+int main(int argc, char **argv) {
+    const char *what = argv[1];
+#define WHEN(WORD) if (!strcmp(what, WORD))
+    launch();
+    printf("started\n");
+    WHEN("crash") { fflush(stdout); *(volatile int *)8 = 1; }
+    WHEN("abort") abort();
+    WHEN("throw") throw std::runtime_error("thrown");
+    WHEN("divide") { volatile int zero = argc - 2; return argc / zero; }
+    WHEN("deep") return deep(0);
+    WHEN("loop") { alarm(2); for (;;) { } }
+    WHEN("limit") { rlimit l{1, 2}; setrlimit(RLIMIT_CPU, &l); for (volatile long i = 0;; i++) { } }
+    WHEN("kill") { fflush(stdout); kill(getpid(), SIGKILL); }
+    WHEN("terminate") { fflush(stdout); raise(SIGTERM); for (;;) { } }
+    WHEN("handler") { signal(SIGUSR1, [](int) { _exit(6); }); raise(SIGUSR1); }
+    WHEN("kernel") {
+        int *d; cudaMalloc(&d, 4); cudaMemset(d, 0, 4); endless<<<1, 1>>>(d);
+        return cudaDeviceSynchronize() == 702 ? 7 : 0;
+    }
+    WHEN("fork") { int s = 0; fflush(stdout); if (!fork()) { launch(); exit(4); } wait(&s); return WEXITSTATUS(s); }
+    WHEN("exec") { fflush(stdout); execl("/bin/sh", "sh", "-c", "echo other; exit 8", (char *)0); }
+    WHEN("system") return WEXITSTATUS(system("exit 9"));
+    WHEN("quick") { fflush(stdout); _exit(10); }
+    WHEN("callback") cudaLaunchHostFunc(0, leave, 0);
+    WHEN("thread") { std::thread a(launch), b(launch); a.join(); b.join(); return 11; }
+    WHEN("leaving thread") { std::thread a([] { exit(12); }); a.join(); }
+    WHEN("many") { for (int i = 0; i < 20000; i++) { void *p; cudaMalloc(&p, 16); cudaFree(p); } return 13; }
+    WHEN("kept") { for (int i = 0; i < 20000; i++) { void *p; cudaMalloc(&p, 1); } return 14; }
+    WHEN("stdin") { char line[9]; return fgets(line, 9, stdin) ? line[0] : 15; }
+    WHEN("end") { atexit([] { printf("after the end\n"); launch(); }); return 16; }
+    WHEN("closed") { fclose(stdout); close(1); launch(); return 17; }
+    WHEN("large") { void *p; return cudaMalloc(&p, (size_t)1 << 60) == 2 ? 18 : 0; }
+    return 0;
+}
+
+//// mistakes
+__global__ void k(int *x) { if (x) *x = 1; }
+int main() { int h[9], *d, *e; cudaMalloc(&d, 32); cudaMalloc(&e, 4);
+cudaMemcpy(d, h, 36, cudaMemcpyHostToDevice);
+cudaMemset(d + 4, 0, 20);
+cudaFree(d + 1);
+cudaFree(e);
+cudaMemcpy(h, e, 4, cudaMemcpyDeviceToHost);
+cudaFree(e);
+k<<<1, 2000>>>(d);
+k<<<1, 1>>>(h);
+int code = cudaDeviceSynchronize(); if (code != 700 || cudaGetLastError() != 700 || cudaPeekAtLastError() != 700) return 9;
+h[0] = 5; if (cudaMemset(d, 0, 4) != 700 || cudaMemcpy(h, d, 4, cudaMemcpyDeviceToHost) != 700 || h[0] != 5) return 8; }
+
+//// sticky
+__global__ void add(int *x) { x[threadIdx.x] += 1; }
+__global__ void check(int *x) { assert(x[0] == 9); }
+int main(int argc, char **argv) {
+int *d, h = 7; cudaMalloc(&d, 4 * 32); cudaMemset(d, 0, 128);
+if (argc > 1) check<<<1, 32>>>(d); else add<<<1, 64>>>(d);
+int expected = argc > 1 ? 710 : 700;
+if (cudaDeviceSynchronize() != expected || cudaGetLastError() != expected || cudaMalloc(&d, 4) != expected) return 3;
+add<<<1, 1>>>(d);
+if (cudaGetLastError() != expected || cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost) != expected || h != 7) return 4;
+cudaEvent_t event; if (cudaEventCreate(&event) != expected || cudaFree(d) != expected) return 5;
+}
