@@ -7,28 +7,12 @@ from __future__ import annotations
 
 import ast
 
+from tests.texts import texts
+
 _COMPARISONS = {ast.Lt: "slt", ast.LtE: "sle", ast.Gt: "sgt", ast.GtE: "sge", ast.Eq: "eq", ast.NotEq: "ne"}
 _OPERATIONS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 
-HELPERS = """
-define internal i64 @floor_mod(i64 %a, i64 %b) alwaysinline {
-  %r = srem i64 %a, %b
-  %other = xor i64 %r, %b
-  %differ = icmp slt i64 %other, 0
-  %some = icmp ne i64 %r, 0
-  %fix = and i1 %differ, %some
-  %moved = add i64 %r, %b
-  %result = select i1 %fix, i64 %moved, i64 %r
-  ret i64 %result
-}
-define internal i64 @floor_div(i64 %a, i64 %b) alwaysinline {
-  %r = call i64 @floor_mod(i64 %a, i64 %b)
-  %whole = sub i64 %a, %r
-  %result = sdiv i64 %whole, %b
-  ret i64 %result
-}
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-"""
+HELPERS = texts("llvmir/calls.ll")["helpers"]
 
 
 def llvm_text(source: str) -> str:

@@ -12,16 +12,11 @@ from simtbed.language.types import F16, F32, F64, I16, I32, I64
 from simtbed.llvmir.parameters import ArrayParameter, ScalarParameter
 
 from tests.llvmir.programs import ENGINES, run, translated
+from tests.texts import texts
 
-HEAD = """
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-define void @kernel(ptr %x, ptr %y, ptr %out) {
-  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %px = getelementptr T, ptr %x, i32 %t
-  %py = getelementptr T, ptr %y, i32 %t
-  %a = load T, ptr %px
-  %b = load T, ptr %py
-"""
+TEXTS = texts("llvmir/calls.ll")
+
+HEAD = TEXTS["calls head"]
 LANES = np.arange(32)
 Row = tuple[str, str, Callable[..., Any]]
 """A call of %a and %b, with R for its result's type; its result's type; its meaning for arrays."""
@@ -173,33 +168,7 @@ def test_warp_intrinsics() -> None:
 
 
 def test_results_through_pointers() -> None:
-    text = (
-        HEAD.replace("T,", "double,")
-        + """
-  %e = alloca i32
-  %s = alloca double
-  %c = alloca double
-  %f = call double @__nv_frexp(double %a, ptr %e)
-  call void @__nv_sincos(double %a, ptr %s, ptr %c)
-  %pair = call {double, i32} @llvm.frexp.f64.i32(double %a)
-  %fraction = extractvalue {double, i32} %pair, 0
-  %exponent = extractvalue {double, i32} %pair, 1
-  %wide = sitofp i32 %exponent to double
-  %again = fadd double %fraction, %wide
-  %power = load i32, ptr %e
-  %sine = load double, ptr %s
-  %cosine = load double, ptr %c
-  %whole = sitofp i32 %power to double
-  %s1 = fadd double %f, %whole
-  %s2 = fmul double %sine, %cosine
-  %s3 = fadd double %s1, %s2
-  %s4 = fadd double %s3, %again
-  %to = getelementptr double, ptr %out, i32 %t
-  store double %s4, ptr %to
-  ret void
-}
-"""
-    )
+    text = HEAD.replace("T,", "double,") + TEXTS["results through pointers"]
     x = np.random.default_rng(6).normal(0, 5, 32)
     fraction, exponent = np.frexp(x)
     translation = translated(text, [ArrayParameter(name, F64, 8) for name in ("x", "y", "out")])
@@ -218,28 +187,7 @@ HALVES = {
 
 @pytest.mark.parametrize("name", HALVES)
 def test_functions_of_halves(name: str) -> None:
-    text = (
-        HEAD.replace("T,", "i16,")
-        + f"""
-  %pa = alloca i16
-  %pb = alloca i16
-  %pr = alloca i16
-  %flag = alloca i8
-  store i16 %a, ptr %pa
-  store i16 %b, ptr %pb
-  %status = call i32 @{name}(ptr %pr, ptr %pa, ptr %pb)
-  %other = call i32 @_ZL5__hlt6__halfS__nbst(ptr %flag, ptr %pa, ptr %pb)
-  %r = load i16, ptr %pr
-  %less = load i8, ptr %flag
-  %negative = icmp ne i8 %less, 0
-  %sign = select i1 %negative, i16 -32768, i16 0
-  %marked = xor i16 %r, %sign
-  %to = getelementptr i16, ptr %out, i32 %t
-  store i16 %marked, ptr %to
-  ret void
-}}
-"""
-    )
+    text = HEAD.replace("T,", "i16,") + TEXTS["functions of halves"].replace("NAME", name)
     a, b = np.random.default_rng(7).normal(0, 3, (2, 32)).astype(np.float16)
     expected = np.where(a < b, -HALVES[name](a, b), HALVES[name](a, b))
     translation = translated(
@@ -251,17 +199,7 @@ def test_functions_of_halves(name: str) -> None:
 
 
 def test_half_parameter_passed_as_bits() -> None:
-    text = """
-define void @kernel(i16 %h, ptr %out) {
-  %p = alloca i16
-  %r = alloca i16
-  store i16 %h, ptr %p
-  %status = call i32 @_ZL6__habs6__half_nbst(ptr %r, ptr %p)
-  %bits = load i16, ptr %r
-  store i16 %bits, ptr %out
-  ret void
-}
-"""
+    text = TEXTS["half parameter passed as bits"]
     translation = translated(text, [ScalarParameter("h", F16), ArrayParameter("out", F16, 2)])
     for engine in ENGINES:
         out = run(translation, {"h": np.float16(-1.5), "out": np.zeros(1, np.float16)}, engine, block=1)["out"]
@@ -271,27 +209,7 @@ define void @kernel(i16 %h, ptr %out) {
 @pytest.mark.parametrize(("rounding", "toward"), [("rz", 0.0), ("rd", -np.inf), ("ru", np.inf), ("rn", None)])
 def test_rounding_to_halves(rounding: str, toward: float | None) -> None:
     """Doubles and floats as halves, and back as integers of 16 bits, which saturate."""
-    text = (
-        HEAD.replace("T,", "float,")
-        + f"""
-  %p = alloca float
-  %h = alloca i16
-  %s = alloca i16
-  store float %a, ptr %p
-  %status = call i32 @_ZL15__float2half_{rounding}f_nbst(ptr %h, ptr %p)
-  %other = call i32 @_ZL15__half2short_{rounding}6__half_nbst(ptr %s, ptr %h)
-  %bits = load i16, ptr %h
-  %short = load i16, ptr %s
-  %low = zext i16 %bits to i32
-  %wide = zext i16 %short to i32
-  %high = shl i32 %wide, 16
-  %both = or i32 %low, %high
-  %to = getelementptr i32, ptr %out, i32 %t
-  store i32 %both, ptr %to
-  ret void
-}}
-"""
-    )
+    text = HEAD.replace("T,", "float,") + TEXTS["rounding to halves"].replace("ROUNDING", rounding)
     x = np.random.default_rng(8).normal(0, 300, 32).astype(np.float32)
     x[:8] = [0.0, -0.0, 65504.0, 1e6, -1e6, 1e-9, -1e-9, 2049.0]
     with np.errstate(over="ignore"):
@@ -319,20 +237,7 @@ def test_rounding_to_halves(rounding: str, toward: float | None) -> None:
 def test_rounding_of_wide_integers(rounding: str, word: str, letter: str, type: Any) -> None:
     """Integers of 64 bits that f64 does not have, as bfloat16: exact products of Python integers are the reference."""
     name = f"__{word}2bfloat16_{rounding}"
-    text = (
-        HEAD.replace("T,", "i64,")
-        + f"""
-  %p = alloca i64
-  %h = alloca i16
-  store i64 %a, ptr %p
-  %status = call i32 @_ZL{len(name)}{name}{letter}_nbst(ptr %h, ptr %p)
-  %bits = load i16, ptr %h
-  %to = getelementptr i16, ptr %out, i32 %t
-  store i16 %bits, ptr %to
-  ret void
-}}
-"""
-    )
+    text = HEAD.replace("T,", "i64,") + TEXTS["rounding of wide integers"].replace("NAME", f"{len(name)}{name}{letter}")
     bases = [(1 << k) + step for k in (8, 24, 52, 53, 56, 61, 62) for step in (-1, 0, 1, 2047)]
     ends = [-base for base in bases[-4:]] if type is np.int64 else [2**64 - 1, 2**63 + 1, 2**63, 3]
     x = np.array([*bases, *ends], type)
