@@ -73,7 +73,7 @@ EXCEPTIONS = {
     "reports/hardware/profiled_process.py": {"write_text"},
     "reports/bench/emulation.py": {"TemporaryDirectory"},
     "reports/bench/observed.py": {"TemporaryDirectory"},
-    "reports/bench/oclgrind.py": {"TemporaryDirectory", "write_text"},
+    "reports/bench/oclgrind.py": {"TemporaryDirectory", "read_text", "write_text"},
     "reports/bench/files.py": {"TemporaryDirectory"},
     # into a file that kernels/files opened
     "reports/bench/generated_inputs.py": {"savez"},

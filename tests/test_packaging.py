@@ -63,7 +63,7 @@ def test_only_simtbed_is_installed(wheel: set[str]) -> None:
 
 
 def test_every_module_type_marker_and_data_file_is_shipped(wheel: set[str]) -> None:
-    shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml", ".html", ".css", ".js", ".h"}
+    shipped = {".py", ".typed", ".in", ".md", ".tsv", ".csv", ".json", ".toml", ".html", ".css", ".js", ".h", ".cl"}
     files = {
         "/".join(("simtbed", *_installed(path.relative_to(ROOT))))
         for folder in FOLDERS
