@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import simtbed as st
-from simtbed import Const, Global, Kernel, f32, float2, float4, i32
+from simtbed import Kernel
 
 from .launches import Timed
 from .single_accesses import lanes
@@ -26,100 +26,51 @@ LAST = 16
 """SMs that load from L2 at once: few, so that their ports are the bottleneck, not L2."""
 
 
-# ------------------------------------------------------------------ L1
-@st.kernel
-def words_from_l1(x: Global[f32], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
-    """Sixteen loads an iteration at the words `at` of the lanes (-1: none), each one line after the previous one."""
-    first = at[st.lane]
-    if first < 0:
-        return
-    total = f32(0)
-    for turn in range(turns):
-        for k in st.unroll(range(16)):
-            total += x[first + (turn & 1) * LINE + k * LINE]
-    out[st.block.x * st.block_dim.x + st.thread.x] = total
-
-
-@st.kernel
-def pairs_from_l1(x: Global[float2], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
-    """As `words_from_l1`, two words each."""
-    first = at[st.lane]
-    if first < 0:
-        return
-    total = f32(0)
-    for turn in range(turns):
-        for k in st.unroll(range(16)):
-            found = x[first + (turn & 1) * LINE + k * LINE]
-            total += found.x + found.y
-    out[st.block.x * st.block_dim.x + st.thread.x] = total
-
-
-@st.kernel
-def fours_from_l1(x: Global[float4], at: Global[i32], out: Global[f32], turns: i32, LINE: Const) -> None:
-    """As `words_from_l1`, four words each."""
-    first = at[st.lane]
-    if first < 0:
-        return
-    total = f32(0)
-    for turn in range(turns):
-        for k in st.unroll(range(16)):
-            found = x[first + (turn & 1) * LINE + k * LINE]
-            total += found.x + found.y + found.z + found.w
-    out[st.block.x * st.block_dim.x + st.thread.x] = total
-
-
-# ------------------------------------------------------------------ L2
-@st.kernel
-def words_from_l2(
-    x: Global[f32], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
+# ------------------------------------------------------------------ kernels
+def _from_l1(name: str, type: str, load: str) -> Kernel:
+    """Return a kernel with sixteen loads an iteration, from the elements `at` of the lanes (-1: none) and the lines behind."""
+    return st.kernel(
+        source=f"""def {name}(
+    x: st.Global[st.{type}], at: st.Global[st.i32], out: st.Global[st.f32], turns: st.i32, LINE: st.Const
 ) -> None:
-    """Sixteen loads an iteration at the words `at` of the lanes, each `apart` lines after the previous one; warps use different lines."""
+    first = at[st.lane]
+    if first < 0:
+        return
+    total = st.f32(0)
+    for turn in range(turns):
+        for k in st.unroll(range(16)):
+            {load.format(index="first + (turn & 1) * LINE + k * LINE")}
+    out[st.block.x * st.block_dim.x + st.thread.x] = total
+"""
+    )
+
+
+def _from_l2(name: str, type: str, load: str) -> Kernel:
+    """As `_from_l1`; the loads are `apart` lines apart, and warps use different lines."""
+    return st.kernel(
+        source=f"""def {name}(
+    x: st.Global[st.{type}], at: st.Global[st.i32], out: st.Global[st.f32], turns: st.i32, mask: st.i32, apart: st.i32, LINE: st.Const
+) -> None:
     first = at[st.lane]
     if first < 0:
         return
     warp = st.block.x * (st.block_dim.x // 32) + st.warp
-    total = f32(0)
+    total = st.f32(0)
     for turn in range(turns):
         base = first + (warp * turns + turn) * 16 * apart * LINE
         for k in st.unroll(range(16)):
-            total += x[(base + k * apart * LINE) & mask]
+            {load.format(index="(base + k * apart * LINE) & mask")}
     out[st.block.x * st.block_dim.x + st.thread.x] = total
+"""
+    )
 
 
-@st.kernel
-def pairs_from_l2(
-    x: Global[float2], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
-) -> None:
-    """As `words_from_l2`, two words each."""
-    first = at[st.lane]
-    if first < 0:
-        return
-    warp = st.block.x * (st.block_dim.x // 32) + st.warp
-    total = f32(0)
-    for turn in range(turns):
-        base = first + (warp * turns + turn) * 16 * apart * LINE
-        for k in st.unroll(range(16)):
-            found = x[(base + k * apart * LINE) & mask]
-            total += found.x + found.y
-    out[st.block.x * st.block_dim.x + st.thread.x] = total
-
-
-@st.kernel
-def fours_from_l2(
-    x: Global[float4], at: Global[i32], out: Global[f32], turns: i32, mask: i32, apart: i32, LINE: Const
-) -> None:
-    """As `words_from_l2`, four words each."""
-    first = at[st.lane]
-    if first < 0:
-        return
-    warp = st.block.x * (st.block_dim.x // 32) + st.warp
-    total = f32(0)
-    for turn in range(turns):
-        base = first + (warp * turns + turn) * 16 * apart * LINE
-        for k in st.unroll(range(16)):
-            found = x[(base + k * apart * LINE) & mask]
-            total += found.x + found.y + found.z + found.w
-    out[st.block.x * st.block_dim.x + st.thread.x] = total
+_WORD = "total += x[{index}]"
+_PAIR = "found = x[{index}]; total += found.x + found.y"
+_FOUR = "found = x[{index}]; total += found.x + found.y + found.z + found.w"
+words_from_l1, words_from_l2 = _from_l1("words_from_l1", "f32", _WORD), _from_l2("words_from_l2", "f32", _WORD)
+pairs_from_l1, pairs_from_l2 = _from_l1("pairs_from_l1", "float2", _PAIR), _from_l2("pairs_from_l2", "float2", _PAIR)
+fours_from_l1, fours_from_l2 = _from_l1("fours_from_l1", "float4", _FOUR), _from_l2("fours_from_l2", "float4", _FOUR)
 
 
 # ------------------------------------------------------------------ launches
@@ -149,7 +100,7 @@ def from_l1(size: int, elements: npt.NDArray[np.int64]) -> Mapping[str, Any]:
     }  # fmt: skip
 
 
-def _from_l2(size: int, elements: npt.NDArray[np.int64]) -> Mapping[str, Any]:
+def from_l2(size: int, elements: npt.NDArray[np.int64]) -> Mapping[str, Any]:
     line, inside = 128 // size, elements[elements >= 0]
     return {
         "x": _words(size, FILLED // size), "at": elements.astype(np.int32), "out": np.zeros(LAST * 1024, np.float32), "turns": 4,
@@ -161,5 +112,5 @@ def cases() -> Iterator[Timed]:
     """Yield all launches, named by their number."""
     for size, kernels in WIDTHS.items():
         for number, elements in enumerate(random_patterns(size)):
-            for kernel, blocks, make in zip(kernels, (SMS, LAST), (from_l1, _from_l2), strict=True):
+            for kernel, blocks, make in zip(kernels, (SMS, LAST), (from_l1, from_l2), strict=True):
                 yield Timed(f"{kernel.__name__} {number}", kernel, blocks, 1024, partial(make, size, elements))

@@ -6,13 +6,32 @@ import pytest
 import simtbed as st
 from simtbed.cuda_cpp import clang
 
-from tests.cuda_cpp.refusals import REFUSALS
 from tests.pages import ROOT
+from tests.texts import texts
+
+TEXTS = texts("cuda_cpp/refusals.cu")
+REFUSALS = {
+    "unknown PTX": "the inline assembly 'madeup.s32",
+    "allocations in kernels": "an allocation of memory in a kernel is not supported",
+    "function pointers that are not known": "a call through a pointer is not supported",
+    "pointers in global memory": "a pointer in global memory is not supported",
+    "recursion": "recursion is not supported",
+    "a number as a pointer": "a computed number as an address",
+    "a large struct by value": "hold 3001 numbers, at most 900 are supported: pass an array by a pointer",
+    "stores to constant memory": "kernels only read it",
+    "functions without a body": "the function unknown is not supported",
+    "textures that are chosen at run time": "a texture that is chosen at run time",
+    "cube maps and gathers of textures": "use of undeclared identifier 'tex2Dgather'",
+    "launches of kernels": "launches of kernels in kernels are not supported",
+    "reads of unassigned variables": "sum is read before it is assigned",
+    "irreducible jumps": "irreducible control flow",
+}
+"""A part of the message for each text, at its line with `// here`."""
 
 
 @pytest.mark.parametrize("name", REFUSALS)
 def test_the_line_is_named(name: str) -> None:
-    text, message = REFUSALS[name]
+    text, message = TEXTS[name], REFUSALS[name]
     line = next(n for n, one in enumerate(text.splitlines(), 1) if "// here" in one)
     source = st.cuda_source(text)
     with pytest.raises(st.CompileError) as refused:

@@ -235,16 +235,7 @@ def cases(seed: int = 1) -> dict[str, Case]:
 
 def _image() -> Any:
     points = [[complex(-2 + 0.125 * column, -1 + 0.125 * row) for column in range(24)] for row in range(16)]
-    return np.array([[_escape_time(point) for point in line] for line in points], np.int32)
-
-
-def _escape_time(c: complex, limit: int = 40) -> int:
-    z = 0j
-    for n in range(limit):
-        z = z * z + c
-        if z.real * z.real + z.imag * z.imag >= 4.0:
-            return n
-    return limit
+    return np.array([[escape_time.py_func(point, 40) for point in line] for line in points], np.int32)
 
 
 if __name__ == "__main__":

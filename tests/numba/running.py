@@ -42,6 +42,22 @@ except ValueError as error:
     text = str(error)
 """
 """A kernel that raises an exception in its second launch; `text` is that of the exception."""
+PYTEST = """
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def fill(x):
+    x[cuda.grid(1)] = 7
+
+def test_fill():
+    x = np.zeros(4)
+    fill[1, 4](x)
+    assert (x == 7).all() and cuda.get_current_device().name == "simtbed H200"
+
+def test_again():
+    test_fill()
+"""
 
 
 def mlir_text(text: str) -> str:

@@ -24,14 +24,17 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     assert "global_load_sectors" in reported.err
 
 
-def test_reports_are_on_stdout_if_the_answer_is_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("command", "heads"), [(("align",), 0), (("pairhmm", "--format", "tsv"), 1)])
+def test_reports_are_on_stdout_if_the_answer_is_a_file(
+    simtbed: Simtbed, tmp_path: Path, command: tuple[str, ...], heads: int
+) -> None:
     target = tmp_path / "answer.tsv"
-    result = simtbed("align", "--example", "-o", str(target), "--check", "--counters", "--json")
+    result = simtbed(*command, "--example", "-o", str(target), "--check", "--counters", "--json")
     assert (result.code, result.err) == (0, "")
-    assert target.read_text() == simtbed("align", "--example").out
+    assert target.read_text() == simtbed(*command, "--example").out
     content = json.loads(result.out)
     assert content["agreement"]["agrees"] is True
-    assert content["agreement"]["compared"] == len(target.read_text().splitlines())
+    assert content["agreement"]["compared"] == len(target.read_text().splitlines()) - heads
     assert content["counters"]["warp_instructions"] > 0
     assert [file.name for file in tmp_path.iterdir()] == ["answer.tsv"]
 
@@ -86,17 +89,19 @@ def test_an_input_must_be_named(simtbed: Simtbed) -> None:
     assert "No such file" in simtbed("align", "nowhere.tsv").refused()
 
 
-def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
-    source = tmp_path / "empty.tsv"
+@pytest.mark.parametrize(("command", "name"), [("align", "pairs"), ("pairhmm", "pairs of reads and haplotypes")])
+def test_an_empty_file_gives_an_empty_answer_and_a_warning(
+    simtbed: Simtbed, tmp_path: Path, command: str, name: str
+) -> None:
+    source = tmp_path / "empty"
     source.write_text("")
-    result = simtbed("align", str(source))
+    result = simtbed(command, str(source))
     assert (result.code, result.out) == (0, "")
-    assert result.err == f"simtbed: warning: {source} has no pairs; the answer is empty\n"
+    assert result.err == f"simtbed: warning: {source} has no {name}; the answer is empty\n"
 
 
 @pytest.mark.slow
 def test_bench_align_counts_what_the_paper_measured(simtbed: Simtbed, monkeypatch: pytest.MonkeyPatch) -> None:
-
     monkeypatch.setattr(align, "LENGTHS", (64, 192))
     result = simtbed("bench", "align", "--json")
     assert result.code == 0

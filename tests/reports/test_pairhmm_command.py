@@ -30,27 +30,6 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     assert "global_load_sectors" in reported.err
 
 
-def test_reports_are_on_stdout_if_the_answer_is_a_file(simtbed: Simtbed, tmp_path: Path) -> None:
-    target = tmp_path / "answer.out"
-    result = simtbed("pairhmm", "--example", "-o", str(target), "--check", "--counters", "--json")
-    assert (result.code, result.err) == (0, "")
-    assert target.read_text() == simtbed("pairhmm", "--example").out
-    content = json.loads(result.out)
-    assert content["agreement"]["agrees"] is True
-    assert content["agreement"]["compared"] == len(target.read_text().split()) - 2 * _records(target.read_text())
-    assert content["counters"]["warp_instructions"] > 0
-    assert [file.name for file in tmp_path.iterdir()] == ["answer.out"]
-
-
-def _records(answer: str) -> int:
-    """Records of an answer, counted by walking over it."""
-    lines, at, result = answer.splitlines(), 0, 0
-    while at < len(lines):
-        at += 1 + int(lines[at].split()[0])
-        result += 1
-    return result
-
-
 def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
     table = [line.split("\t") for line in simtbed("pairhmm", "--example", "--format", "tsv").out.splitlines()]
     assert table[0] == ["record", "read", "haplotype", "log10"]
@@ -116,14 +95,6 @@ def test_a_mistake_far_into_a_file_leaves_no_output(
 def test_an_output_that_cannot_be_written_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
     target = tmp_path / "no folder" / "answer.out"
     assert "no folder" in simtbed("pairhmm", "--example", "-o", str(target)).refused()
-
-
-def test_an_empty_file_gives_an_empty_answer_and_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
-    source = tmp_path / "empty.in"
-    source.write_text("")
-    result = simtbed("pairhmm", str(source))
-    assert (result.code, result.out) == (0, "")
-    assert result.err == f"simtbed: warning: {source} has no pairs of reads and haplotypes; the answer is empty\n"
 
 
 def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

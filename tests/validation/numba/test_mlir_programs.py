@@ -14,6 +14,7 @@ from tests.numba.running import (
     LINKED,
     MISTAKES,
     PROGRAMS,
+    PYTEST,
     RAISING,
     equal_lines,
     expected_findings,
@@ -197,22 +198,7 @@ def test_a_kernel_on_disk_is_not_compiled(tmp_path: Path) -> None:
         assert output == f"{factor} {compiled}\n"
 
 
-PYTEST = """
-import numpy as np
-from numba_cuda_mlir import cuda
-
-@cuda.jit
-def fill(x):
-    x[cuda.grid(1)] = 7
-
-def test_fill():
-    x = np.zeros(4)
-    fill[1, 4](x)
-    assert (x == 7).all() and cuda.get_current_device().name == "simtbed H200"
-"""
-
-
 def test_pytest_runs_under_the_variable(tmp_path: Path) -> None:
-    (tmp_path / "test_fill.py").write_text(PYTEST)
+    (tmp_path / "test_fill.py").write_text(mlir_text(PYTEST))
     arguments = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path)
-    assert "1 passed" in run(*arguments, environment={"SIMTBED_NUMBA": "1"}).stdout
+    assert "2 passed" in run(*arguments, environment={"SIMTBED_NUMBA": "1"}).stdout

@@ -13,6 +13,7 @@ from tests.numba.running import (
     LINKED,
     MISTAKES,
     PROGRAMS,
+    PYTEST,
     RAISING,
     equal_lines,
     expected_findings,
@@ -114,24 +115,6 @@ def test_the_key_of_the_cache_contains_values_of_modules(tmp_path: Path) -> None
         values.write_text(f"FACTOR = {factor}\n")
         assert run("-m", "simtbed.numba", script, environment=environment).stdout.startswith(f"{factor} ")
     assert len(list((tmp_path / "cache").glob("*.numba"))) == 2
-
-
-PYTEST = """
-import numpy as np
-from numba import cuda
-
-@cuda.jit
-def fill(x):
-    x[cuda.grid(1)] = 7
-
-def test_fill():
-    x = np.zeros(4)
-    fill[1, 4](x)
-    assert (x == 7).all() and cuda.get_current_device().name == "simtbed H200"
-
-def test_again():
-    test_fill()
-"""
 
 
 def test_pytest_and_its_workers_run_under_the_variable(tmp_path: Path) -> None:
