@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 
 import numpy as np
@@ -156,6 +157,21 @@ class FunctionBuilder:
         """Branch. rarely: the branch to `no` is unlikely."""
         weight = ", !prof !0" if rarely else ""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}{weight}")
+
+    @contextmanager
+    def when(self, condition: str, hint: str, holds: bool = True, rarely: bool = False) -> Iterator[None]:
+        """Generate statements that run if a condition holds, or if it does not. hint: of their label. rarely: as for `branch`."""
+        inside, after = self.label(hint), self.label("continue")
+        yes, no = (inside, after) if holds else (after, inside)
+        self.branch(condition, yes, no, rarely)
+        self.place(inside)
+        yield
+        self.jump(after)
+        self.place(after)
+
+    def when_any(self, mask: str, hint: str, rarely: bool = False) -> AbstractContextManager[None]:
+        """Generate statements that run if an i32 is not 0. rarely: they are unlikely."""
+        return self.when(self.let(f"icmp eq i32 {mask}, 0", "none"), hint, holds=False, rarely=rarely)
 
     def phi(self, type: str, *incoming: tuple[str, str], hint: str = "v") -> str:
         """Merge (value, block) pairs."""

@@ -245,13 +245,9 @@ class BlockEmitter:
         self._copy(self.active, before)
         for masks, arm in ((taken, stmt.then), (rest, stmt.orelse)):
             if arm:
-                then, exit_label = builder.label("block.then"), builder.label("block.endif")
-                builder.branch(self._any(masks), then, exit_label)
-                builder.place(then)
-                self._copy(masks, self.active)
-                self.body(arm)
-                builder.jump(exit_label)
-                builder.place(exit_label)
+                with builder.when(self._any(masks), "block.then"):
+                    self._copy(masks, self.active)
+                    self.body(arm)
         self._restore_active(before, self.block_scopes)
 
     def _copy(self, source: str, target: str) -> None:
@@ -413,17 +409,13 @@ class BlockEmitter:
         alive = builder.load(V, self.alive, "alive")
         returned = builder.let(f"xor {V} {alive}, {self.everyone}", "returned")
         some = builder.call("i32", "llvm.vector.reduce.or.v32i32", (V, returned), hint="returned")
-        left, all_present = builder.label("left"), builder.label("all.present")
-        builder.branch(builder.let(f"icmp eq i32 {some}, 0", "all"), all_present, left, rarely=True)
-        builder.place(left)
-        concerned = self.slot(V, "returned")
-        builder.store(
-            V, builder.let(f"or {V} {returned}, {builder.load(V, self.active, 'active')}", "selected"), concerned
-        )
-        record = self.context.records.record("returned", stmt.site, [I64, I64, I64, I64], describe)
-        record_missing(self.context, record, self.active, concerned)
-        builder.jump(all_present)
-        builder.place(all_present)
+        with builder.when_any(some, "left", rarely=True):
+            concerned = self.slot(V, "returned")
+            builder.store(
+                V, builder.let(f"or {V} {returned}, {builder.load(V, self.active, 'active')}", "selected"), concerned
+            )
+            record = self.context.records.record("returned", stmt.site, [I64, I64, I64, I64], describe)
+            record_missing(self.context, record, self.active, concerned)
 
     def _reduce_predicates(self, stmt: ir.Let, node: ir.Barrier) -> None:
         """Compute the result of a counting barrier: the combined predicates of all threads, equal for all of them."""

@@ -195,14 +195,10 @@ class StatementEmitter:
         builder, context = self.builder, self.context
         holds = bits(builder, context.expression(stmt.cond))
         failed = builder.let(f"and i32 {builder.let(f'xor i32 {holds}, -1', 'fails')}, {context.active()}", "failed")
-        bad, good = builder.label("fails"), builder.label("holds")
-        builder.branch(builder.let(f"icmp eq i32 {failed}, 0", "good"), good, bad, rarely=True)
-        builder.place(bad)
-        types = [e.type for e in shown if isinstance(e.type, Scalar)]
-        record = context.records.record(kind, stmt.site, types, describe)
-        record_fault(context, record, failed, [context.expression(e) for e in shown])
-        builder.jump(good)
-        builder.place(good)
+        with builder.when_any(failed, "fails", rarely=True):
+            types = [e.type for e in shown if isinstance(e.type, Scalar)]
+            record = context.records.record(kind, stmt.site, types, describe)
+            record_fault(context, record, failed, [context.expression(e) for e in shown])
 
     def printing(self, stmt: ir.Print) -> None:
         """Generate a call to Python that prints the values of the lanes."""
@@ -409,13 +405,9 @@ class StatementEmitter:
         builder = self.builder
         completed, proceed = self.begin_iteration(stmt, iterations)
         if self.context.options.step_limited:
-            report, cut = builder.label("report"), builder.label("end")
             out_of_bounds = builder.load("i64", self.context.loops[stmt.site].out_of_bounds, "outside")
-            builder.branch(builder.let(f"icmp ult i64 {out_of_bounds}, {MAX_FAULTS_PER_LOOP}", "inside"), report, cut)
-            builder.place(report)
-            self.report_step_limit(stmt)
-            builder.jump(cut)
-            builder.place(cut)
+            with builder.when(builder.let(f"icmp ult i64 {out_of_bounds}, {MAX_FAULTS_PER_LOOP}", "inside"), "report"):
+                self.report_step_limit(stmt)
             self.scopes.kill()
             builder.jump(scope.end)
         else:

@@ -22,12 +22,8 @@ def record_fault(context: CodegenContext, record: FaultRecord, lanes: str, value
     first = record_lanes(context, pointer, lanes)
     if not values:
         return
-    keep, end = builder.label("store"), builder.label("recorded")
-    builder.branch(first, keep, end)
-    builder.place(keep)
-    record_values(builder, pointer, length(HEADER), lanes, values)
-    builder.jump(end)
-    builder.place(end)
+    with builder.when(first, "store"):
+        record_values(builder, pointer, length(HEADER), lanes, values)
 
 
 def record_lanes(context: CodegenContext, pointer: str, lanes: str) -> str:
@@ -102,12 +98,8 @@ def _store(builder: FunctionBuilder, layout: np.dtype[np.void], **fields: str) -
 
 def _lanes_function(builder: FunctionBuilder) -> str:
     first = _count(builder, builder.call("i32", "llvm.ctpop.i32", ("i32", "%lanes"), hint="n"))
-    keep, end = builder.label("store"), builder.label("done")
-    builder.branch(first, keep, end)
-    builder.place(keep)
-    _store(builder, HEADER, block="%block", phase="%phase", warp="%warp", mask="%lanes")
-    builder.jump(end)
-    builder.place(end)
+    with builder.when(first, "store"):
+        _store(builder, HEADER, block="%block", phase="%phase", warp="%warp", mask="%lanes")
     return f"i1 {first}"
 
 

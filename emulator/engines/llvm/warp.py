@@ -24,15 +24,6 @@ V = many("i32")
 EACH_BIT = vector("i32", (1 << lane if lane < 31 else -(1 << 31) for lane in IOTA))
 
 
-def _rarely(context: CodegenContext, result: str, hint: str) -> str:
-    """Branch to code for the rare case of a non-empty mask. Return the label after this code."""
-    builder = context.builder
-    aside, on = builder.label(hint), builder.label("continue")
-    builder.branch(builder.let(f"icmp eq i32 {result}, 0", "valid"), on, aside, rarely=True)
-    builder.place(aside)
-    return on
-
-
 def participants(context: CodegenContext, node: Any, site: int) -> None:
     """Report lanes of the mask that are inactive and have not returned, and lanes omitted by their own mask."""
     builder, mask = context.builder, context.expression(node.mask)
@@ -61,14 +52,11 @@ def participants(context: CodegenContext, node: Any, site: int) -> None:
     def left_out(place: str, request: Request, result: Sequence[Number]) -> Diagnostic:
         return barriers.not_in_mask(node.span, what, place, int(result[0]))
 
-    on = _rarely(context, bad, "convergence")
-    record_fault(context, context.records.record("convergence", site, [U32, U32], inactive), bad, [mask, missing_value])
-    builder.jump(on)
-    builder.place(on)
-    on = _rarely(context, omitted, "left.out")
-    record_fault(context, context.records.record("mask", site, [U32], left_out), omitted, [mask])
-    builder.jump(on)
-    builder.place(on)
+    with builder.when_any(bad, "convergence", rarely=True):
+        record = context.records.record("convergence", site, [U32, U32], inactive)
+        record_fault(context, record, bad, [mask, missing_value])
+    with builder.when_any(omitted, "left.out", rarely=True):
+        record_fault(context, context.records.record("mask", site, [U32], left_out), omitted, [mask])
 
 
 def syncwarp(context: CodegenContext, node: ir.WarpBarrier) -> None:
@@ -158,10 +146,8 @@ def _only_active(
     def describe(place: str, request: Request, result: Sequence[Number]) -> Diagnostic:
         return barriers.reads_inactive(node.span, place, int(result[0]))
 
-    on = _rarely(context, bad, "reads.inactive")
-    record_fault(context, context.records.record("shuffle", site, [I32], describe), bad, [Value(I32, source, None)])
-    builder.jump(on)
-    builder.place(on)
+    with builder.when_any(bad, "reads.inactive", rarely=True):
+        record_fault(context, context.records.record("shuffle", site, [I32], describe), bad, [Value(I32, source, None)])
     return builder.let(
         f"select {many('i1')} {chosen(builder, bad)}, {many(element)} {own}, {many(element)} {moved}", "moved"
     )

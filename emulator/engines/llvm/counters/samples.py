@@ -29,17 +29,13 @@ def keep_access(context: CodegenContext, site: int, index: Value, cost: str) -> 
     sample = builder.element("i8", table, row, "sample")
     count = builder.load("i64", sample, "count")
     builder.store("i64", builder.let(f"add i64 {count}, 1", "count"), sample)
-    first, on = builder.label("first"), builder.label("continue")
-    builder.branch(builder.let(f"icmp eq i64 {count}, 0", "new"), first, on, rarely=True)
-    builder.place(first)
-    wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
-    context.helper(_KEEP, lambda: _keep(context))
-    builder.call(
-        "void", _KEEP, ("ptr", sample), ("i64", context.block), ("i32", context.phase()), ("i32", context.warp),
-        ("i32", context.active()), (many("i64"), wide),
-    )  # fmt: skip
-    builder.jump(on)
-    builder.place(on)
+    with builder.when(builder.let(f"icmp eq i64 {count}, 0", "new"), "first", rarely=True):
+        wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
+        context.helper(_KEEP, lambda: _keep(context))
+        builder.call(
+            "void", _KEEP, ("ptr", sample), ("i64", context.block), ("i32", context.phase()), ("i32", context.warp),
+            ("i32", context.active()), (many("i64"), wide),
+        )  # fmt: skip
 
 
 def _keep(context: CodegenContext) -> str:
@@ -65,18 +61,14 @@ def count_iteration(context: CodegenContext, site: int, iteration: str, lanes_st
     ones = builder.call("i64", "llvm.ctpop.i64", ("i64", iteration), hint="ones")
     few = builder.let(f"icmp ult i64 {iteration}, {EXACT}", "exact")
     single = builder.let(f"icmp eq i64 {ones}, 1", "single")
-    keep, on = builder.label("store"), builder.label("continue")
-    builder.branch(builder.let(f"or i1 {few}, {single}", "stored"), keep, on)
-    builder.place(keep)
-    exponent = builder.call("i64", "llvm.cttz.i64", ("i64", iteration), ("i1", "false"), hint="exponent")
-    later = builder.let(f"add i64 {exponent}, {EXACT - EXACT.bit_length() + 1}", "later")
-    row = builder.let(f"select i1 {few}, i64 {iteration}, i64 {later}", "row")
-    table = builder.element("i8", "%.samples", context.sample_slots.loop(site), "table")
-    pair = builder.element("i8", table, builder.let(f"mul i64 {row}, {LOOP.itemsize}", "row"), "pair")
-    builder.add_to(pair, lanes_started)
-    builder.add_to(builder.element("i64", pair, 1), warps_started)
-    builder.jump(on)
-    builder.place(on)
+    with builder.when(builder.let(f"or i1 {few}, {single}", "stored"), "store"):
+        exponent = builder.call("i64", "llvm.cttz.i64", ("i64", iteration), ("i1", "false"), hint="exponent")
+        later = builder.let(f"add i64 {exponent}, {EXACT - EXACT.bit_length() + 1}", "later")
+        row = builder.let(f"select i1 {few}, i64 {iteration}, i64 {later}", "row")
+        table = builder.element("i8", "%.samples", context.sample_slots.loop(site), "table")
+        pair = builder.element("i8", table, builder.let(f"mul i64 {row}, {LOOP.itemsize}", "row"), "pair")
+        builder.add_to(pair, lanes_started)
+        builder.add_to(builder.element("i64", pair, 1), warps_started)
 
 
 def count_iteration_of_block(context: CodegenContext, site: int, iteration: str, masks: str) -> None:

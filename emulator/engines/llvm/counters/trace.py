@@ -24,18 +24,14 @@ def _at(name: str) -> int:
 def keep_entry(context: CodegenContext, site: int, index: Value) -> None:
     """Append an access of all active lanes to the buffer, if its block is traced."""
     builder = context.builder
-    keep, on = builder.label("trace"), builder.label("traced")
     context.helper(_IS_TRACED, lambda: _is_traced(context))
-    builder.branch(builder.call("i1", _IS_TRACED, ("ptr", "%.trace"), ("i64", context.block)), keep, on)
-    builder.place(keep)
-    wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
-    context.helper(_KEEP, lambda: _keep(context))
-    builder.call(
-        "void", _KEEP, ("ptr", "%.trace"), ("ptr", "%.host_call"), ("i64", context.block), ("i32", str(site)),
-        ("i32", context.phase()), ("i32", context.warp), ("i32", context.active()), (many("i64"), wide),
-    )  # fmt: skip
-    builder.jump(on)
-    builder.place(on)
+    with builder.when(builder.call("i1", _IS_TRACED, ("ptr", "%.trace"), ("i64", context.block)), "trace"):
+        wide = extended(builder, Value(index.type, lanes(builder, index), None), I64).ref
+        context.helper(_KEEP, lambda: _keep(context))
+        builder.call(
+            "void", _KEEP, ("ptr", "%.trace"), ("ptr", "%.host_call"), ("i64", context.block), ("i32", str(site)),
+            ("i32", context.phase()), ("i32", context.warp), ("i32", context.active()), (many("i64"), wide),
+        )  # fmt: skip
 
 
 def _is_traced(context: CodegenContext) -> str:
@@ -74,12 +70,8 @@ def _keep(context: CodegenContext) -> str:
         following = builder.element("i8", entry, ENTRY.itemsize, "next")
         builder.store("ptr", following, "%trace")
         end = builder.load("ptr", builder.element("i64", "%trace", END), "end")
-        full, on = builder.label("full"), builder.label("continue")
-        builder.branch(builder.let(f"icmp eq ptr {following}, {end}", "filled"), full, on, rarely=True)
-        builder.place(full)
-        builder.do(f"call void %host_call(i32 {REQUEST}, i64 0, i32 0, i32 0, ptr %trace)")
-        builder.jump(on)
-        builder.place(on)
+        with builder.when(builder.let(f"icmp eq ptr {following}, {end}", "filled"), "full", rarely=True):
+            builder.do(f"call void %host_call(i32 {REQUEST}, i64 0, i32 0, i32 0, ptr %trace)")
         return ""
 
     arguments = ", ".join(f"{type} %{name}" for name, type in fields.items())

@@ -146,13 +146,9 @@ class _Access:
         right = builder.let(
             f"and i32 {builder.let(f'xor i32 {beyond}, -1', 'offset')}, {self.context.active()}", "offset"
         )
-        some, on = builder.label("some"), builder.label("continue")
-        builder.branch(builder.let(f"icmp eq i32 {right}, 0", "empty"), on, some)
-        builder.place(some)
-        for tracked_access in self.tracked_accesses:
-            tracked_access.partly_inside(right)
-        builder.jump(on)
-        builder.place(on)
+        with builder.when_any(right, "some"):
+            for tracked_access in self.tracked_accesses:
+                tracked_access.partly_inside(right)
 
     def _count_out_of_bounds(self) -> None:
         """Count the out-of-bounds access in the enclosing loops; a loop with too many ends before its next iteration."""
@@ -199,16 +195,12 @@ class _Access:
         shown = shown_dimensions(self.node.index)
         if not registers and not shown:
             return
-        keep, recorded = builder.label("store"), builder.label("stored")
-        builder.branch(builder.let(f"icmp eq i64 {lanes_before}, 0", "first"), keep, recorded)
-        builder.place(keep)
-        mask = builder.load("i64", builder.element("i64", pointer, position(BOUNDS, "mask")))
-        values = [value for register in registers if isinstance(value := context.read(register), Value)]
-        values += [context.expression(part) for part in shown]
-        wrong = builder.let(f"trunc i64 {mask} to i32", "invalid")
-        record_values(builder, pointer, length(BOUNDS), wrong, values)
-        builder.jump(recorded)
-        builder.place(recorded)
+        with builder.when(builder.let(f"icmp eq i64 {lanes_before}, 0", "first"), "store"):
+            mask = builder.load("i64", builder.element("i64", pointer, position(BOUNDS, "mask")))
+            values = [value for register in registers if isinstance(value := context.read(register), Value)]
+            values += [context.expression(part) for part in shown]
+            wrong = builder.let(f"trunc i64 {mask} to i32", "invalid")
+            record_values(builder, pointer, length(BOUNDS), wrong, values)
 
 
 def _either(context: CodegenContext, first: Value, good: str, second: Value, bad: str) -> Value:

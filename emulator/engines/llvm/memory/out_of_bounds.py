@@ -126,17 +126,13 @@ def _report(builder: FunctionBuilder, inner: CodegenContext, width: str) -> None
     builder.do(f"%kept = xor i32 {wrong}, -1")
     place = (("i64", "%block"), ("i32", "%barriers"), ("i32", "%warp"))
     first = builder.call("i1", LANES_FUNCTION, ("ptr", "%record"), *place, ("i32", wrong), hint="first")
-    keep, on = builder.label("store"), builder.label("continue")
-    builder.branch(first, keep, on)
-    builder.place(keep)
-    lane = builder.call("i32", "llvm.cttz.i32", ("i32", wrong), ("i1", "false"), hint="lane")
-    lane = builder.let(f"and i32 {lane}, 31", "lane")
-    at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "address")
-    at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "address")
-    builder.store("i64", at, builder.element("i64", "%record", position(BOUNDS, "index")))
-    builder.store("i64", "%base.length", builder.element("i64", "%record", position(BOUNDS, "length")))
-    builder.jump(on)
-    builder.place(on)
+    with builder.when(first, "store"):
+        lane = builder.call("i32", "llvm.cttz.i32", ("i32", wrong), ("i1", "false"), hint="lane")
+        lane = builder.let(f"and i32 {lane}, 31", "lane")
+        at = builder.let(f"extractelement {many(width)} %index, i32 {lane}", "address")
+        at = at if width == "i64" else builder.let(f"zext i32 {at} to i64", "address")
+        builder.store("i64", at, builder.element("i64", "%record", position(BOUNDS, "index")))
+        builder.store("i64", "%base.length", builder.element("i64", "%record", position(BOUNDS, "length")))
 
 
 def _correct_counters(inner: CodegenContext, transactions: TransactionCounter) -> None:

@@ -231,17 +231,13 @@ class TrackedAccess:
         owned = builder.let(f"and {many('i1')} {mine}, {late}", "owned")
         owned = builder.let(f"bitcast {many('i1')} {owned} to i32", "owned")
         rest = builder.let(f"and i32 {builder.let(f'xor i32 {owned}, -1', 'rest')}, {self.context.active()}", "rest")
-        other, exit_label = builder.label("foreign"), builder.label("tracked")
-        builder.branch(builder.let(f"icmp eq i32 {rest}, 0", "own"), exit_label, other)
-        builder.place(other)
-        if self.tracked.for_unwritten and self.reads:
-            self._check_uninitialised(wrote)
-        call_arguments = [row or self._positions(), wrote, threads, rest]
-        which = Elements.ROW if row else Elements.ANY
-        slow = call_fast_path(self.context, which, writes, self.tracked, call_arguments, self.access.number)
-        self._slow_path_if(slow)
-        builder.jump(exit_label)
-        builder.place(exit_label)
+        with builder.when_any(rest, "foreign"):
+            if self.tracked.for_unwritten and self.reads:
+                self._check_uninitialised(wrote)
+            call_arguments = [row or self._positions(), wrote, threads, rest]
+            which = Elements.ROW if row else Elements.ANY
+            slow = call_fast_path(self.context, which, writes, self.tracked, call_arguments, self.access.number)
+            self._slow_path_if(slow)
 
     # -------------------------------------------------------------- epochs in shadow memory
     def _plane(self, number: int = 0) -> str:
@@ -317,13 +313,9 @@ class TrackedAccess:
             at, forms, persistent = int(message_values[0]), request.forms, node.array in request.device_arrays
             return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms, persistent)
 
-        bad, good = builder.label("unwritten"), builder.label("written")
-        builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "valid"), good, bad, rarely=True)
-        builder.place(bad)
-        record = self.context.records.record("uninitialised", self.site, [self.index.type], describe)
-        record_fault(self.context, record, mask, [self.index])
-        builder.jump(good)
-        builder.place(good)
+        with builder.when_any(mask, "unwritten", rarely=True):
+            record = self.context.records.record("uninitialised", self.site, [self.index.type], describe)
+            record_fault(self.context, record, mask, [self.index])
 
     # -------------------------------------------------------------- the slow path
     def _slow_path_if(self, needed: str) -> None:
@@ -331,12 +323,8 @@ class TrackedAccess:
         builder = self.builder
         if isinstance(self.node, ir.CompareSwap):
             return
-        slow, on = builder.label("exactly"), builder.label("continue")
-        builder.branch(needed, slow, on)
-        builder.place(slow)
-        self._call_slow_path(self.context.active())
-        builder.jump(on)
-        builder.place(on)
+        with builder.when(needed, "exactly"):
+            self._call_slow_path(self.context.active())
 
     def swapped(self, expected: Value, old: Value) -> None:
         """Check a compare-and-swap, given its operand and its result: the lanes whose swap fails only read."""
@@ -349,12 +337,8 @@ class TrackedAccess:
         failed = builder.let(f"xor i32 {swapped_lanes}, {self.context.active()}", "failed")
         failure = AccessId(self.context.plan.failures[self.site], self.access.effect)
         for mask, access in ((swapped_lanes, self.access), (failed, failure)):
-            some, on = builder.label("some"), builder.label("continue")
-            builder.branch(builder.let(f"icmp eq i32 {mask}, 0", "empty"), on, some)
-            builder.place(some)
-            self._call_slow_path(mask, access)
-            builder.jump(on)
-            builder.place(on)
+            with builder.when_any(mask, "some"):
+                self._call_slow_path(mask, access)
 
     def _call_slow_path(self, mask: str, access: AccessId | None = None) -> None:
         """Call the function of the module for the slow path. access: of a compare-and-swap, that of its result."""
