@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -84,6 +86,11 @@ class Runner(Launcher):
         counters = [total for _, total in self.counted]
         return sum(counters[1:], counters[0]) if counters else None
 
+    def counters_of(self, kernel: str) -> Counters:
+        """Return the counters of the launches of a kernel, at least one."""
+        counters = [total for program, total in self.counted if program.kernel.name == kernel]
+        return sum(counters[1:], counters[0])
+
 
 class ConcurrentRunner(Runner):
     """A runner for a GPU; independent launches run concurrently and are not timed."""
@@ -104,6 +111,26 @@ class ConcurrentRunner(Runner):
 def new_runner(engine: EngineName, counting: bool = False) -> Runner:
     """Return a runner for complete problems, concurrent on a GPU."""
     return ConcurrentRunner(engine) if engine == "cuda" else Runner(engine, counting=counting)
+
+
+def wall_times(work: Callable[[], object], repeat: int, clock: Callable[[], float] = time.perf_counter) -> list[float]:
+    """Return the milliseconds of each run, after a warm-up run."""
+    times = []
+    for _ in range(repeat + 1):
+        start = clock()
+        work()
+        times.append(1e3 * (clock() - start))
+    return times[1:]
+
+
+def kernel_times(work: Callable[[Runner], object], repeat: int) -> list[float]:
+    """Return the milliseconds of the kernels of each run on a GPU, after a run that compiles."""
+    times = []
+    for _ in range(repeat + 1):
+        runner = Runner("cuda")
+        work(runner)
+        times.append(runner.milliseconds or math.nan)
+    return times[1:]
 
 
 def launcher_of_workers(engine: EngineName) -> FunctionLauncher:

@@ -229,6 +229,11 @@ class ExpressionReader(BooleanReader):
                 return struct_arrays.field(element, node.attr, self.span(node))
         return None
 
+    def element(self, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
+        if array.type.space == "register":
+            return ir.Item(array.name, index, array.type.element, span)
+        return self.let(ir.Load(array.name, index, array.type.element, span), array.name, span)
+
     def _Subscript(self, node: ast.Subscript) -> Value:
         owner, span = self.value(node.value), self.span(node)
         if isinstance(owner, StructArray):
@@ -237,10 +242,7 @@ class ExpressionReader(BooleanReader):
         if isinstance(owner, ArrayValue):
             if not arrays.is_element(self, owner, node.slice):
                 return arrays.view(self, owner, node.slice)
-            index = self.index(owner, node.slice)
-            if owner.type.space == "register":
-                return ir.Item(owner.name, index, owner.type.element, span)
-            return self.let(ir.Load(owner.name, index, owner.type.element, span), owner.name, span)
+            return self.element(owner, self.index(owner, node.slice), span)
         complex_numbers.refuse_components(owner, span)
         if isinstance(owner, Struct):
             owner = records.as_tuple(owner, span)

@@ -263,11 +263,6 @@ class StatementReader(BranchReader):
         for array, leaf in zip(struct_arrays.leaves(element.array), snapshot, strict=True):
             self.store(array, arrays.index(self, array, element.index), leaf, span, target_span)
 
-    def element(self, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
-        if array.type.space == "register":
-            return ir.Item(array.name, index, array.type.element, span)
-        return self.let(ir.Load(array.name, index, array.type.element, span), array.name, span)
-
     def store(self, array: ArrayValue, index: ir.Expr, value: Value, span: Span, target_span: Span) -> None:
         if array.type.space == "constant":
             advice = "use st.shared(...) or st.local(...) for what changes"

@@ -95,8 +95,7 @@ def _stage(problem: Problem, variant: str, kernel: str, engine: EngineName) -> C
     """Return the counters of a kernel, summed over the launches of a variant."""
     runner = Runner(engine, counting=True)
     FAMILY.solve(problem, variant, runner)
-    matching = [counters for program, counters in runner.counted if program.kernel.name == kernel]
-    return sum(matching[1:], matching[0])
+    return runner.counters_of(kernel)
 
 
 def _sectors(counters: Counters) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -33,7 +32,7 @@ from simtbed.runtime.result import LaunchDetails
 from .. import tables
 from ..cli.options import Engine, ResourceOptions
 from ..cli.pairhmm import PairHmmOptions, solve_file
-from ..launchers import Runner, new_runner, require_engine
+from ..launchers import Runner, new_runner, require_engine, wall_times
 from ..printing import print_text
 from ..terminal import announced
 
@@ -241,13 +240,8 @@ def _file(once: Problem, copies: int, engine: EngineName, repeat: int) -> Row:
 
 
 def _median(work: Callable[[], object], repeat: int) -> float:
-    """Return milliseconds of each run, after a warm-up run."""
-    times = []
-    for _ in range(repeat + 1):
-        start = time.perf_counter()
-        work()
-        times.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(times[1:])
+    """Return the median milliseconds of a run."""
+    return statistics.median(wall_times(work, repeat))
 
 
 def _tera(problem: Problem, variant: str, repeat: int) -> float:

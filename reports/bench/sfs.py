@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import statistics
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -18,7 +17,7 @@ from simtbed.oracles.sfs_loop import reduced
 from simtbed.runtime.registry import EngineName
 
 from .. import tables
-from ..launchers import Runner, require_gpu
+from ..launchers import Runner, kernel_times, require_gpu, wall_times
 from ..printing import print_text
 from ..terminal import announced
 from .emulation import Statistics
@@ -67,26 +66,15 @@ def measured(variant: str, individuals: int, repeat: int) -> Row:
     few = generate(1, DIFFERENT, individuals).likelihoods
     problem = Problem(np.resize(few, (sites, *few.shape[1:])), ["1"] * sites, np.arange(1, sites + 1))
     vectors, scale = problem.vectors()
-    seconds = []
-    for _ in range(repeat + 1):
-        runner = Runner("cuda")
+
+    def solve(runner: Runner) -> None:
         pipeline.normalised(problem, pipeline.VARIANTS[variant](vectors, runner), scale, runner)
-        seconds.append((runner.milliseconds or 0.0) / 1e3)
-    return _row(variant, "GPU", individuals, sites, seconds[1:])
+
+    return _row(variant, "GPU", individuals, sites, kernel_times(solve, repeat))
 
 
-def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
-    action()
-    seconds = []
-    for _ in range(repeat):
-        begin = time.perf_counter()
-        action()
-        seconds.append(time.perf_counter() - begin)
-    return seconds
-
-
-def _row(variant: str, machine: str, individuals: int, sites: int, seconds: Iterable[float]) -> Row:
-    samples = list(seconds)
+def _row(variant: str, machine: str, individuals: int, sites: int, milliseconds: Iterable[float]) -> Row:
+    samples = [each / 1e3 for each in milliseconds]
     fma = 2 * individuals**2 * sites / statistics.median(samples)
     rates = devices.H200.rates
     peak = devices.H200.sms * rates.fp64 * devices.H200.clock * 1e6
@@ -107,9 +95,8 @@ def one_core(individuals: int, repeat: int) -> Row:
     """Time the scalar loop."""
     sites = max(1, LOOP_PRODUCTS // individuals**2)
     vectors = np.ascontiguousarray(generate(1, sites, individuals).likelihoods)
-    return _row(
-        "plain loop", "one core", individuals, sites, _rounds(lambda: reduced(vectors, skip=False, scaled=True), repeat)
-    )
+    times = wall_times(lambda: reduced(vectors, skip=False, scaled=True), repeat)
+    return _row("plain loop", "one core", individuals, sites, times)
 
 
 def _table(rows: list[Row]) -> str:

@@ -54,19 +54,21 @@ class Pace:
         """Bandwidth of shared memory in GB/s, with all banks counted for each wavefront."""
         return self.sms * self.wavefronts * self.wavefront_bytes / self.estimate.time_us / 1e3
 
-    def hit_rate(self, request: Request, array: str) -> float:
-        """Return the L2 hit rate of the sectors of an array that miss L1."""
+    def _sectors(self, request: Request, array: str) -> tuple[int, int]:
+        """Return the sectors of an array that miss L1, and those that also miss L2."""
         rows = [n for n, site in enumerate(request.prepared.sites) if site.array == array]
         traffic = self.estimate.traffic.sites[rows]
         requested = int((traffic[:, Column.SECTORS] - traffic[:, Column.L1_HITS]).sum())
-        return 1 - int(traffic[:, Column.MISSES].sum()) / max(requested, 1)
+        return requested, int(traffic[:, Column.MISSES].sum())
+
+    def hit_rate(self, request: Request, array: str) -> float:
+        """Return the L2 hit rate of the sectors of an array that miss L1."""
+        requested, missed = self._sectors(request, array)
+        return 1 - missed / max(requested, 1)
 
     def l2_bandwidth_of(self, request: Request, array: str) -> float:
         """Return the bandwidth between L1 and L2 of the accesses to an array, in GB/s."""
-        rows = [n for n, site in enumerate(request.prepared.sites) if site.array == array]
-        traffic = self.estimate.traffic.sites[rows]
-        requested = int((traffic[:, Column.SECTORS] - traffic[:, Column.L1_HITS]).sum())
-        return self.sms * SECTOR_BYTES * requested / self.estimate.time_us / 1e3
+        return self.sms * SECTOR_BYTES * self._sectors(request, array)[0] / self.estimate.time_us / 1e3
 
     @property
     def l2_bandwidth(self) -> float:

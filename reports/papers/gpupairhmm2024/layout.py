@@ -28,11 +28,7 @@ def layout(setting: Setting) -> Figures:
     problem = FAMILY.example()
     runner = Runner(setting.engine, counting=True)
     agreement = FAMILY.compare(FAMILY.solve(problem, "wavefront", runner), FAMILY.oracle(problem))
-    stored = sum(
-        counters.total("global_store_bytes")
-        for program, counters in runner.counted
-        if program.kernel.name == wavefront_columns.__name__
-    )
+    stored = runner.counters_of(wavefront_columns.__name__).total("global_store_bytes")
     return Figures({"results": differing(agreement), "stored": computed(stored / problem.cells)})
 
 
@@ -41,7 +37,7 @@ def mapping(setting: Setting) -> Figures:
     runner = Runner(setting.engine, counting=True)
     problem = equal_lengths(1, 64, 16, 32)
     wavefront_sums(problem, [(4, 4)], runner)
-    (counters,) = (c for program, c in runner.counted if program.kernel.name == wavefront_columns.__name__)
+    counters = runner.counters_of(wavefront_columns.__name__)
     warps = len(problem.pairs[0]) * 4 // WARP_SIZE
     shuffles = counters.at("st.shuffle_up(").total("shuffles") // warps
     loads = counters.at("word = letters[").total("global_load_requests") // warps

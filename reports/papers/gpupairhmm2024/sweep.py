@@ -47,10 +47,7 @@ def sweep_counters(kernel: tuple[int, int], pairs: int, length: int, engine: Eng
     runner = Runner(engine, devices.H100, counting=True)
     problem = equal_lengths(1, pairs, length, length)
     wavefront_sums(problem, [kernel], runner)
-    (selected,) = (
-        counters for program, counters in runner.counted if program.kernel.name == wavefront_columns.__name__
-    )
-    return selected, problem.cells
+    return runner.counters_of(wavefront_columns.__name__), problem.cells
 
 
 def selected(setting: Setting, length: int) -> list[tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from simtbed.oracles import sfs_loop
 from simtbed.oracles.sfs import product
 
 from ...bench.pairhmm import Timer
-from ...launchers import Runner
+from ...launchers import Runner, wall_times
 from .. import checks
 from ..measured import Benchmark, Check, Machine
 from ..paper import Setting
@@ -120,19 +119,9 @@ class LastLaunch(Launcher):
         return result
 
 
-def _rounds(action: Callable[[], object], repeat: int) -> list[float]:
-    action()  # compiles
-    times = []
-    for _ in range(repeat):
-        begin = time.perf_counter()
-        action()
-        times.append(1e3 * (time.perf_counter() - begin))
-    return times
-
-
 def _loop(loop: Callable[[Floats], Floats], n: int, sites: int, repeat: int) -> tuple[list[float], float]:
     divided = np.tile(summing_to_one(Genotypes(n).vectors(DIFFERENT))[0], (sites // DIFFERENT, 1, 1))
-    return _rounds(lambda: loop(divided), repeat), sites
+    return wall_times(lambda: loop(divided), repeat), sites
 
 
 def _kernels(variant: str, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
@@ -193,4 +182,4 @@ def _normalised_on_gpu_agrees(normalise: NormaliseOnGpu) -> Agreement:
 def _normalise(normalise: Normalise, n: int, sites: int, repeat: int) -> tuple[list[float], float]:
     problem = generate(3, sites, n, "gama")
     h, t, fixed = sfs_loop.iterative(problem.vectors()[0]), problem.vectors()[1], problem.fixed()
-    return _rounds(lambda: normalise(h, t, fixed, problem.variable), repeat), sites
+    return wall_times(lambda: normalise(h, t, fixed, problem.variable), repeat), sites

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import lru_cache, partial
 
@@ -13,7 +12,7 @@ from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.oracles.correction import Bloom, correct, solid_kmers
 
 from ...explanation import choices
-from ...launchers import Runner
+from ...launchers import Runner, kernel_times
 from .. import checks
 from ..claims import Source, Value, quotient
 from ..definitions import printed
@@ -54,12 +53,8 @@ def _prepared(data: Data) -> tuple[Problem, pipeline.Filter]:
 def _kernel(setting: Setting, variant: str, repeat: int) -> tuple[list[float], float]:
     data = work(setting, variant).data
     problem, filter = _prepared(data)
-    times = []
-    for _ in range(repeat + 1):  # the first one compiles
-        runner = Runner("cuda")
-        pipeline.correct(problem.reads, filter, problem.parameters, variant, runner)
-        times.append(runner.milliseconds or math.nan)
-    return times[1:], data.reads
+    solve = partial(pipeline.correct, problem.reads, filter, problem.parameters, variant)
+    return kernel_times(solve, repeat), data.reads
 
 
 # ------------------------------------------------------------------ Table 4 and section 5.2

@@ -18,6 +18,7 @@ from simtbed.runtime.cores import current_cores
 from simtbed.runtime.registry import EngineName
 
 from ...bench.pairhmm import INTERTASK_SETS, INTRATASK_SETS, REN_PAIRS, Timer
+from ...launchers import wall_times
 from ...requests import first_request
 from .. import checks
 from ..claims import Origin, Value, counted_by, predicted_for, quotient
@@ -84,13 +85,7 @@ def _loop(threads: int, repeat: int) -> tuple[list[float], float]:
     time, independent of other work on the machine."""
     clock = time.process_time if threads == 1 else time.perf_counter
     problem = equal_lengths(1, LOOP_PAIRS, *LOOP_LENGTHS)
-    by_loop(problem, threads)
-    times = []
-    for _ in range(repeat):
-        start = clock()
-        by_loop(problem, threads)
-        times.append(1e3 * (clock() - start))
-    return times, problem.cells
+    return wall_times(lambda: by_loop(problem, threads), repeat, clock), problem.cells
 
 
 def _kernels(variant: str, pairs: int, m: int, n: int, repeat: int) -> tuple[list[float], float]:

@@ -41,8 +41,7 @@ def counters(problem: Problem, variant: str, kernel: str, engine: EngineName) ->
     """Return the counters of a kernel over the launches of a variant."""
     runner = Runner(engine, K40, counting=True)
     FAMILY.solve(problem, variant, runner)
-    counters_of_launches = [counters for program, counters in runner.counted if program.kernel.name == kernel]
-    return sum(counters_of_launches[1:], counters_of_launches[0])
+    return runner.counters_of(kernel)
 
 
 @cache

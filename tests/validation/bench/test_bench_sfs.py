@@ -30,7 +30,7 @@ class Timed(Runner):
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sfs, "Runner", Timed)
+    monkeypatch.setattr(launchers, "Runner", Timed)
     monkeypatch.setattr(launchers, "why_unavailable", lambda engine: None)
     monkeypatch.setattr(sfs, "BYTES", 24 * 16 * 40)
     monkeypatch.setattr(sfs, "SIZES", (4, 16))
