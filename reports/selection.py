@@ -30,6 +30,12 @@ def find_variant(name: str) -> tuple[Family[Any], str]:
     raise SimtbedError(f"there is no variant {name!r}; expected one of {', '.join(choices)}")
 
 
+def require_variant(family: Family[Any], variant: str) -> None:
+    """Raise SimtbedError if a family has no variant of this name."""
+    if variant not in family.variants:
+        raise SimtbedError(f"{family.name} has no variant {variant!r}; it has {', '.join(family.variants)}")
+
+
 def is_device_file(name: str) -> bool:
     """Return whether a device is given by a TOML file."""
     return name.endswith(".toml")
@@ -59,8 +65,7 @@ def find_variants(family: str | None, variant: str | None, source: Path | None) 
         if family is None:
             owner, variant = find_variant(variant)
             return [(owner, [variant])]
-        if variant not in find_family(family).variants:
-            raise SimtbedError(f"{family} has no variant {variant!r}; it has {', '.join(find_family(family).variants)}")
+        require_variant(find_family(family), variant)
     chosen = [find_family(family)] if family else list(FAMILIES.values())
     if source is not None and len(chosen) > 1:
         raise SimtbedError("--input needs a single family: add --family or --variant")

@@ -25,6 +25,7 @@ from simtbed.runtime.registry import EngineName
 from .. import tables
 from ..gpu_count import gpus_for_file
 from ..launchers import Runner, launcher_of_workers, require_gpus
+from ..selection import require_variant
 from ..terminal import progress_of_records
 from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, ResourceOptions, RunOn, Variant
 from .output import print_report, report, require_cluster_options, require_report_options, warn
@@ -72,8 +73,7 @@ class AlignOptions:
 
     def how(self, source: Path | None) -> How:
         """Return the settings of the pipeline for a file. Raises SimtbedError for options that exclude each other."""
-        if self.variant not in FAMILY.variants:
-            raise SimtbedError(f"alignment has no variant {self.variant!r}; it has {', '.join(FAMILY.variants)}")
+        require_variant(FAMILY, self.variant)
         dask = self.resources.dask or ""
         engine: EngineName = self.engine.value
         require_report_options(engine, self.counters, self.check or self.statistics, self.json)

@@ -24,6 +24,7 @@ from simtbed.runtime.cores import current_cores, on_cores
 
 from .. import tables
 from ..launchers import Runner, launcher_of_workers
+from ..selection import require_variant
 from ..terminal import progress_of_records
 from .options import Counting, Engine, Example, Json, Output, ResourceOptions, RunOn, Variant
 from .output import print_report, report, require_cluster_options, require_counting_engine, warn
@@ -124,8 +125,7 @@ def correct(
 def correct_reads(source: Path | None, mates: Path | None, options: CorrectOptions) -> int:
     """Correct the reads of a file, or of the example if there is no source."""
     variant, memory, cluster = options.variant, options.resources.max_memory, options.resources.dask or ""
-    if variant not in FAMILY.variants:
-        raise SimtbedError(f"correction has no variant {variant!r}; it has {', '.join(FAMILY.variants)}")
+    require_variant(FAMILY, variant)
     parameters = Parameters(
         options.k, options.min_multiplicity, options.min_votes, options.max_trim, not options.no_trim, options.filter.value
     )  # fmt: skip

@@ -19,7 +19,7 @@ from simtbed.runtime.registry import EngineName
 
 from ..gpu_count import gpus_for_file
 from ..launchers import launcher_of_workers, new_runner, require_gpus
-from ..selection import find_family
+from ..selection import find_family, require_variant
 from ..terminal import progress_of_records
 from .options import Checking, Counting, Engine, Example, Gpus, Json, Output, ResourceOptions, RunOn, Variant
 from .output import print_report, report, require_cluster_options, require_report_options, warn
@@ -110,8 +110,7 @@ def solve_file(source: Path | None, target: Path | None, options: PairHmmOptions
     family, variant, gpus = find_family("pairhmm"), options.variant, options.gpus
     engine: EngineName = options.engine.value
     dask, memory = options.resources.dask, options.resources.max_memory
-    if variant not in family.variants:
-        raise SimtbedError(f"pairhmm has no variant {variant!r}; it has {', '.join(family.variants)}")
+    require_variant(family, variant)
     require_gpus(gpus, engine)
     require_cluster_options(dask, options.counters, options.json, gpus)
     gpus = gpus_for_file(source, gpus)

@@ -25,7 +25,7 @@ from simtbed.runtime.cores import current_cores, on_cores
 
 from ..gpu_count import gpus_for_file
 from ..launchers import Runner, launcher_of_workers, require_gpus
-from ..selection import find_family
+from ..selection import find_family, require_variant
 from ..terminal import progress, progress_of_records
 from .options import Checking, Counting, Engine, Gpus, Json, Output, ResourceOptions, RunOn, Variant
 from .output import print_report, report, require_cluster_options, require_counting_engine, warn
@@ -91,8 +91,7 @@ class SfsOptions:
 
     def require_consistent(self, family: Family[Any], target: Path | None) -> None:
         """Raise SimtbedError for options that exclude each other."""
-        if self.variant not in family.variants:
-            raise SimtbedError(f"sfs has no variant {self.variant!r}; it has {', '.join(family.variants)}")
+        require_variant(family, self.variant)
         if target is None and self.format is SpectraFormat.npz:
             raise SimtbedError("--format npz needs a file: -o OUT")
         if self.format is SpectraFormat.vcf:

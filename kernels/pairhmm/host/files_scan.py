@@ -11,7 +11,7 @@ from simtbed import Global, Local, f64, i64, u8, u64
 from simtbed.native import native
 
 from ...files.letters import fold_letters
-from ...files.text_loops import newlines
+from ...files.text_loops import decimal, newlines
 from .problem import Bytes, Offsets
 
 PHRED, HIGHEST = ord("!"), ord("~")
@@ -339,17 +339,9 @@ def _text(
 @st.device
 def _number(number: i64, to: Global[u8], at: i64, then: u8) -> i64:
     """Write a non-negative integer and a character after it. Return the end."""
-    left = u64(number)
-    digits = i64(1)
-    rest = left // 10
-    while rest != 0:
-        digits += 1
-        rest //= 10
-    for place in range(at + digits - 1, at - 1, -1):
-        to[place] = u8(48 + left % 10)
-        left //= 10
-    to[at + digits] = then
-    return at + digits + 1
+    end = decimal(number, to, at)
+    to[end] = then
+    return end + 1
 
 
 @native
