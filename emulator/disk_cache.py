@@ -174,6 +174,12 @@ def edition() -> str:
     return digest.hexdigest()
 
 
+def edition_covers(module: str) -> bool:
+    """Return whether the source of a module, by its name, belongs to the edition."""
+    package, _, rest = module.partition(".")
+    return package == __package__ and rest.partition(".")[0] not in _IRRELEVANT_FOLDERS
+
+
 def _second() -> int:
     return int(time.monotonic())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from .. import disk_cache
 from ..frontend.signature import Signature, type_of, type_text
@@ -96,7 +96,11 @@ class HostInterface:
         return HostInterface(Signature.decode(signature.encode()), constants, variables)
 
 
-Content = TypeVar("Content", Declaration, HostInterface)
+class _Encoded(Protocol):
+    def encode(self) -> bytes: ...
+
+
+Content = TypeVar("Content", bound=_Encoded)
 
 
 def cached(digest: str, decode: Callable[[bytes], Content], make: Callable[[], Content]) -> Content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import sys
 from collections import namedtuple
@@ -288,14 +289,14 @@ class CudaKernel(LaunchableKernel):
                 raise LaunchError(f"{name} is a pointer: give a contiguous array, np.ascontiguousarray({name})")
         contents = {name: consts[name] for name in self.interface.constants}
         if not contents:
-            return self._lowered.program
+            return self._program
         from .lowering import with_contents  # late, as below
 
         return with_contents(self._lowered, contents)
 
     def declared_bytes(self, space: str) -> int:
         """Return the bytes of the arrays that the kernel declares in shared, local or constant memory."""
-        return declared_bytes(self._lowered.program, space)
+        return declared_bytes(self._program, space)
 
     def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
         """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures or surfaces, and for structs
@@ -346,6 +347,16 @@ class CudaKernel(LaunchableKernel):
     def interface(self) -> HostInterface:
         key = sha256(f"interface {self.digest()}".encode()).hexdigest()
         return cached(key, HostInterface.decode, lambda: self._lowered.interface)
+
+    @cached_property
+    def _program(self) -> ir.Program:
+        """The program with the initial contents of its variables."""
+        name = sha256(f"program {self.digest()}".encode()).hexdigest() + ".program"
+        program: ir.Program | None = disk_cache.load(name, pickle.loads)
+        if program is None:
+            program = self._lowered.program
+            disk_cache.save(name, pickle.dumps(program))
+        return program
 
     @cached_property
     def _lowered(self) -> LoweredKernel:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import SimtbedError
+from simtbed.documents import require_file
 from simtbed.escaping import printable
 from simtbed.kernels import Family
 
@@ -185,13 +186,10 @@ def find_target(
         return Function(name)
     if name.endswith(CUDA_SUFFIXES):
         return _cuda_file(name, arguments)
-    if Path(name).is_file():
-        return Script(Path(name), tuple(arguments), emulate)
-    if not name.endswith(".py"):
+    if not name.endswith(".py") and not Path(name).is_file():
         return Module(name, tuple(arguments))
-    raise SimtbedError(
-        f"{printable(name)}: No such file; expected a script, package.module, module:function, file.py:function or a shipped variant"
-    )
+    require_file(name, "; expected a script, package.module, module:function, file.py:function or a shipped variant")
+    return Script(Path(name), tuple(arguments), emulate)
 
 
 def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile | CudaProgram:
@@ -200,16 +198,12 @@ def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile | CudaProgram:
     The arguments of a program's `main` are after `--`, its other sources and compiler options before.
     """
     path = Path(name)
-    if not path.is_file():
-        raise SimtbedError(f"{printable(name)}: No such file")
+    require_file(path)
     if "--" in arguments:
         end = list(arguments).index("--")
         return CudaProgram((name, *arguments[:end]), tuple(arguments[end + 1 :]))
     description = Path(arguments[0]) if arguments else path.with_suffix(".toml")
     if len(arguments) > 1 or not (description.suffix == ".toml" and (arguments or description.is_file())):
         return CudaProgram((name, *arguments))
-    if not description.is_file():
-        raise SimtbedError(
-            f"{printable(description)}: No such file; expected the launches of the kernels of {printable(name)}"
-        )
+    require_file(description, f"; expected the launches of the kernels of {printable(name)}")
     return CudaFile(path, description)

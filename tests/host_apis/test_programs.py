@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from simtbed import SimtbedError
 from simtbed.host_apis.cuda.build import Program
 from simtbed.host_apis.cuda.declarations import runtime_functions, shim_text
 from simtbed.host_apis.cuda.runtime import Runtime
@@ -95,6 +96,10 @@ def test_words_of_a_program(tmp_path: Path) -> None:
     source.touch()
     program = Program.of([str(source), "-I", "inc", "-DN=3", "-std=c++14", "-lm"])
     assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
+    assert Program.of([str(source), "-O3", "-arch=sm_90", "--expt-relaxed-constexpr", "-rdc=true"]).relocatable
+    (tmp_path / "folder.cpp").mkdir()
+    with pytest.raises(SimtbedError, match=r"folder\.cpp: a folder$"):
+        Program.of([str(source), str(tmp_path / "folder.cpp")])
 
 
 MISTAKES = """
@@ -186,6 +191,41 @@ def test_sources_in_c(tmp_path: Path) -> None:
         "--",
     )
     assert result.returncode == 6, result
+
+
+UNITS = """
+extern __device__ int counter;
+static __device__ int own = 2;
+__device__ int twice(int x);
+__global__ void first(int *x) { x[0] = twice(counter) + own; counter++; }
+int in_other_unit(int *d);
+int main() {
+int *d, h = 0, c = 0; cudaMalloc(&d, 4); first<<<1, 1>>>(d); c = in_other_unit(d);
+cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d); return 10 * c + h; }
+"""
+OTHER_UNIT = """
+__device__ int counter = 5;
+static __device__ int scale = 2;
+__device__ int twice(int x) { return scale * x; }
+__global__ void first(int *x);
+__global__ void second(int *x, int n) { x[n] += twice(counter); counter += 1; }
+int in_other_unit(int *d) {
+second<<<1, 1>>>(d, 0); first<<<1, 1>>>(d); second<<<1, 1>>>(d, N);
+int c; cudaMemcpyFromSymbol(&c, counter, 4); return c; }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_linked_units(tmp_path: Path) -> None:
+    (tmp_path / "other.cu").write_text(OTHER_UNIT)
+    result = run(tmp_path, UNITS, "other.cu", "-rdc=true", "-O3", "-DN=0")
+    assert result.returncode == 10 * 9 + 2 * 7 + 2 + 2 * 8, result
+    found = run(tmp_path, UNITS, "other.cu", "-rdc", "true", "-DN=1")
+    assert "other.cu:6:41: global read out of bounds: x[1]" in found.stdout, found
+    (tmp_path / "other.cu").write_text(OTHER_UNIT + "__device__ int twice(float x) { return 3; }")
+    clash = run(tmp_path, UNITS.replace("scale", "x") + "__device__ int counter;", "other.cu", "-rdc=true", "-DN=0")
+    assert (clash.returncode, "counter" in clash.stderr) == (2, True), clash
 
 
 COMMANDS = {

@@ -19,10 +19,12 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
+import llvmlite.binding as llvm
+
 from ... import disk_cache
 from ...cuda_cpp import clang
-from ...cuda_cpp.header import device_header
 from ...cuda_cpp.header_files import INCLUDED, included
+from ...documents import require_file
 from ...errors import CompileError, Diagnostic, SimtbedError, UnavailableError
 from ...escaping import printable
 from ...span import Span
@@ -67,6 +69,10 @@ _INCLUDES = (
     "libcxx/include", "libcxxabi/include", "include", "libc/include/x86_64-linux-gnu", "libc/include/x86-linux-gnu",
     "libc/include/generic-glibc", "libc/include/x86-linux-any", "libc/include/any-linux-any",
 )  # fmt: skip
+_WITHOUT_EFFECT = re.compile(
+    r"-O\d|-g|-G|-w|-lineinfo|--?use_fast_math|-arch=\w+|-gencode=\S+|--?(?:extended|expt)-\w[\w-]*"
+)
+"""Options of nvcc for code or warnings that the emulator does not have."""
 _SUFFIX = re.compile(r"__(?:static|intern)__[0-9a-f]{8,16}\b")
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
 _UNKNOWN = re.compile(
@@ -86,32 +92,36 @@ class Build:
 
 @dataclass(frozen=True)
 class Program:
-    """The sources and compiler options of a program. options: -I, -D, -U, -std; libraries: -l and -L."""
+    """The sources and compiler options of a program. options: -I, -D, -U, -std; libraries: -l and -L. relocatable: whether kernels use
+    functions and variables of other sources (-rdc=true)."""
 
     sources: tuple[str, ...]
     options: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    relocatable: bool = False
 
     @staticmethod
     def of(words: Sequence[str]) -> Program:
         """Return the program of a command line like nvcc's. Raises SimtbedError for other words."""
-        sources, options, libraries = list[str](), list[str](), list[str]()
+        sources, options, libraries, relocatable = list[str](), list[str](), list[str](), False
         rest = iter(words)
         for word in rest:
-            if word in ("-I", "-D", "-U", "-l", "-L", "-std"):
-                word += next(rest, "")
+            if word in ("-I", "-D", "-U", "-l", "-L", "-std", "-rdc"):
+                word += "=" * (word == "-rdc") + next(rest, "")
             if word.endswith(SOURCE_SUFFIXES) and not word.startswith("-"):
                 sources.append(word)
             elif word.startswith(("-I", "-D", "-U", "-std=", "--std=")):
                 options.append(word)
             elif word.startswith(("-l", "-L")):
                 libraries.append(word)
-            else:
-                expected = "expected sources, -I, -D, -U, -std, -l or -L; write -- before the program's arguments"
+            elif word in ("-rdc=true", "-rdc=false"):
+                relocatable = word == "-rdc=true"
+            elif not _WITHOUT_EFFECT.fullmatch(word):
+                expected = "expected sources, -I, -D, -U, -std, -l, -L or -rdc; write -- before the program's arguments"
                 raise SimtbedError(f"{printable(word)}: {expected}")
-        if missing := [source for source in sources if not os.path.isfile(source)]:
-            raise SimtbedError(f"{printable(missing[0])}: No such file")
-        return Program(tuple(sources), tuple(options), tuple(libraries))
+        for source in sources:
+            require_file(source)
+        return Program(tuple(sources), tuple(options), tuple(libraries), relocatable)
 
 
 def built(program: Program, report: Callable[[str], None]) -> Build:
@@ -178,6 +188,17 @@ def _with_host_symbols(module: str) -> str:
     return "\n".join(line for line in lines if " = external " not in line or line.partition(" = ")[0] not in defined)
 
 
+def _linked(modules: Sequence[str]) -> str:
+    """Return one module of all. Raises SimtbedError for a symbol that two modules define."""
+    first, *others = (llvm.parse_assembly(module) for module in modules if module)
+    try:
+        for other in others:
+            first.link_in(other)
+    except RuntimeError as error:
+        raise SimtbedError(f"the kernels do not link: {printable(str(error).strip()[:200])}") from None
+    return str(first)
+
+
 class _Builder:
     """One build, with its files in a folder."""
 
@@ -189,6 +210,8 @@ class _Builder:
         self.zig = Path(spec.origin).with_name("zig")
         cache = disk_cache.cache_folder().folder
         self.zig_cache = folder / "zig" if cache is None else cache / "zig"
+        from ...cuda_cpp.header import device_header  # late: it reads the table of operations
+
         headers = folder / "include"
         names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name != "complex"}
         names |= {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
@@ -216,6 +239,8 @@ class _Builder:
             self._compile(source, module, *_DEVICE, "-MD", "-MF", str(self.folder / f"{number}.d"))
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
             modules.append(_with_host_symbols(module.read_text(encoding="utf-8", errors="replace")))
+        if self.program.relocatable:
+            modules = [_linked(modules)] * len(modules)
         shim, text = self.folder / "libsimtbed.so", self.folder / "shim.cu"
         text.write_text(shim_text(), encoding="utf-8")
         self._compile(str(text), self.folder / "shim.o", *_HOST)
