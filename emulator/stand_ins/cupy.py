@@ -18,7 +18,7 @@ from ..llvmir.debug import Record
 from . import cupy_names
 from .memory import DeviceElements, Variables, launch_by_address
 from .names import Constants, Named, module
-from .pycuda import DeviceAllocation
+from .pycuda import DeviceAllocation, emulated_device
 
 KINDS = "?bhilqBHILQefdFD"
 """NumPy's characters of the types of elements."""
@@ -349,11 +349,15 @@ class Device(Named):
     """The emulated device."""
 
     library = "cupy.cuda.Device"
-    id, compute_capability = 0, "90"
+    id = 0
 
     def __init__(self, device: int = 0) -> None:
         if device:
             raise LaunchError(f"Device({device}): there is one emulated device, 0")
+
+    @property
+    def compute_capability(self) -> str:
+        return "".join(map(str, emulated_device().compute_capability))
 
     def __enter__(self) -> Device:
         return self

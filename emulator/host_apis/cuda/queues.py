@@ -77,11 +77,10 @@ class Queues:
         self.streams.remove(stream)
         return SUCCESS
 
-    def cudaStreamSynchronize(self, stream: int | None) -> int:
-        return self._stream(stream)
-
     def cudaStreamQuery(self, stream: int | None) -> int:
         return self._stream(stream)
+
+    cudaStreamSynchronize = cudaStreamQuery
 
     def cudaStreamWaitEvent(self, stream: int | None, event: int | None, flags: int) -> int:
         return self._stream(stream) or self.cudaEventQuery(event)
@@ -111,8 +110,7 @@ class Queues:
             self.untimed.add(handle)
         return store(ctypes.c_void_p, event, handle)
 
-    def cudaEventCreateWithFlags(self, event: int, flags: int) -> int:
-        return self.cudaEventCreate(event, flags)
+    cudaEventCreateWithFlags = cudaEventCreate
 
     def cudaEventDestroy(self, event: int | None) -> int:
         self.untimed.discard(event or 0)
@@ -124,11 +122,10 @@ class Queues:
         self.events[event] = time.perf_counter()
         return self._stream(stream)
 
-    def cudaEventSynchronize(self, event: int | None) -> int:
-        return self.cudaEventQuery(event)
-
     def cudaEventQuery(self, event: int | None) -> int:
         return SUCCESS if event in self.events else INVALID_HANDLE
+
+    cudaEventSynchronize = cudaEventQuery
 
     def cudaEventElapsedTime(self, milliseconds: int, start: int | None, end: int | None) -> int:
         """Write the time of this machine between two events, which is the emulator's, not a GPU's."""
