@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import pickle
 import re
 import stat
 import sys
@@ -226,6 +227,16 @@ def load(name: str, read: Callable[[bytes], Content]) -> Content | None:
         return read(content)
     except Exception:  # any error: the entry is rebuilt
         return None
+
+
+def kept(key: str, make: Callable[[], Content]) -> Content:
+    """Return an object that depends on a key alone, from the cache on disk if it is there. It is pickled."""
+    name = f"{hashlib.sha256(key.encode()).hexdigest()}.object"
+    result: Content | None = load(name, pickle.loads)
+    if result is None:
+        result = make()
+        save(name, pickle.dumps(result))
+    return result
 
 
 def save(name: str, content: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 import sys
 from collections import namedtuple
@@ -28,7 +27,7 @@ from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
 from ..runtime.textures import Surface, Texture
 from . import clang
-from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
+from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable
 from .header_files import headers_digest, include_folders, included_files
 from .places import SourceText
 
@@ -77,8 +76,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
     def __getitem__(self, name: str) -> CudaKernel:
         """Return a kernel. Raises CompileError if it is not supported, LaunchError for an unknown name."""
         if name not in self._kernels:
-            key = sha256(repr((self.digest, name)).encode()).hexdigest()
-            declaration = cached(key, Declaration.decode, lambda: self._declaration(name))
+            declaration = disk_cache.kept(f"declaration {self.digest} {name}", lambda: self._declaration(name))
             self._kernels[name] = CudaKernel(self, name, declaration)
         return self._kernels[name]
 
@@ -345,18 +343,12 @@ class CudaKernel(LaunchableKernel):
     # -------------------------------------------------------------- the kernel's program
     @cached_property
     def interface(self) -> HostInterface:
-        key = sha256(f"interface {self.digest()}".encode()).hexdigest()
-        return cached(key, HostInterface.decode, lambda: self._lowered.interface)
+        return disk_cache.kept(f"interface {self.digest()}", lambda: self._lowered.interface)
 
     @cached_property
     def _program(self) -> ir.Program:
         """The program with the initial contents of its variables."""
-        name = sha256(f"program {self.digest()}".encode()).hexdigest() + ".program"
-        program: ir.Program | None = disk_cache.load(name, pickle.loads)
-        if program is None:
-            program = self._lowered.program
-            disk_cache.save(name, pickle.dumps(program))
-        return program
+        return disk_cache.kept(f"program {self.digest()}", lambda: self._lowered.program)
 
     @cached_property
     def _lowered(self) -> LoweredKernel:

@@ -48,13 +48,13 @@ _DEVICE = (
     "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-fgpu-rdc", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
     "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off",
 )  # fmt: skip
-_HOST = (
-    "--cuda-host-only",
-    "-fno-sanitize=all",
-    "-fwrapv",
-    "-fPIC",
-    "-c",
-)  # overflow wraps, as in the unoptimised code of nvcc
+_HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fwrapv", "-fPIC", "-c")
+"""Overflow wraps, as in the unoptimised code of nvcc."""
+_C = (
+    "-target", "x86_64-linux-gnu", "-D_GNU_SOURCE", "-c", "-O1", "-fPIC", "-w", "-fwrapv", "-fno-sanitize=all",
+    "-fno-caret-diagnostics", "-fno-color-diagnostics",
+)  # fmt: skip
+"""Options of sources in C, which have no kernels."""
 _LIBRARY = {
     "__GLIBC_MINOR__": "31", "_LIBCPP_ABI_VERSION": "1", "_LIBCPP_ABI_NAMESPACE": "__1", "_LIBCPP_HAS_THREADS": "1",
     "_LIBCPP_HAS_MONOTONIC_CLOCK": "1", "_LIBCPP_HAS_TERMINAL": "1", "_LIBCPP_HAS_MUSL_LIBC": "0",
@@ -232,11 +232,12 @@ class _Builder:
             binary = self.folder / f"{number}.bin"
             binary.write_bytes(b"%d\0" % number)
             objects.append(str(object))
+            dependencies = "-MD", "-MF", str(self.folder / f"{number}.d")
             if source.endswith(".c"):
-                self._compile_c(source, object, "-MD", "-MF", str(self.folder / f"{number}.d"))
+                self._compile(source, object, *dependencies)
                 modules.append("")
                 continue
-            self._compile(source, module, *_DEVICE, "-MD", "-MF", str(self.folder / f"{number}.d"))
+            self._compile(source, module, *_DEVICE, *dependencies)
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
             modules.append(_with_host_symbols(module.read_text(encoding="utf-8", errors="replace")))
         if self.program.relocatable:
@@ -259,37 +260,16 @@ class _Builder:
 
     def _compile(self, source: str, output: Path, *how: str) -> None:
         """Compile a source. Raises CompileError."""
-        library = self.zig.parent / "lib"
-        includes = (f"-isystem{library / name}" for name in _INCLUDES)
-        macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
-        command = [str(self.zig), "clang", *_COMMON, *how, *macros, f"-isystem{self.folder / 'include'}", *includes]
-        command += [*self.options, "-include", "program.h", "-include", "definitions.h", source, "-o", str(output)]
-        result = self._run(command)
-        if result.returncode:
-            raise self._refused(source, result.stderr)
-
-    def _compile_c(self, source: str, output: Path, *how: str) -> None:
-        """Compile a source in C, which has no kernels. Raises CompileError."""
-        words = [
-            "-c",
-            "-O1",
-            "-fPIC",
-            "-w",
-            "-fwrapv",
-            "-fno-sanitize=all",
-            "-fno-caret-diagnostics",
-            "-fno-color-diagnostics",
-        ]
-        own = [word for word in self.options if not word.startswith(("-std", "--std"))]
-        target = [
-            "-target",
-            "x86_64-linux-gnu",
-            "-D_GNU_SOURCE",
-            "-include",
-            str(self.folder / "include/definitions.h"),
-        ]
-        command = [str(self.zig), "cc", *target, *words, *how, *own, source, "-o", str(output)]
-        result = self._run(command)
+        library, include = self.zig.parent / "lib", self.folder / "include"
+        if source.endswith(".c"):
+            own = [word for word in self.options if not word.startswith(("-std", "--std"))]
+            command = ["cc", *_C, *how, *own, "-include", str(include / "definitions.h")]
+        else:
+            includes = (f"-isystem{library / name}" for name in _INCLUDES)
+            macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
+            command = ["clang", *_COMMON, *how, *macros, f"-isystem{include}", *includes, *self.options]
+            command += ["-include", "program.h", "-include", "definitions.h"]
+        result = self._run([str(self.zig), *command, source, "-o", str(output)])
         if result.returncode:
             raise self._refused(source, result.stderr)
 

@@ -32,9 +32,9 @@ def properties_type() -> type[ctypes.Structure]:
     text = (FOLDER / "runtime_types.h").read_text(encoding="utf-8")
     body = text.partition("struct cudaDeviceProp {")[2].partition("};")[0]
     fields = []
-    for type, names in re.findall(r"(char|int|size_t) ([^;]*);", body):
+    for kind, names in re.findall(r"(char|int|size_t) ([^;]*);", body):
         for name, count in re.findall(r"(\w+)(?:\[(\d+)\])?", names):
-            fields.append((name, _TYPES[type] * int(count) if count else _TYPES[type]))
+            fields.append((name, _TYPES[kind] * int(count) if count else _TYPES[kind]))
     return type("cudaDeviceProp", (ctypes.Structure,), {"_fields_": fields})
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 
 from ... import disk_cache
 from ...cuda_cpp.addresses import Bytes, memory_at
-from ...cuda_cpp.declaration import Declaration, HostParameter, OutsideVariable, cached
+from ...cuda_cpp.declaration import Declaration, HostParameter, OutsideVariable
 from ...cuda_cpp.kernel import CudaKernel, CudaSource
 from ...cuda_cpp.places import SourceText
 
@@ -28,18 +27,6 @@ class UnitContents:
 
     kernels: Mapping[str, tuple[str, Declaration]]
     variables: Mapping[str, bytes]
-
-    def encode(self) -> bytes:
-        kernels = {symbol: (name, own.encode().decode()) for symbol, (name, own) in self.kernels.items()}
-        return json.dumps([kernels, {symbol: own.hex() for symbol, own in self.variables.items()}]).encode()
-
-    @staticmethod
-    def decode(data: bytes) -> UnitContents:
-        kernels, variables = json.loads(data)
-        return UnitContents(
-            {symbol: (name, Declaration.decode(own.encode())) for symbol, (name, own) in kernels.items()},
-            {symbol: bytes.fromhex(own) for symbol, own in variables.items()},
-        )
 
 
 class ProgramUnit(CudaSource):
@@ -74,7 +61,7 @@ class ProgramUnit(CudaSource):
     @cached_property
     def contents(self) -> UnitContents:
         """The kernels and variables of the module."""
-        return cached(sha256(f"unit {self.digest}".encode()).hexdigest(), UnitContents.decode, self._contents)
+        return disk_cache.kept(f"unit {self.digest}", self._contents)
 
     def _contents(self) -> UnitContents:
         from ...cuda_cpp.lowering import outside_variable  # late, as above
