@@ -41,7 +41,7 @@ class DeviceAllocation(Named):
         raise TypeError("DeviceAllocation has no copies, and cannot be pickled")
 
     def __del__(self) -> None:
-        MEMORY.blocks.pop(vars(self).get("address", 0), None)
+        MEMORY.remove(vars(self).get("address", 0))
 
     def __int__(self) -> int:
         return self.address

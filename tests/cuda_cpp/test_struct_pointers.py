@@ -84,9 +84,9 @@ def test_pointers_of_a_driver_are_addresses(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_struct_of_addresses_is_an_argument_of_pycuda() -> None:
     x, out = (MEMORY.allocate(160) for _ in range(2))
-    MEMORY.blocks[x][:] = X.view(np.uint8)
+    MEMORY.block(x)[:] = X.view(np.uint8)
     values = np.array(
         [(out, 40, (x, x), (0,))], [("out", "u8"), ("n", "i4"), ("in", "u8", 2), ("inner", [("count", "u8")])]
     )
     launch_by_address(SOURCE.select, (2, 1, 1), (32, 1, 1), (values, np.float32(2)), Variables(SOURCE))
-    np.testing.assert_array_equal(MEMORY.blocks[out].view(np.float32), 2 * X)
+    np.testing.assert_array_equal(MEMORY.block(out).view(np.float32), 2 * X)

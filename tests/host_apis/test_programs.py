@@ -193,6 +193,18 @@ def test_sources_in_c(tmp_path: Path) -> None:
     assert result.returncode == 6, result
 
 
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_second_run_compiles_and_translates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path, VECTOR_ADD)
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    result = run(tmp_path, VECTOR_ADD)
+    imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert (result.returncode, "PASS" in result.stderr) == (0, True), result
+    assert "simtbed.host_apis.cuda.runtime" in imported
+    assert not imported & {"simtbed.cuda_cpp.header", "simtbed.cuda_cpp.lowering", "simtbed.llvmir.translate"}
+
+
 UNITS = """
 extern __device__ int counter;
 static __device__ int own = 2;
