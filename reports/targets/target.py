@@ -12,6 +12,7 @@ from typing import Any
 from simtbed import SimtbedError
 from simtbed.documents import require_file
 from simtbed.escaping import printable
+from simtbed.host_apis.cuda.declarations import SOURCE_SUFFIXES
 from simtbed.kernels import Family
 
 from ..selection import find_variant, variants_called
@@ -19,6 +20,8 @@ from ..selection import find_variant, variants_called
 _FUNCTION = re.compile(r"(?:.*\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 CUDA_SUFFIXES = (".cu", ".cuh")
+_BUILT_SUFFIXES = (*CUDA_SUFFIXES, *SOURCE_SUFFIXES)
+"""Suffixes of the first source of a program."""
 RUN_SUFFIX = ".json"
 """Suffix of the file of a saved run."""
 
@@ -140,7 +143,7 @@ def is_program(name: str) -> bool:
     if variants_called(name) or name.endswith(RUN_SUFFIX):
         return False
     return (
-        name.endswith((".py", *CUDA_SUFFIXES))
+        name.endswith((".py", *_BUILT_SUFFIXES))
         or bool(_FUNCTION.fullmatch(name))
         or Path(name).is_file()
         or _is_module(name)
@@ -149,7 +152,7 @@ def is_program(name: str) -> bool:
 
 def is_built(name: str) -> bool:
     """Whether a name denotes a program whose arguments follow a --, after its sources and compiler options."""
-    return name.endswith(CUDA_SUFFIXES)
+    return name.endswith(_BUILT_SUFFIXES)
 
 
 def _is_module(name: str) -> bool:
@@ -184,7 +187,7 @@ def find_target(
         if arguments:
             raise SimtbedError(printable(f"{name} is called without arguments, got {' '.join(arguments)}"))
         return Function(name)
-    if name.endswith(CUDA_SUFFIXES):
+    if name.endswith(_BUILT_SUFFIXES):
         return _cuda_file(name, arguments)
     if not name.endswith(".py") and not Path(name).is_file():
         return Module(name, tuple(arguments))

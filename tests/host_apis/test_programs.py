@@ -8,6 +8,7 @@ from simtbed import SimtbedError
 from simtbed.host_apis.cuda.build import Program
 from simtbed.host_apis.cuda.declarations import runtime_functions, shim_text
 from simtbed.host_apis.cuda.runtime import Runtime
+from simtbed.reports.targets.target import CudaProgram, find_target, is_built
 
 from tests.table_checks import check_each
 
@@ -89,6 +90,15 @@ def test_each_declared_function_has_an_implementation() -> None:
     assert len(names) == len(set(names))
     assert not [name for name in names if not callable(getattr(Runtime, name, None))]
     assert all(f"simtbed_table[{number}]" in shim_text() for number in range(len(names)))
+
+
+def test_a_program_may_begin_with_a_source_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("main.cpp", "main.c", "kernels.cu"):
+        Path(name).touch()
+        assert is_built(name) and find_target(name, ["kernels.cu", "--", "9"]) == CudaProgram(
+            (name, "kernels.cu"), ("9",)
+        )
 
 
 def test_words_of_a_program(tmp_path: Path) -> None:

@@ -28,9 +28,8 @@ from ...documents import require_file
 from ...errors import CompileError, Diagnostic, SimtbedError, UnavailableError
 from ...escaping import printable
 from ...span import Span
-from .declarations import FOLDER, runtime_header, shim_text
+from .declarations import FOLDER, SOURCE_SUFFIXES, runtime_header, shim_text
 
-SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 SECONDS = 300
 """Limit of one step of a build: the first link compiles the C++ library."""
 _TOOLKIT = (

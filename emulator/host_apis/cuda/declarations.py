@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+"""Suffixes of the sources of a program."""
 FOLDER = Path(__file__).with_name("headers")
 _DECLARATION = re.compile(r"(\w+) (\w+)\((.*)\);")
 _PARAMETER = re.compile(r"(.*?)(\w+)(?: = .*)?")
