@@ -48,6 +48,15 @@ PROGRAMS = {
     "no runtime function": (
         "int main() {\n  return cudaIpcOpenMemHandle(0, 0, 0);\n}", (), 3, "program.cu:2: cudaIpcOpenMemHandle is not emulated",
     ),
+    "driver": (
+        "#include <cuda.h>\n__global__ void k(int *x, int n) { x[threadIdx.x] = n; }\n"
+        "int main() { cuInit(0); CUdevice d; cuDeviceGet(&d, 0); CUcontext c; cuCtxCreate(&c, 0, d); CUdeviceptr p; cuMemAlloc(&p, 128);\n"
+        "int warp; cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, d); CUfunction f; cudaGetFuncBySymbol(&f, k);\n"
+        "int n = 7, h[32]; void *a[] = {&p, &n}; if (cuLaunchKernel(f, 1, 1, 1, warp, 1, 1, 0, 0, a, 0) != CUDA_SUCCESS) return 1;\n"
+        "if (cuMemcpyDtoH(h, p, 132) != CUDA_ERROR_INVALID_VALUE) return 2; cuMemcpyDtoH(h, p, 128); cuMemFree(p); return h[31]; }",
+        (), 7, "program.cu:6:5: a copy: 132 bytes at byte 0",
+    ),
+    "no module": ("int main() {\n  CUmodule m; return cuModuleLoadData(&m, 0); }", (), 3, "program.cu:2: cuModuleLoadData is not emulated"),
     "no library function": ('extern "C" int absent();\nint main() { return absent(); }', (), 3, "absent not found"),
     "error codes": (
         CHECKED + "__global__ void k(int *x) { *x = 1; }\nint main() { int *d; CHECK(cudaMalloc(&d, 4)); k<<<1, 2048>>>(d);\n"

@@ -28,7 +28,7 @@ from ...documents import require_file
 from ...errors import CompileError, Diagnostic, SimtbedError, UnavailableError
 from ...escaping import printable
 from ...span import Span
-from .declarations import FOLDER, SOURCE_SUFFIXES, runtime_header, shim_text
+from .declarations import FOLDER, SOURCE_SUFFIXES, driver_attributes, runtime_header, shim_text
 
 SECONDS = 300
 """Limit of one step of a build: the first link compiles the C++ library."""
@@ -219,6 +219,7 @@ class _Builder:
             "simtbed_device.h": device_header(),
             "simtbed_runtime.h": runtime_header(),
             "definitions.h": definitions,
+            "driver_attributes.h": driver_attributes(),
         }
         for name, text in names.items():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
