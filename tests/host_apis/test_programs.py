@@ -202,7 +202,9 @@ def test_arrays_textures_and_graphs(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.integration
 def test_sources_in_c(tmp_path: Path) -> None:
-    (tmp_path / "host.c").write_text("int twice(int class) { int *new = &class; return 2 * *new; }")
+    (tmp_path / "host.c").write_text(
+        '#include <omp.h>\nint twice(int class) { int *new = &class; return strcmp(omp_get_wtime() ? "a" : "", "a") + 2 * *new; }'
+    )
     result = run(
         tmp_path,
         'extern "C" int twice(int);\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); return twice(3); }',

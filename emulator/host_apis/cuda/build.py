@@ -51,9 +51,9 @@ _HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fwrapv", "-fPIC", "-c")
 """Overflow wraps, as in the unoptimised code of nvcc."""
 _C = (
     "-target", "x86_64-linux-gnu", "-D_GNU_SOURCE", "-c", "-O1", "-fPIC", "-w", "-fwrapv", "-fno-sanitize=all",
-    "-fno-caret-diagnostics", "-fno-color-diagnostics",
+    "-fno-caret-diagnostics", "-fno-color-diagnostics", "-Wno-implicit-function-declaration", "-Wno-implicit-int", "-Wno-int-conversion",
 )  # fmt: skip
-"""Options of sources in C, which have no kernels."""
+"""Options of sources in C, which have no kernels. Old C is accepted, as the host compilers of nvcc do."""
 _LIBRARY = {
     "__GLIBC_MINOR__": "31", "_LIBCPP_ABI_VERSION": "1", "_LIBCPP_ABI_NAMESPACE": "__1", "_LIBCPP_HAS_THREADS": "1",
     "_LIBCPP_HAS_MONOTONIC_CLOCK": "1", "_LIBCPP_HAS_TERMINAL": "1", "_LIBCPP_HAS_MUSL_LIBC": "0",
@@ -263,7 +263,7 @@ class _Builder:
         library, include = self.zig.parent / "lib", self.folder / "include"
         if source.endswith(".c"):
             own = [word for word in self.options if not word.startswith(("-std", "--std"))]
-            command = ["cc", *_C, *how, *own, "-include", str(include / "definitions.h")]
+            command = ["cc", *_C, *how, *own, f"-idirafter{include}", "-include", str(include / "definitions.h")]
         else:
             includes = (f"-isystem{library / name}" for name in _INCLUDES)
             macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
