@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
@@ -60,8 +59,8 @@ class ForkedProcess:
             call()
         except SystemExit as error:
             code = error.code
-        except BaseException:
-            traceback.print_exc()
+        except BaseException as error:
+            sys.excepthook(type(error), error, error.__traceback__)
         finally:
             sys.stdout.flush()
             os._exit(code if isinstance(code, int) else 1)
