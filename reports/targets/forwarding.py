@@ -62,7 +62,6 @@ class ForkedProcess:
         except BaseException as error:
             sys.excepthook(type(error), error, error.__traceback__)
         finally:
-            sys.stdout.flush()
             os._exit(code if isinstance(code, int) else 1)
 
     def wait(self) -> int:
