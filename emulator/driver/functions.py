@@ -189,6 +189,7 @@ class Driver:
             return (_CODE.CUDA_ERROR_INVALID_VALUE,)
         if size:
             ctypes.memmove(int(to), int(source), int(size))
+            self.memory.written.write(int(to), int(size), int(source))
         return (_SUCCESS,)
 
     def cuMemcpyHtoD(self, to: Any, source: Any, size: int, stream: Any = None) -> Answer:
@@ -207,6 +208,7 @@ class Driver:
             return (_CODE.CUDA_ERROR_INVALID_VALUE,)
         if count:
             ctypes.memset(int(pointer), int(value), int(count))
+            self.memory.written.write(int(pointer), int(count))
         return (_SUCCESS,)
 
     cuMemsetD8Async = cuMemsetD8

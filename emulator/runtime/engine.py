@@ -178,6 +178,10 @@ class Request:
         vars(request).update(vars(self), **fields)  # not `replace`: it passes all fields through the constructor
         return request
 
+    def is_persistent(self, array: str) -> bool:
+        """Return whether earlier launches may have written an array, which the caller has not filled."""
+        return array in self.device_arrays or (array in self.unwritten and array not in self.filled)
+
     def limited(self, loops: tuple[int, ...]) -> Request:
         """Return the launch with a limit for the counters of these loops (`counter_limits`)."""
         return replace(self, specialisation=self.specialisation.limited(loops)) if loops else self

@@ -124,10 +124,15 @@ def _wrap(value: Any, arrays: Sequence[ndarray]) -> Any:
             view = ndarray((), value.dtype)
             DeviceElements.__init__(view, address, value.shape, value.dtype, value.strides, array)
             return view
-    result = ndarray(value.shape, value.dtype, strides=np.empty_like(value).strides)
+    result = _new(value)
     if result.size:
         result.elements[...] = value
     return result
+
+
+def _new(form: Any) -> ndarray:
+    """Return an array with shape, type and strides of an array of NumPy, in new memory."""
+    return ndarray(form.shape, form.dtype, strides=np.empty_like(form).strides)
 
 
 def _unwrap(name: str, value: Any, arrays: list[ndarray]) -> Any:
@@ -151,6 +156,8 @@ def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         named = {key: _unwrap(name, one, arrays) for key, one in options.items()}
         with np.errstate(all="ignore"):  # a GPU gives no warning
             result = function(*inputs, **named)
+        if name in ("empty", "empty_like"):
+            return _new(result)
         return options["out"] if isinstance(options.get("out"), ndarray) else _wrap(result, arrays)
 
     return call

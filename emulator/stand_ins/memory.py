@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements
+from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements, launch_in_memory
 from ..cuda_cpp.declaration import HostParameter
 from ..cuda_cpp.kernel import CudaKernel, CudaSource, pointers_of
 from ..driver.memory import AddressSpace
@@ -17,8 +17,9 @@ from ..errors import LaunchError
 from ..language.types import Scalar
 from ..llvmir.debug import Record
 from ..runtime.arrays import DeviceArray
-from ..runtime.launching import launch
-from ..runtime.result import LaunchDetails, details_of
+from ..runtime.request import LaunchOptions
+from ..runtime.result import LaunchDetails
+from ..runtime.running import checked
 
 
 class DeviceMemory(AddressSpace):
@@ -47,7 +48,7 @@ class DeviceMemory(AddressSpace):
         return owner[first : first + self.sizes[start]]
 
     def section(self, address: int, size: int) -> Bytes:
-        """Return the bytes of a copy. Raises LaunchError if they are not in one allocation."""
+        """Return the bytes of a copy, which count as written. Raises LaunchError if they are not in one allocation."""
         if size < 0:
             raise LaunchError(f"a copy of {size} bytes: expected 0 or more")
         start, offset = self.find(address)
@@ -56,6 +57,7 @@ class DeviceMemory(AddressSpace):
             raise LaunchError(
                 f"a copy of {size} bytes at {address:#x}: the allocation has {len(block) - offset} from there"
             )
+        self.written.write(address, size)
         return block[offset : offset + size]
 
 
@@ -123,7 +125,7 @@ class Variables:
         values = self.source.initial(name)
         if name not in self.addresses:
             self.addresses[name] = MEMORY.allocate(values.nbytes)
-            MEMORY.block(self.addresses[name])[:] = values.view(np.uint8)
+            MEMORY.section(self.addresses[name], values.nbytes)[:] = values.view(np.uint8)
         return self.addresses[name], values.nbytes
 
     def write(self) -> None:
@@ -161,11 +163,8 @@ def launch_by_address(
     pointed = {parameter.name: parameter for parameter in kernel.pointers}
     values |= {name: elements(MEMORY.block(start), pointed[name]) for name, start in owners.items()}
     variables.write()
-    result = details_of(launch(bound, grid=grid, block=block, args=values, shared=shared))
-    for name, start in owners.items():
-        if name in result.buffers:
-            changed = np.ascontiguousarray(result.buffers[name]).reshape(-1).view(np.uint8)
-            MEMORY.block(start)[: len(changed)] = changed
+    options = LaunchOptions(grid=grid, block=block, args=values, shared=shared)
+    result = checked(launch_in_memory(bound, options, MEMORY.written), "raise")
     variables.read()
     return result
 

@@ -110,7 +110,7 @@ class Kernels(Devices):
             return INVALID_VALUE
         flush_host_output()
         try:
-            places = Places(self.range_of, self.whole, self.objects)
+            places = Places(self.range_of, self.whole, self.objects, self.memory.written)
             details = launch(kernel, shape, arguments, places, self.device)
             self.sticky = next((_STICKY[fault.kind] for fault in details.faults if fault.kind in _STICKY), SUCCESS)
         except ForeignMemory as error:

@@ -60,7 +60,8 @@ class Memory(Queues):
     def cudaMallocManaged(self, pointer: int, size: int, flags: int) -> int:
         code = self.cudaMalloc(pointer, size) if size else INVALID_VALUE
         if not code:
-            self.managed.add(ctypes.c_size_t.from_address(pointer).value)
+            self.managed.add(start := ctypes.c_size_t.from_address(pointer).value)
+            self.memory.written.freed(start)  # the host writes it
         return code
 
     def cudaMallocHost(self, pointer: int, size: int, flags: int) -> int:
@@ -131,7 +132,13 @@ class Memory(Queues):
         for address, is_device in ((to, kind in _TO_DEVICE), (source, kind in _TO_HOST)):
             if not self.accessible(address, size) and (is_device or self.range_of(address)):
                 return self._refused("a copy", address, size)
+        if (missing := self.memory.written.unwritten(source, size)) and not self.accessible(to, size):
+            _, origin = self.findings.explain(source, size, self.range_of(source))
+            self.findings.add(
+                "unwritten", self.place, f"a copy: {missing:,} of {size:,} bytes were never written", origin
+            )
         ctypes.memmove(to, source, size)
+        self.memory.written.write(to, size, source)
         return SUCCESS
 
     cudaMemcpyAsync = cudaMemcpy
@@ -148,6 +155,7 @@ class Memory(Queues):
         if pointer is None or not self.accessible(pointer, size):
             return self._refused("a memset", pointer or 0, size)
         ctypes.memset(pointer, value & 0xFF, size)
+        self.memory.written.write(pointer, size)
         return SUCCESS
 
     cudaMemsetAsync = cudaMemset
