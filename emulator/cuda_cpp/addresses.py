@@ -67,7 +67,8 @@ def launch_in_memory(kernel: CudaKernel, options: LaunchOptions, written: Writte
     launched, args = kernel.bind(options.args)
     options = replace(options, args=args, device=device, counters=False, in_place=True)
     request = replace(validated_request(launched, options), show_prints=True, plain_prints=True)
-    return written.run(request, lambda own: launch_in_place(PendingLaunch(launched, args, own, engine)))
+    stream = options.stream
+    return written.run(request, lambda own: launch_in_place(PendingLaunch(launched, args, own, engine, stream)), stream)
 
 
 def value_of(type: SourceType, data: bytes) -> Any:

@@ -16,8 +16,17 @@ import numpy.typing as npt
 from .arrays import Buffer
 from .engine import Request
 from .result import LaunchDetails
+from .stream_races import are_possible
+from .streams import Stream
 
 Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class Allocation:
+    """Identifies an allocation, whose address another one may have later. size: in bytes."""
+
+    size: int
 
 
 @dataclass(frozen=True)
@@ -37,12 +46,20 @@ class WrittenBytes:
         self.range_of = range_of
         self._flags: dict[int, Flags] = {}
         """By start, without allocations that are written as a whole."""
+        self.allocations: dict[int, Allocation] = {}
 
     def allocated(self, start: int, size: int) -> None:
         """Add an allocation that nothing has written."""
         self._flags[start] = np.zeros(size, np.bool_)  # it takes no memory until then
+        self.allocations[start] = Allocation(size)
 
     def freed(self, start: int) -> None:
+        """Remove an allocation."""
+        self.written_by_the_host(start)
+        self.allocations.pop(start, None)
+
+    def written_by_the_host(self, start: int) -> None:
+        """Count an allocation as written."""
         self._flags.pop(start, None)
 
     def write(self, address: int, size: int, source: int | None = None) -> None:
@@ -62,16 +79,21 @@ class WrittenBytes:
         flags, offset = self._at(address)
         return 0 if flags is None else int(np.count_nonzero(~flags[offset : offset + size]))
 
-    def run(self, request: Request, launch: Callable[[Request], LaunchDetails]) -> LaunchDetails:
+    def run(
+        self, request: Request, launch: Callable[[Request], LaunchDetails], stream: Stream | None = None
+    ) -> LaunchDetails:
         """Run a launch of arrays in place with the written elements before it, and mark those that it wrote."""
-        views = [
-            _View(name, address - offset, offset, memory)
+        places = [
+            _View(name, place[0], address - place[0], memory)
             for name, memory in request.arguments.items()
             if isinstance(memory, np.ndarray) and memory.size
             for address in [int(memory.ctypes.data)]
-            for flags, offset in [self._at(address)]
-            if flags is not None
+            for place in [self.range_of(address)]
+            if place is not None and place[0] in self.allocations
         ]
+        if are_possible(stream):
+            request = replace(request, allocations={view.name: self.allocations[view.start] for view in places})
+        views = [view for view in places if view.start in self._flags]
         if not views:
             return launch(request)
         changed = {view.name for view in views} & set(request.specialisation.summary.changed)

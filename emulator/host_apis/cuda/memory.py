@@ -61,7 +61,7 @@ class Memory(Queues):
         code = self.cudaMalloc(pointer, size) if size else INVALID_VALUE
         if not code:
             self.managed.add(start := ctypes.c_size_t.from_address(pointer).value)
-            self.memory.written.freed(start)  # the host writes it
+            self.memory.written.written_by_the_host(start)
         return code
 
     def cudaMallocHost(self, pointer: int, size: int, flags: int) -> int:
