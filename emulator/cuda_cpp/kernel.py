@@ -48,6 +48,7 @@ WORDS = {
     "st.fence_block()": "__threadfence_block()",
     "st.volatile_load()": "a volatile load",
     "st.volatile_store()": "a volatile store",
+    "event.record(a); b.wait(event)": "cudaEventRecord(event, a); cudaStreamWaitEvent(b, event)",
     "# simtbed: allow": "// simtbed: allow",
 }
 """The language's words in findings, in CUDA C++."""

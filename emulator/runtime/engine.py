@@ -69,9 +69,10 @@ class Request:
     dynamic_shared: bytes. step_limit: iterations of one execution of a loop; None for MAX_SPIN_ITERATIONS of a loop
     without progress (`passes.waiting`), and MAX_ITERATIONS of other loops.
     device_arrays: arrays that outlive the launch; for those in device memory, `arguments` has only shape and type.
-    An emulator returns them like others. allocations: the objects that identify the memory of other arrays that outlive the launch. filled: arrays with one value in all elements (of vectors, its components),
-    not copied. unwritten: arrays whose elements must be written before they are read; written: their elements
-    written by earlier launches, bool by element. in_place: arrays that an emulator may modify in place.
+    An emulator returns them like others. allocations: the objects that identify the memory of other arrays that outlive the launch.
+    filled: arrays with one value in all elements (of vectors, its components), not copied. unwritten: arrays whose elements must be
+    written before they are read; written: their elements written by earlier launches, bool by element. in_place: arrays that an
+    emulator may modify in place.
     overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: number of another order of blocks
     and warps (`sanitizer.schedules`); schedules: the orders from 1 on that are tried until one differs.

@@ -168,6 +168,41 @@ def test_mistakes_of_host_code(tmp_path: Path) -> None:
         assert (other.returncode, "freed at program.cu:7" in other.stdout) == (1, True), other
 
 
+STREAMS = """
+__global__ void add(int *a, int v) { a[threadIdx.x] += v; }
+int main() { int *d, *e, h[32]; cudaMalloc(&d, 128); cudaMalloc(&e, 128); cudaMemset(e, 0, 8);
+cudaStream_t s, t; cudaStreamCreate(&s); cudaStreamCreate(&t); cudaEvent_t event; cudaEventCreate(&event);
+cudaMemcpyAsync(d, h, 128, cudaMemcpyHostToDevice, s);
+cudaMemsetAsync(d, 0, 64, t);
+cudaDeviceSynchronize(); add<<<1, 32, 0, s>>>(d, 1);
+cudaEventRecord(event, s); cudaStreamWaitEvent(t, event, 0); add<<<1, 32, 0, t>>>(d, 1);
+add<<<1, 16, 0, s>>>(d, 1);
+cudaStreamSynchronize(s); cudaEventRecord(event, t); cudaEventSynchronize(event); add<<<1, 32, 0, s>>>(d, 1);
+add<<<1, 32>>>(d, 1);
+add<<<1, 32, 0, t>>>(d, 1);
+cudaMemcpyAsync(h, d, 128, cudaMemcpyDeviceToHost, s);
+cudaMemcpy(h, d, 128, cudaMemcpyDeviceToHost); cudaMemcpyAsync(d, h, 128, cudaMemcpyHostToDevice, s);
+cudaMemcpy(h, e, 128, cudaMemcpyDeviceToHost); cudaFree(d); cudaFree(e); }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_races_between_streams_and_copies_of_unwritten_bytes(tmp_path: Path) -> None:
+    content = json.loads(run(tmp_path, STREAMS, "--", options=("--json",)).stdout)
+    kernel, host = content["kernels"]
+    order = "on stream {} and by {} on stream {} without an order"
+    assert [(d["line"], d["count"], d["message"]) for d in kernel["faults"]] == [
+        (2, 16, "a[0] is accessed by add " + order.format(1, "add", 2)),
+    ]
+    assert [(d["line"], d["count"], d["message"]) for d in host["faults"]] == [
+        (6, 64, "memory[0] is accessed by a copy " + order.format(2, "a copy", 1)),
+        (13, 32, "a[0] is accessed by a copy " + order.format(1, "add", 2)),
+    ]
+    assert "cudaStreamWaitEvent(b, event)" in str(host["faults"][0])
+    assert [(d["line"], d["message"]) for d in host["remarks"]] == [(15, "a copy: 120 of 128 bytes were never written")]
+
+
 STICKY = """
 __global__ void add(int *x) { x[threadIdx.x] += 1; }
 __global__ void check(int *x) { assert(x[0] == 9); }

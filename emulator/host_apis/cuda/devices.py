@@ -11,6 +11,7 @@ from typing import Any
 from ...driver.attributes import attribute, properties
 from ...machine import device as devices
 from ...runtime.observing import overrides
+from ...runtime.streams import synchronize_host
 from .arrays import Arrays
 from .declarations import FOLDER
 from .queues import INVALID_VALUE, LARGEST_PRIORITY, SUCCESS, store
@@ -124,6 +125,7 @@ class Devices(Arrays):
         return INVALID_DEVICE if device else SUCCESS
 
     def cudaDeviceSynchronize(self, *rest: Any) -> int:
+        synchronize_host()
         return SUCCESS
 
     cudaThreadSynchronize = cudaProfilerStart = cudaProfilerStop = cudaDeviceSynchronize

@@ -76,7 +76,10 @@ class Kernels(Devices):
         """Launch a kernel. how: grid and block, bytes of dynamic shared memory, address of the arguments."""
         *extents, shared, arguments, cooperative, stream = how
         grid, block = tuple(extents[:3]), tuple(extents[3:])
-        code = self._stream(stream) or self._launched(stub, Shape(grid, block, shared, bool(cooperative)), arguments)
+        code = self._stream(stream)
+        if not code:
+            shape = Shape(grid, block, shared, bool(cooperative), self.streams[stream or 0])
+            code = self._launched(stub, shape, arguments)
         if code and not self.sticky:
             self.unread = self.place, f"error {code} of this launch is not read: call cudaGetLastError()"
         return code

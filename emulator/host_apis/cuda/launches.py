@@ -15,6 +15,7 @@ from ...machine.device import Device
 from ...runtime.arrays import split
 from ...runtime.request import LaunchOptions
 from ...runtime.result import LaunchDetails
+from ...runtime.streams import Stream
 from ...runtime.textures import Surface, Texture
 from ...runtime.written_bytes import WrittenBytes
 from .unit import ProgramUnit
@@ -42,12 +43,13 @@ class ForeignMemory(Exception):
 
 @dataclass(frozen=True)
 class Shape:
-    """Grid, block, bytes of dynamic shared memory, and whether blocks may wait for each other."""
+    """Grid, block, bytes of dynamic shared memory, whether blocks may wait for each other, and the stream."""
 
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared: int
     cooperative: bool
+    stream: Stream | None
 
 
 def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, device: Device) -> LaunchDetails:
@@ -84,6 +86,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
         device=device,
         shared=shape.shared,
         cooperative=shape.cooperative,
+        stream=shape.stream,
     )
     return launch_in_memory(bound, options, places.written)
 

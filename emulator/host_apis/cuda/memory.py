@@ -7,9 +7,13 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from ...cuda_cpp.kernel import WORDS
 from ...driver.memory import AddressSpace
 from ...runtime.memory import memory_of_process
-from .host_findings import HostFindings
+from ...runtime.result import in_words
+from ...runtime.stream_races import unordered_copy
+from ...runtime.streams import begin_launch
+from .host_findings import HostFindings, span_of
 from .queues import INVALID_VALUE, SUCCESS, Queues, store
 
 (OUT_OF_MEMORY, INVALID_PITCH, INVALID_DIRECTION) = 2, 12, 21
@@ -139,9 +143,23 @@ class Memory(Queues):
             )
         ctypes.memmove(to, source, size)
         self.memory.written.write(to, size, source)
+        self._order({to: True, source: False}, size, *rest)
         return SUCCESS
 
     cudaMemcpyAsync = cudaMemcpy
+
+    def _order(self, addresses: dict[int, bool], size: int, stream: int | None = None) -> None:
+        """Place a copy or memset behind the work of its stream, and add the races with that of others. addresses: whether it writes."""
+        queue = self.streams.get(stream or 0)
+        begin_launch(queue)
+        for address, writes in addresses.items():
+            start, whole = self.memory.range_of(address) or (0, 0)
+            if self.findings.are_recorded and start in self.memory.written.allocations:
+                section = slice(address - start, address - start + size)
+                memory = self.memory.written.allocations[start]
+                races = unordered_copy(memory, whole, section, writes, span_of(self.place), queue)
+                for race in in_words(races, WORDS):
+                    self.findings.record(race)
 
     def _refused(self, what: str, address: int, size: int) -> int:
         """Add the finding of an access outside of allocations, and return its code."""
@@ -156,6 +174,7 @@ class Memory(Queues):
             return self._refused("a memset", pointer or 0, size)
         ctypes.memset(pointer, value & 0xFF, size)
         self.memory.written.write(pointer, size)
+        self._order({pointer: True}, size, *rest)
         return SUCCESS
 
     cudaMemsetAsync = cudaMemset
@@ -166,7 +185,9 @@ class Memory(Queues):
         if width > pitch or width > step:
             return INVALID_PITCH
         rows = range(height if to and source else 0)
-        codes = (self.cudaMemcpy((to or 0) + row * pitch, (source or 0) + row * step, width, kind) for row in rows)
+        codes = (
+            self.cudaMemcpy((to or 0) + row * pitch, (source or 0) + row * step, width, kind, *rest) for row in rows
+        )
         return next((code for code in codes if code), SUCCESS if to and source else INVALID_VALUE)
 
     cudaMemcpy2DAsync = cudaMemcpy2D
@@ -174,7 +195,7 @@ class Memory(Queues):
     def cudaMemset2D(self, pointer: int | None, pitch: int, value: int, width: int, height: int, *rest: Any) -> int:
         if not pointer:
             return INVALID_VALUE
-        codes = (self.cudaMemset(pointer + row * pitch, value, width) for row in range(height))
+        codes = (self.cudaMemset(pointer + row * pitch, value, width, *rest) for row in range(height))
         return next((code for code in codes if code), SUCCESS)
 
     cudaMemset2DAsync = cudaMemset2D
@@ -194,7 +215,7 @@ class Memory(Queues):
         return next((code for code in codes if code), SUCCESS)
 
     def cudaMemcpyPeer(self, to: int | None, device: int, source: int | None, other: int, size: int, *rest: Any) -> int:
-        return self.cudaMemcpy(to, source, size, 3)
+        return self.cudaMemcpy(to, source, size, 3, *rest)
 
     cudaMemcpyPeerAsync = cudaMemcpyPeer
 
