@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..language.types import Scalar
 from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_scalars, source_size
 from ..runtime.observing import PendingLaunch, overrides
-from ..runtime.request import LaunchOptions, validated_request
+from ..runtime.request import LaunchOptions, find_device, validated_request
 from ..runtime.result import LaunchDetails
 from ..runtime.running import launch_in_place
 from ..runtime.written_bytes import WrittenBytes
@@ -63,7 +63,7 @@ def elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
 
 def launch_in_memory(kernel: CudaKernel, options: LaunchOptions, written: WrittenBytes) -> LaunchDetails:
     """Launch a kernel whose arrays are allocations, which it modifies. written: the bytes of these. Raises CompileError and LaunchError."""
-    engine, device = overrides("jit", options.device)
+    engine, device = overrides("jit", find_device(options.device))
     launched, args = kernel.bind(options.args)
     options = replace(options, args=args, device=device, counters=False, in_place=True)
     request = replace(validated_request(launched, options), show_prints=True, plain_prints=True)

@@ -9,6 +9,7 @@ import pytest
 import simtbed as st
 from simtbed.host_apis.cuda import launches
 from simtbed.runtime.request import find_device
+from simtbed.runtime.written_bytes import WrittenBytes
 from simtbed.stand_ins.memory import MEMORY, Variables, launch_by_address
 
 SOURCE = st.cuda_source("""
@@ -75,8 +76,8 @@ def test_pointers_of_a_driver_are_addresses(monkeypatch: pytest.MonkeyPatch) -> 
             raw[at : at + values[name].itemsize] = values[name].view(np.uint8)
         factor = np.array([3], np.float32)
         arguments = np.array([raw.ctypes.data, factor.ctypes.data], np.uint64)
-        shape = launches.Shape((2, 1, 1), (32, 1, 1), 0, False)
-        places = launches.Places(range_of, lambda start, size: blocks[start], {})
+        shape = launches.Shape((2, 1, 1), (32, 1, 1), 0, False, None)
+        places = launches.Places(range_of, lambda start, size: blocks[start], {}, WrittenBytes(range_of))
         launches.launch(SOURCE.select, shape, arguments.ctypes.data, places, find_device("H200"))
         np.testing.assert_array_equal(memory[50:90], 3 * memory[:40])
     assert counts.tolist() == [0, 40, 0, 0]
