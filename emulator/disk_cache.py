@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import pickle
 import re
 import stat
 import sys
@@ -174,6 +175,12 @@ def edition() -> str:
     return digest.hexdigest()
 
 
+def edition_covers(module: str) -> bool:
+    """Return whether the source of a module, by its name, belongs to the edition."""
+    package, _, rest = module.partition(".")
+    return package == __package__ and rest.partition(".")[0] not in _IRRELEVANT_FOLDERS
+
+
 def _second() -> int:
     return int(time.monotonic())
 
@@ -220,6 +227,16 @@ def load(name: str, read: Callable[[bytes], Content]) -> Content | None:
         return read(content)
     except Exception:  # any error: the entry is rebuilt
         return None
+
+
+def kept(key: str, make: Callable[[], Content]) -> Content:
+    """Return an object that depends on a key alone, from the cache on disk if it is there. It is pickled."""
+    name = f"{hashlib.sha256(key.encode()).hexdigest()}.object"
+    result: Content | None = load(name, pickle.loads)
+    if result is None:
+        result = make()
+        save(name, pickle.dumps(result))
+    return result
 
 
 def save(name: str, content: bytes) -> None:

@@ -43,6 +43,13 @@ def bytes_of(path: str | Path) -> bytes:
         raise SimtbedError(f"{printable(path)}: {error.strerror or error}") from None
 
 
+def require_file(path: str | Path, expected: str = "") -> None:
+    """Raise SimtbedError, one line, unless a path is that of a regular file. expected: the end of the line."""
+    if not os.path.isfile(path):
+        folder = "a folder" if os.path.isdir(path) else "not a regular file"
+        raise SimtbedError(f"{printable(path)}: {folder if os.path.exists(path) else 'No such file'}{expected}")
+
+
 def toml_of(text: str) -> dict[str, Any]:
     """Return the content of a TOML text. Raises ValueError, also for values that nest too deep."""
     import tomllib  # late: most commands read no TOML

@@ -33,6 +33,8 @@ class Insertion:
 
 UNFREED = "unfreed"
 """The kind of remarks on memory of a device that a program does not free."""
+HOST_REMARKS = (UNFREED, "unwritten")
+"""The kinds of remarks on host code."""
 
 
 @dataclass(frozen=True)

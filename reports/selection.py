@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from simtbed import Device, SimtbedError, devices
+from simtbed.documents import require_file
 from simtbed.escaping import printable
 from simtbed.kernels import FAMILIES, Family
 
@@ -25,6 +27,8 @@ def find_variant(name: str) -> tuple[Family[Any], str]:
         return families[0], variant
     if families:
         raise SimtbedError(f"{name} is ambiguous: write {' or '.join(f'{f.name}/{variant}' for f in families)}")
+    if os.path.exists(name) and not os.path.isfile(name):
+        require_file(name, "; expected a program or a shipped variant")
     names = [v for f in FAMILIES.values() for v in f.variants]
     choices = (v if names.count(v) == 1 else f"{f.name}/{v}" for f in FAMILIES.values() for v in f.variants)
     raise SimtbedError(f"there is no variant {name!r}; expected one of {', '.join(choices)}")

@@ -42,7 +42,7 @@ EXCEPTIONS = {
     "emulator/cuda_cpp/header_files.py": {"read_text"},
     "emulator/host_apis/cuda/build.py": {"TemporaryDirectory", "read_bytes", "read_text", "write_bytes", "write_text"},
     "emulator/host_apis/cuda/declarations.py": {"read_text"},
-    "emulator/host_apis/cuda/device_properties.py": {"read_text"},
+    "emulator/host_apis/cuda/devices.py": {"read_text"},
     "emulator/host_apis/cuda/process.py": {"TemporaryDirectory", "write_bytes"},
     # the source of kernels, read when a module defines them
     "emulator/source_text.py": {"open"},

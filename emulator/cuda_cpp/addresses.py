@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,11 @@ import numpy.typing as npt
 
 from ..language.types import Scalar
 from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_scalars, source_size
+from ..runtime.observing import PendingLaunch, overrides
+from ..runtime.request import LaunchOptions, find_device, validated_request
+from ..runtime.result import LaunchDetails
+from ..runtime.running import launch_in_place
+from ..runtime.written_bytes import WrittenBytes
 from .declaration import Alias, HostParameter
 from .kernel import CudaKernel
 
@@ -53,6 +59,16 @@ def elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
     element = min(source_scalars(to), key=str)
     whole = len(block) // source_size(to) * source_size(to)
     return block[:whole].view(element.dtype)
+
+
+def launch_in_memory(kernel: CudaKernel, options: LaunchOptions, written: WrittenBytes) -> LaunchDetails:
+    """Launch a kernel whose arrays are allocations, which it modifies. written: the bytes of these. Raises CompileError and LaunchError."""
+    engine, device = overrides("jit", find_device(options.device))
+    launched, args = kernel.bind(options.args)
+    options = replace(options, args=args, device=device, counters=False, in_place=True)
+    request = replace(validated_request(launched, options), show_prints=True, plain_prints=True)
+    stream = options.stream
+    return written.run(request, lambda own: launch_in_place(PendingLaunch(launched, args, own, engine, stream)), stream)
 
 
 def value_of(type: SourceType, data: bytes) -> Any:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
-from .. import disk_cache
-from ..frontend.signature import Signature, type_of, type_text
+from ..frontend.signature import Signature
 from ..ir.names import components
 from ..language.types import Scalar
-from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves
+from ..llvmir.debug import PointerTo, SourceType, source_leaves
 
 
 @dataclass(frozen=True)
@@ -53,14 +50,6 @@ class Declaration:
     symbol: str
     parameters: tuple[HostParameter, ...]
 
-    def encode(self) -> bytes:
-        return json.dumps([self.symbol, [[p.name, _encoded(p.type)] for p in self.parameters]]).encode()
-
-    @staticmethod
-    def decode(data: bytes) -> Declaration:
-        symbol, parameters = json.loads(data)
-        return Declaration(symbol, tuple(HostParameter(name, _decoded(type)) for name, type in parameters))
-
 
 @dataclass(frozen=True)
 class OutsideVariable:
@@ -78,59 +67,3 @@ class HostInterface:
     signature: Signature
     constants: Mapping[str, OutsideVariable]
     variables: Mapping[str, OutsideVariable]
-
-    def encode(self) -> bytes:
-        groups = [
-            {name: [v.symbol, type_text(v.element), v.contents.hex()] for name, v in group.items()}
-            for group in (self.constants, self.variables)
-        ]
-        return json.dumps([self.signature.encode().decode(), *groups]).encode()
-
-    @staticmethod
-    def decode(data: bytes) -> HostInterface:
-        signature, *groups = json.loads(data)
-        constants, variables = (
-            {name: OutsideVariable(symbol, _value_type(text), bytes.fromhex(contents)) for name, (symbol, text, contents) in group.items()}
-            for group in groups
-        )  # fmt: skip
-        return HostInterface(Signature.decode(signature.encode()), constants, variables)
-
-
-Content = TypeVar("Content", Declaration, HostInterface)
-
-
-def cached(digest: str, decode: Callable[[bytes], Content], make: Callable[[], Content]) -> Content:
-    """Return data about a text with this digest, from the disk cache if it has them."""
-    result = disk_cache.load(f"{digest}.json", decode)
-    if result is None:
-        result = make()
-        disk_cache.save(f"{digest}.json", result.encode())
-    return result
-
-
-def _encoded(type: SourceType | None) -> Any:
-    match type:
-        case PointerTo(to, reference):
-            return ["*", _encoded(to), reference]
-        case ArrayOf(element, count):
-            return ["[]", _encoded(element), count]
-        case Record(name, size, fields):
-            return ["struct", name, size, [[own, _encoded(inner), offset] for own, inner, offset in fields]]
-    return None if type is None else str(type)
-
-
-def _decoded(data: Any) -> Any:
-    match data:
-        case "*", to, reference:
-            return PointerTo(_decoded(to), reference)
-        case "[]", element, count:
-            return ArrayOf(_decoded(element), count)
-        case "struct", name, size, fields:
-            return Record(name, size, tuple((own, _decoded(inner), offset) for own, inner, offset in fields))
-    return None if data is None else type_of(data)
-
-
-def _value_type(text: str) -> Scalar:
-    type = type_of(text)
-    assert isinstance(type, Scalar)
-    return type

@@ -27,7 +27,7 @@ from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
 from ..runtime.textures import Surface, Texture
 from . import clang
-from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable, cached
+from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable
 from .header_files import headers_digest, include_folders, included_files
 from .places import SourceText
 
@@ -48,6 +48,7 @@ WORDS = {
     "st.fence_block()": "__threadfence_block()",
     "st.volatile_load()": "a volatile load",
     "st.volatile_store()": "a volatile store",
+    "event.record(a); b.wait(event)": "cudaEventRecord(event, a); cudaStreamWaitEvent(b, event)",
     "# simtbed: allow": "// simtbed: allow",
 }
 """The language's words in findings, in CUDA C++."""
@@ -76,8 +77,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
     def __getitem__(self, name: str) -> CudaKernel:
         """Return a kernel. Raises CompileError if it is not supported, LaunchError for an unknown name."""
         if name not in self._kernels:
-            key = sha256(repr((self.digest, name)).encode()).hexdigest()
-            declaration = cached(key, Declaration.decode, lambda: self._declaration(name))
+            declaration = disk_cache.kept(f"declaration {self.digest} {name}", lambda: self._declaration(name))
             self._kernels[name] = CudaKernel(self, name, declaration)
         return self._kernels[name]
 
@@ -288,14 +288,14 @@ class CudaKernel(LaunchableKernel):
                 raise LaunchError(f"{name} is a pointer: give a contiguous array, np.ascontiguousarray({name})")
         contents = {name: consts[name] for name in self.interface.constants}
         if not contents:
-            return self._lowered.program
+            return self._program
         from .lowering import with_contents  # late, as below
 
         return with_contents(self._lowered, contents)
 
     def declared_bytes(self, space: str) -> int:
         """Return the bytes of the arrays that the kernel declares in shared, local or constant memory."""
-        return declared_bytes(self._lowered.program, space)
+        return declared_bytes(self._program, space)
 
     def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
         """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures or surfaces, and for structs
@@ -344,8 +344,12 @@ class CudaKernel(LaunchableKernel):
     # -------------------------------------------------------------- the kernel's program
     @cached_property
     def interface(self) -> HostInterface:
-        key = sha256(f"interface {self.digest()}".encode()).hexdigest()
-        return cached(key, HostInterface.decode, lambda: self._lowered.interface)
+        return disk_cache.kept(f"interface {self.digest()}", lambda: self._lowered.interface)
+
+    @cached_property
+    def _program(self) -> ir.Program:
+        """The program with the initial contents of its variables."""
+        return disk_cache.kept(f"program {self.digest()}", lambda: self._lowered.program)
 
     @cached_property
     def _lowered(self) -> LoweredKernel:

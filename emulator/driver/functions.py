@@ -18,6 +18,7 @@ from ..errors import LaunchError
 from ..machine.device import Device
 from ..machine.occupancy import occupancy
 from ..runtime.memory import memory_of_process
+from .attributes import attributes
 from .memory import AddressSpace
 
 VERSION = 13000
@@ -49,9 +50,16 @@ class Driver:
             raise LaunchError(f"the driver function {name} is not emulated")
         return getattr(bindings, name)
 
-    # -------------------------------------------------------------- device and contexts
-    def cuInit(self, flags: int) -> Answer:
+    def _complete(self, *arguments: Any) -> Answer:
         return (_SUCCESS,)
+
+    cuInit = cuDevicePrimaryCtxRelease = cuDevicePrimaryCtxReset = cuCtxSynchronize = cuProfilerStart = (
+        cuProfilerStop
+    ) = _complete
+    cuStreamSynchronize = cuStreamWaitEvent = cuEventQuery = cuEventSynchronize = _complete
+    cuKernelSetCacheConfig = cuKernelSetAttribute = _complete
+
+    # -------------------------------------------------------------- device and contexts
 
     def cuDriverGetVersion(self) -> Answer:
         return _SUCCESS, VERSION
@@ -68,12 +76,6 @@ class Driver:
 
     def cuDevicePrimaryCtxRetain(self, device: Any) -> Answer:
         return _SUCCESS, bindings.CUcontext(CONTEXT)
-
-    def cuDevicePrimaryCtxRelease(self, device: Any) -> Answer:
-        return (_SUCCESS,)
-
-    def cuDevicePrimaryCtxReset(self, device: Any) -> Answer:
-        return (_SUCCESS,)
 
     @property
     def stack(self) -> list[int]:
@@ -114,23 +116,14 @@ class Driver:
             return _CODE.CUDA_ERROR_INVALID_CONTEXT, None
         return _SUCCESS, bindings.CUcontext(self.stack.pop())
 
-    def cuCtxSynchronize(self) -> Answer:
-        return (_SUCCESS,)
-
     def cuCtxEnablePeerAccess(self, peer: Any, flags: int) -> Answer:
         return (_CODE.CUDA_ERROR_PEER_ACCESS_UNSUPPORTED,)
-
-    def cuProfilerStart(self) -> Answer:
-        return (_SUCCESS,)
-
-    def cuProfilerStop(self) -> Answer:
-        return (_SUCCESS,)
 
     # -------------------------------------------------------------- memory
     def cuMemGetInfo(self) -> Answer:
         return _SUCCESS, max(0, self._capacity - self.memory.used), self._capacity
 
-    def cuMemAlloc(self, size: int) -> Answer:
+    def cuMemAlloc(self, size: int, flags: int = 0) -> Answer:
         if size <= 0:
             return _CODE.CUDA_ERROR_INVALID_VALUE, None
         if size > self._capacity - self.memory.used:
@@ -140,8 +133,7 @@ class Driver:
         except MemoryError:
             return _CODE.CUDA_ERROR_OUT_OF_MEMORY, None
 
-    def cuMemAllocManaged(self, size: int, flags: int) -> Answer:
-        return self.cuMemAlloc(size)
+    cuMemAllocManaged = cuMemAlloc
 
     def cuMemFree(self, pointer: Any) -> Answer:
         return (_SUCCESS if self.memory.remove(int(pointer)) else _CODE.CUDA_ERROR_INVALID_VALUE,)
@@ -197,35 +189,29 @@ class Driver:
             return (_CODE.CUDA_ERROR_INVALID_VALUE,)
         if size:
             ctypes.memmove(int(to), int(source), int(size))
+            self.memory.written.write(int(to), int(size), int(source))
         return (_SUCCESS,)
 
-    def cuMemcpyHtoD(self, to: Any, source: Any, size: int) -> Answer:
+    def cuMemcpyHtoD(self, to: Any, source: Any, size: int, stream: Any = None) -> Answer:
         return self._move(to, source, size, to)
 
-    def cuMemcpyDtoH(self, to: Any, source: Any, size: int) -> Answer:
+    def cuMemcpyDtoH(self, to: Any, source: Any, size: int, stream: Any = None) -> Answer:
         return self._move(to, source, size, source)
 
-    def cuMemcpyDtoD(self, to: Any, source: Any, size: int) -> Answer:
+    def cuMemcpyDtoD(self, to: Any, source: Any, size: int, stream: Any = None) -> Answer:
         return self._move(to, source, size, to, source)
 
-    def cuMemcpyHtoDAsync(self, to: Any, source: Any, size: int, stream: Any) -> Answer:
-        return self._move(to, source, size, to)
+    cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync = cuMemcpyHtoD, cuMemcpyDtoH, cuMemcpyDtoD
 
-    def cuMemcpyDtoHAsync(self, to: Any, source: Any, size: int, stream: Any) -> Answer:
-        return self._move(to, source, size, source)
-
-    def cuMemcpyDtoDAsync(self, to: Any, source: Any, size: int, stream: Any) -> Answer:
-        return self._move(to, source, size, to, source)
-
-    def cuMemsetD8(self, pointer: Any, value: int, count: int) -> Answer:
+    def cuMemsetD8(self, pointer: Any, value: int, count: int, stream: Any = None) -> Answer:
         if not self._accessible(int(pointer), int(count)) or not 0 <= int(value) < 256:
             return (_CODE.CUDA_ERROR_INVALID_VALUE,)
         if count:
             ctypes.memset(int(pointer), int(value), int(count))
+            self.memory.written.write(int(pointer), int(count))
         return (_SUCCESS,)
 
-    def cuMemsetD8Async(self, pointer: Any, value: int, count: int, stream: Any) -> Answer:
-        return self.cuMemsetD8(pointer, value, count)
+    cuMemsetD8Async = cuMemsetD8
 
     # -------------------------------------------------------------- streams and events
     def cuStreamCreate(self, flags: int) -> Answer:
@@ -237,12 +223,6 @@ class Driver:
         if int(stream) not in self._streams:
             return (_CODE.CUDA_ERROR_INVALID_HANDLE,)
         self._streams.remove(int(stream))
-        return (_SUCCESS,)
-
-    def cuStreamSynchronize(self, stream: Any) -> Answer:
-        return (_SUCCESS,)
-
-    def cuStreamWaitEvent(self, stream: Any, event: Any, flags: int) -> Answer:
         return (_SUCCESS,)
 
     def cuStreamAddCallback(self, stream: Any, callback: Any, data: Any, flags: int) -> Answer:
@@ -269,12 +249,6 @@ class Driver:
         self._events[int(event)] = time.perf_counter()
         return (_SUCCESS,)
 
-    def cuEventQuery(self, event: Any) -> Answer:
-        return (_SUCCESS,)
-
-    def cuEventSynchronize(self, event: Any) -> Answer:
-        return (_SUCCESS,)
-
     def cuEventElapsedTime(self, start: Any, end: Any) -> Answer:
         """Return the milliseconds of the host between two events."""
         begin, finish = self._events.get(int(start)), self._events.get(int(end))
@@ -283,54 +257,13 @@ class Driver:
         return _SUCCESS, 1000 * (finish - begin)
 
     # -------------------------------------------------------------- kernels
-    def cuOccupancyMaxActiveBlocksPerMultiprocessor(self, function: Any, block: int, shared: int) -> Answer:
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, function: Any, block: int, shared: int, flags: int = 0
+    ) -> Answer:
         """Return the resident blocks of an SM. function: a kernel's handle, the static shared bytes of its blocks."""
         return _SUCCESS, occupancy(self.device, int(block), 0, int(function) + int(shared)).active_blocks
 
-    def cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        self, function: Any, block: int, shared: int, flags: int
-    ) -> Answer:
-        return self.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, block, shared)
-
-    def cuKernelSetCacheConfig(self, kernel: Any, config: Any, device: Any = 0) -> Answer:
-        return (_SUCCESS,)
-
-    def cuKernelSetAttribute(self, attribute: Any, value: int, kernel: Any, device: Any) -> Answer:
-        return (_SUCCESS,)
-
-
-def attributes(device: Device) -> dict[str, int]:
-    """Return the attributes of a device by the names of CUdevice_attribute, without their prefix; the others are 0."""
-    axes = [
-        (f"MAX_{kind}_DIM_{axis}", extent)
-        for kind, extents in (("BLOCK", device.block_extents), ("GRID", device.grid_extents))
-        for axis, extent in zip("XYZ", extents, strict=True)
-    ]
-    major, minor = device.compute_capability
-    return dict(axes) | {
-        "COMPUTE_CAPABILITY_MAJOR": major,
-        "COMPUTE_CAPABILITY_MINOR": minor,
-        "MULTIPROCESSOR_COUNT": device.sms,
-        "WARP_SIZE": 32,
-        "MAX_THREADS_PER_BLOCK": device.threads_per_block,
-        "MAX_THREADS_PER_MULTIPROCESSOR": device.threads_per_sm,
-        "MAX_BLOCKS_PER_MULTIPROCESSOR": device.blocks_per_sm,
-        "MAX_SHARED_MEMORY_PER_BLOCK": device.shared_per_block,
-        "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": device.shared_per_block_optin,
-        "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": device.shared_per_sm,
-        "MAX_REGISTERS_PER_BLOCK": device.registers_per_block,
-        "MAX_REGISTERS_PER_MULTIPROCESSOR": device.registers_per_sm,
-        "TOTAL_CONSTANT_MEMORY": 1 << 16,
-        "L2_CACHE_SIZE": device.l2,
-        "CLOCK_RATE": 1000 * device.clock,
-        **dict.fromkeys(
-            (
-                "UNIFIED_ADDRESSING", "MANAGED_MEMORY", "CONCURRENT_MANAGED_ACCESS", "CAN_MAP_HOST_MEMORY",
-                "COOPERATIVE_LAUNCH", "STREAM_PRIORITIES_SUPPORTED", "ASYNC_ENGINE_COUNT", "CONCURRENT_KERNELS",
-            ),
-            1,
-        ),
-    }  # fmt: skip
+    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags = cuOccupancyMaxActiveBlocksPerMultiprocessor
 
 
 def functions() -> dict[str, Callable[..., Answer]]:

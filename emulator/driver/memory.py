@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..forking import hold_at_fork
+from ..runtime.written_bytes import WrittenBytes
 
 ALIGNMENT = 512
 """Bytes: alignment of allocations of the CUDA driver."""
@@ -30,6 +31,7 @@ class AddressSpace:
 
     def __post_init__(self) -> None:
         hold_at_fork(self.lock)
+        self.written = WrittenBytes(self.range_of)
 
     def allocate(self, size: int) -> int:
         """Return the address of new memory. Raises MemoryError."""
@@ -39,6 +41,7 @@ class AddressSpace:
         with self.lock:
             self.owners[start] = owner
             self._add(start, size)
+        self.written.allocated(start, size)
         return start
 
     def register(self, start: int, size: int) -> bool:
@@ -52,6 +55,7 @@ class AddressSpace:
     def remove(self, start: int) -> bool:
         """Remove a range, and free its memory if it was allocated; False if none begins at this address."""
         with self.lock:
+            self.written.freed(start)
             size = self.sizes.pop(start, None)
             if size is None:
                 return False

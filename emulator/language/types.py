@@ -55,11 +55,11 @@ class Scalar:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by name: each type has one object."""
-        return _scalar, (self.name,)
+        return _named, (self.name,)
 
 
-def _scalar(name: str) -> Scalar:
-    return SCALARS[name]
+def _named(name: str) -> Value:
+    return SCALARS.get(name) or VECTORS[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,10 @@ class Vector:
 
     def __str__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As that of a scalar."""
+        return _named, (self.name,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ..ir.names import address, component, offset
 from ..ir.wide import alignment_check, null_check
 from ..language.forms import AccessOrder, AtomicOp, MemoryOrder, MemoryScope
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import BOOL, I32, I64, U8, Array, Scalar, Vector
+from ..language.types import I32, I64, U8, Array, Scalar, Vector
 from ..span import Span
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation
 from .emitting import Emitter

@@ -194,10 +194,18 @@ class Native(DeviceFunction):
                 raise LaunchError(f"{self.__name__}: pass halves to a native function in arrays, not by value")
             return json.dumps([parameters, result]).encode(), module(function)
 
-        source_digest = digest(self)
-        key = None if source_digest is None else ("native", source_digest.key, repr(consts), disk_cache.edition())
+        source = self._source()
+        key = None if source is None else ("native", source, repr(consts), disk_cache.edition())
         (parameters, result), library = compiled(key, make, NATIVE, _described, passes=LOOPS)
         return _Code(library, parameters, result)
+
+    def _source(self) -> str | None:
+        """Return a digest of the function's dependencies, beside the edition of the emulator; None if unknown."""
+        module, name = self.function.__module__, self.function.__qualname__
+        if disk_cache.edition_covers(module) and "<" not in name:  # of a function of the emulator: its name
+            return f"{module}.{name}"
+        found = digest(self)
+        return None if found is None else found.key
 
 
 def _described(metadata: bytes) -> tuple[list[_Parameter], str | None]:

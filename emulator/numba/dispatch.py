@@ -82,7 +82,7 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
 
     @cached_property
     def launcher(self) -> Launcher:
-        return Launcher(self.kernel, self.driver.device, self.driver.available)
+        return Launcher(self.kernel, self.driver.device, self.driver.available, self.driver.memory.written)
 
     def bind(self) -> None:
         """Do nothing: no module is loaded."""

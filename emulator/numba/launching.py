@@ -23,6 +23,7 @@ from ..runtime.request import LaunchOptions, unlimited_request
 from ..runtime.result import FaultError, LaunchDetails
 from ..runtime.running import launch_in_place
 from ..runtime.specialisation import specialisation_of
+from ..runtime.written_bytes import WrittenBytes
 from .kernel import NumbaKernel
 from .packages import Package
 
@@ -48,10 +49,13 @@ class _Attribute(int):
 
 
 class Launcher:
-    """Launches of one kernel. available: as `Available`."""
+    """Launches of one kernel. available: as `Available`. written: the bytes of the device's memory; None for memory that is not
+    tracked."""
 
-    def __init__(self, kernel: NumbaKernel, device: Device, available: Available) -> None:
-        self.kernel, self.device, self.available = kernel, device, available
+    def __init__(
+        self, kernel: NumbaKernel, device: Device, available: Available, written: WrittenBytes | None = None
+    ) -> None:
+        self.kernel, self.device, self.available, self.written = kernel, device, available, written
         self.specialisation = specialisation_of(kernel, {}, None, {})
         types = self.specialisation.summary.parameters
         self._arrays = [name for name, type in types.items() if isinstance(type, Array)]
@@ -84,7 +88,11 @@ class Launcher:
         if unwritten:
             names = (name for name, view in self.kernel.facts.arrays.items() if view.parameter in unwritten)
             request = replace(request, unwritten=frozenset(names))
-        result = launch_in_place(PendingLaunch(self.kernel, arguments, request, engine))
+
+        def run(own: Request) -> LaunchDetails:
+            return launch_in_place(PendingLaunch(self.kernel, arguments, own, engine))
+
+        result = run(request) if self.written is None else self.written.run(request, run)
         if result.faults and self.specialisation.ending(result.faults):
             raise FaultError(result)
         return result

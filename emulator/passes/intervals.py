@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 Interval = tuple[int, int]
 """Smallest and largest value."""
@@ -48,16 +47,6 @@ class Counters:
 
     terms: tuple[Term, ...] = ()
     loops: tuple[CountedLoop, ...] = ()
-
-    def encode(self) -> list[list[Any]]:
-        """Return the content as JSON."""
-        return [[list(astuple(item)) for item in items] for items in (self.terms, self.loops)]
-
-    @staticmethod
-    def decode(data: list[list[Any]]) -> Counters:
-        """Return the content written by `encode`."""
-        terms = (Term(kind, low, high, tuple(operands), name) for kind, low, high, operands, name in data[0])
-        return Counters(tuple(terms), tuple(CountedLoop(*loop) for loop in data[1]))
 
     def wrapping(self, leaf: Callable[[str], Interval | None]) -> tuple[int, ...]:
         """Return the numbers of the loops whose counter may leave its range. leaf: the interval of a leaf; None if

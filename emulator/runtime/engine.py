@@ -8,7 +8,7 @@ race-free programs cannot observe it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -69,9 +69,10 @@ class Request:
     dynamic_shared: bytes. step_limit: iterations of one execution of a loop; None for MAX_SPIN_ITERATIONS of a loop
     without progress (`passes.waiting`), and MAX_ITERATIONS of other loops.
     device_arrays: arrays that outlive the launch; for those in device memory, `arguments` has only shape and type.
-    An emulator returns them like others. filled: arrays with one value in all elements (of vectors, its components),
-    not copied. unwritten: arrays whose elements must be written before they are read; written: their elements
-    written by earlier launches, bool by element. in_place: arrays that an emulator may modify in place.
+    An emulator returns them like others. allocations: the objects that identify the memory of other arrays that outlive the launch.
+    filled: arrays with one value in all elements (of vectors, its components), not copied. unwritten: arrays whose elements must be
+    written before they are read; written: their elements written by earlier launches, bool by element. in_place: arrays that an
+    emulator may modify in place.
     overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: number of another order of blocks
     and warps (`sanitizer.schedules`); schedules: the orders from 1 on that are tried until one differs.
@@ -92,6 +93,7 @@ class Request:
     structs: Mapping[str, Buffer] = field(default_factory=dict)
     owners: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     device_arrays: Mapping[str, DeviceArray] = field(default_factory=dict)
+    allocations: Mapping[str, Hashable] = field(default_factory=dict)
     filled: Mapping[str, Buffer] = field(default_factory=dict)
     unwritten: frozenset[str] = frozenset()
     written: Mapping[str, Buffer] = field(default_factory=dict)
@@ -177,6 +179,15 @@ class Request:
         request = object.__new__(Request)
         vars(request).update(vars(self), **fields)  # not `replace`: it passes all fields through the constructor
         return request
+
+    @property
+    def persistent(self) -> Mapping[str, Any]:
+        """The arrays of other launches too, and what identifies their memory."""
+        return {**self.device_arrays, **self.allocations}
+
+    def is_persistent(self, array: str) -> bool:
+        """Return whether earlier launches may have written an array, which the caller has not filled."""
+        return array in self.device_arrays or (array in self.unwritten and array not in self.filled)
 
     def limited(self, loops: tuple[int, ...]) -> Request:
         """Return the launch with a limit for the counters of these loops (`counter_limits`)."""

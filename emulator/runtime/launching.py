@@ -74,8 +74,10 @@ def _run(
             raise LaunchError("a launch of a graph takes device arrays: leave in_place=False")
         request = _request(kernel, facts, key, plan, options, row)
         if request.overlapping:
-            return checked(launch_in_place(PendingLaunch(kernel, args, request, options.engine)), options.faults)
-        call = PendingLaunch(kernel, args, request, options.engine) if observing.current else None
+            return checked(
+                launch_in_place(PendingLaunch(kernel, args, request, options.engine, stream)), options.faults
+            )
+        call = PendingLaunch(kernel, args, request, options.engine, stream) if observing.current else None
         result = run_locked(request, row, stream, call)
     if plan is not None and row.queues and plan.direct is None:
         plan.direct = cast("DirectEngine", engine_named(row.name)).direct(request, plan) or False

@@ -18,16 +18,18 @@ from .engine import Request
 from .registry import EngineName
 from .result import LaunchDetails
 from .specialisation import AnyKernel
+from .streams import Stream
 
 
 @dataclass(frozen=True)
 class PendingLaunch:
-    """One pending launch. arguments: passed by the program; those of the request are validated."""
+    """One pending launch. arguments: passed by the program; those of the request are validated. stream: None for no stream."""
 
     kernel: AnyKernel
     arguments: Mapping[str, Any]
     request: Request
     engine: EngineName
+    stream: Stream | None = None
 
 
 NextLaunch = Callable[[PendingLaunch], LaunchDetails]

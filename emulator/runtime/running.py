@@ -49,6 +49,7 @@ def launch_in_place(call: PendingLaunch) -> LaunchDetails:
 
     Observers, a GPU, and an emulator that may have to repeat the launch, work on copies.
     """
+    begin_launch(call.stream)
     request = call.request
     if row_of(call.engine).emulates and not observers() and not _may_run_again(request):
         return _run(call)
@@ -181,7 +182,7 @@ def _run(call: PendingLaunch) -> LaunchDetails:
     checks = applied_checks(call.kernel, request.checks)
     if checks != request.checks:
         request = replace(request, checks=checks)
-    return _run_on(engine_named(call.engine), request)
+    return _run_on(engine_named(call.engine), request, call.stream)
 
 
 def _run_on(engine: Engine, request: Request, stream: Stream | None = None) -> LaunchDetails:

@@ -7,7 +7,6 @@ code runs without being read.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property, partial
@@ -18,7 +17,7 @@ from ..errors import Diagnostic, LaunchError
 from ..frontend.constants import exact
 from ..frontend.launchable import LaunchableKernel
 from ..frontend.python_kernel import PythonKernel
-from ..frontend.signature import Signature, type_of, type_text
+from ..frontend.signature import Signature
 from ..language.functions import Kernel
 from ..language.types import FLAT, Array, ArrayLayout, Scalar, Value
 from ..passes.intervals import Counters
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from ..ir import nodes as ir
     from ..own_code import OwnCode
 
-Content = TypeVar("Content", "ProgramSummary", Signature)
+Content = TypeVar("Content")
 AnyKernel = Kernel | LaunchableKernel
 """A kernel of the language, or of another front end."""
 
@@ -88,22 +87,6 @@ class ProgramSummary:
             counters(program),
         )
         return ProgramSummary(kernel.name, parameters, prepared.changed, prepared.ordered, prepared.shared, *facts)
-
-    def encode(self) -> bytes:
-        parameters = {name: type_text(type) for name, type in self.parameters.items()}
-        dynamic = [[array.name, array.size, array.count, array.alignment] for array in self.dynamic]
-        needs = [[need.word, need.capability, need.place] for need in self.needs]
-        rest = [dynamic, needs, self.cooperative, self.waits, self.lanes_wait, self.counters.encode()]
-        return json.dumps([self.name, parameters, self.changed, self.ordered, self.shared, *rest]).encode()
-
-    @staticmethod
-    def decode(data: bytes) -> ProgramSummary:
-        name, parameters, changed, ordered, shared, dynamic, needs, *flags, loops = json.loads(data)
-        types = {n: type_of(t) for n, t in parameters.items()}
-        arrays = tuple(DeclaredArray(*array) for array in dynamic)
-        needed = tuple(Needed(word, tuple(capability), place) for word, capability, place in needs)
-        rest = *flags, Counters.decode(loops)
-        return ProgramSummary(name, types, tuple(changed), ordered, shared, arrays, needed, *rest)
 
 
 class Specialisation:
@@ -169,7 +152,7 @@ class Specialisation:
     def summary(self) -> ProgramSummary:
         if self.key is None:
             return ProgramSummary.from_program(self.program)
-        return _cached("summary", self.key, ProgramSummary.decode, lambda: ProgramSummary.from_program(self.program))
+        return _kept("summary", self.key, lambda: ProgramSummary.from_program(self.program))
 
 
 def _unpickled(
@@ -192,7 +175,7 @@ class KernelFacts:
     def __init__(self, kernel: LaunchableKernel) -> None:
         self.kernel, self.key = kernel, kernel.digest()
         read = kernel.signature
-        self.signature = read() if self.key is None else _cached("signature", self.key, Signature.decode, read)
+        self.signature = read() if self.key is None else _kept("signature", self.key, read)
         self.specialisations: dict[Any, Specialisation] = {}
         self.plans: dict[Any, Any] = {}
         self.recent_options: tuple[tuple[Any, ...], tuple[type, ...]] = ((), ())
@@ -261,11 +244,6 @@ def specialisation_of(
     return facts.specialisations[key]
 
 
-def _cached(what: str, key: str, decode: Callable[[bytes], Content], make: Callable[[], Content]) -> Content:
+def _kept(what: str, key: str, make: Callable[[], Content]) -> Content:
     """Return a result of the front end, from the disk cache if available."""
-    name = hashlib.sha256("\0".join((what, key, disk_cache.edition())).encode()).hexdigest() + ".json"
-    result = disk_cache.load(name, decode)
-    if result is None:
-        result = make()
-        disk_cache.save(name, result.encode())
-    return result
+    return disk_cache.kept("\0".join((what, key, disk_cache.edition())), make)

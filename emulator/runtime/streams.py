@@ -122,6 +122,13 @@ class Event:
         self.native: dict[Any, NativeEvent] = {}
         self._seconds: float | None = None
 
+    @staticmethod
+    def behind(stream: Stream | None) -> Event:
+        """Return an event at the end of a stream, or behind all launches of the process."""
+        event = Event()
+        event.clock = dict(_latest if stream is None else stream.clock)
+        return event
+
     def record(self, stream: Stream) -> None:
         """Place the event at the end of a stream. An earlier place is forgotten."""
         if not isinstance(stream, Stream):

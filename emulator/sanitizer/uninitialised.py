@@ -106,7 +106,7 @@ def _diagnostic(
     writers = sorted({(one.file, one.line): one for one in _earlier_writers(kernel, span, array, index)}.items())
     places = [str(one.line) if one.file == span.file else one.place for _, one in writers]
     cause = f"line{'s' * (len(places) > 1)} {', '.join(places)} should have written it, and did not" if places else ""
-    verb = "given as empty" if type.space == "global" else "allocated"
+    verb = "allocated" if type.space != "global" else "a parameter" if persistent else "given as empty"
     written = any(array in _writes(stmt) for stmt in statements(kernel.body))
     cause = cause or f"nothing in the kernel writes {name}{' before this read' * written}"
     if persistent:

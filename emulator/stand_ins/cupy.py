@@ -16,9 +16,9 @@ from ..errors import LaunchError
 from ..language.types import Scalar
 from ..llvmir.debug import Record
 from . import cupy_names
-from .memory import DeviceElements, Variables, launch_by_address
+from .memory import MEMORY, DeviceElements, Variables, launch_by_address
 from .names import Constants, Named, module
-from .pycuda import DeviceAllocation
+from .pycuda import DeviceAllocation, emulated_device
 
 KINDS = "?bhilqBHILQefdFD"
 """NumPy's characters of the types of elements."""
@@ -124,10 +124,15 @@ def _wrap(value: Any, arrays: Sequence[ndarray]) -> Any:
             view = ndarray((), value.dtype)
             DeviceElements.__init__(view, address, value.shape, value.dtype, value.strides, array)
             return view
-    result = ndarray(value.shape, value.dtype, strides=np.empty_like(value).strides)
+    result = _new(value)
     if result.size:
         result.elements[...] = value
     return result
+
+
+def _new(form: Any) -> ndarray:
+    """Return an array with shape, type and strides of an array of NumPy, in new memory."""
+    return ndarray(form.shape, form.dtype, strides=np.empty_like(form).strides)
 
 
 def _unwrap(name: str, value: Any, arrays: list[ndarray]) -> Any:
@@ -151,6 +156,8 @@ def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         named = {key: _unwrap(name, one, arrays) for key, one in options.items()}
         with np.errstate(all="ignore"):  # a GPU gives no warning
             result = function(*inputs, **named)
+        if name in ("empty", "empty_like"):
+            return _new(result)
         return options["out"] if isinstance(options.get("out"), ndarray) else _wrap(result, arrays)
 
     return call
@@ -349,11 +356,15 @@ class Device(Named):
     """The emulated device."""
 
     library = "cupy.cuda.Device"
-    id, compute_capability = 0, "90"
+    id = 0
 
     def __init__(self, device: int = 0) -> None:
         if device:
             raise LaunchError(f"Device({device}): there is one emulated device, 0")
+
+    @property
+    def compute_capability(self) -> str:
+        return "".join(map(str, emulated_device().compute_capability))
 
     def __enter__(self) -> Device:
         return self
@@ -363,6 +374,23 @@ class Device(Named):
     def use(self) -> None: ...
 
     def synchronize(self) -> None: ...
+
+
+class MemoryPool(Named):
+    """A pool of device memory; freed blocks are not kept."""
+
+    library = "cupy.cuda.MemoryPool"
+    malloc = DeviceAllocation
+
+    def free_all_blocks(self, stream: Any = None) -> None: ...
+
+    def n_free_blocks(self) -> int:
+        return 0
+
+    def used_bytes(self) -> int:
+        return MEMORY.used
+
+    total_bytes = used_bytes
 
 
 def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -375,6 +403,20 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _generator(generator: Any) -> dict[str, Callable[..., Any]]:
+    """Return the functions of a generator of NumPy's random numbers."""
+    return {key: _function(f"random.{key}", _typed(getattr(generator, key))) for key in cupy_names.RANDOM.split()}
+
+
+def _assertion(name: str) -> Callable[..., None]:
+    """Return an assertion of NumPy for arrays of CuPy and of NumPy."""
+
+    def check(*args: Any, **options: Any) -> None:
+        getattr(np.testing, name)(*(asnumpy(one) if isinstance(one, ndarray) else one for one in args), **options)
+
+    return check
+
+
 def modules() -> dict[str, ModuleType]:
     """Return the modules of CuPy by name."""
     null = Stream()
@@ -382,20 +424,33 @@ def modules() -> dict[str, ModuleType]:
     cuda = {
         "Stream": type("Stream", (Stream,), {"null": null}), "Event": Event, "Device": Device, "is_available": lambda: True,
         "runtime": Constants("cupy.cuda.runtime", deviceSynchronize=lambda: None, getDeviceCount=lambda: 1, getDevice=lambda: 0),
+        "MemoryPool": MemoryPool, "PinnedMemoryPool": MemoryPool, "set_allocator": lambda allocator=None: None,
+        "set_pinned_memory_allocator": lambda allocator=None: None, "alloc_pinned_memory": lambda size: np.empty(size, np.uint8),
         "get_elapsed_time": lambda start, end: start.recorded.time_till(end.recorded), "get_current_stream": lambda: null,
     }  # fmt: skip
     own = {
         "ndarray": ndarray, "array": array, "asarray": _asarray("K"), "asanyarray": _asarray("K"), "copy": array,
         "ascontiguousarray": _asarray("C"), "asfortranarray": _asarray("F"), "asnumpy": asnumpy,
+        "get_default_memory_pool": MemoryPool, "get_default_pinned_memory_pool": MemoryPool,
         "RawKernel": RawKernel, "RawModule": RawModule, "is_available": lambda: True, "__version__": "13.0", "__path__": [],
         "get_array_module": lambda *args: result["cupy"] if any(isinstance(one, ndarray) for one in args) else np,
     }  # fmt: skip
-    random = {key: _function(f"random.{key}", _typed(getattr(np.random, key))) for key in cupy_names.RANDOM.split()}
-    linalg = {key: _function(f"linalg.{key}", getattr(np.linalg, key)) for key in cupy_names.LINALG.split()}
-    result |= {"cupy.random": module("cupy.random", random), "cupy.linalg": module("cupy.linalg", linalg)}
+    for name, words in (("linalg", cupy_names.LINALG), ("fft", cupy_names.FFT)):
+        functions = {key: _function(f"{name}.{key}", getattr(getattr(np, name), key)) for key in words.split()}
+        result[f"cupy.{name}"] = module(f"cupy.{name}", functions)
+    random = {
+        "RandomState": lambda seed=None: Constants("cupy.random.RandomState", **_generator(np.random.RandomState(seed)))
+    }
+    result["cupy.random"] = module("cupy.random", random | _generator(np.random))
+    result["cupy.testing"] = module("cupy.testing", {name: _assertion(name) for name in cupy_names.TESTING.split()})
     result["cupy.cuda"] = module("cupy.cuda", cuda)
+    result["cupy.cuda.stream"] = module(
+        "cupy.cuda.stream", {name: cuda[name] for name in ("Stream", "Event", "get_current_stream")}
+    )
     names = {name: _function(name, getattr(np, name)) for name in FUNCTIONS if hasattr(np, name)}
     result["cupy"] = module("cupy", names | {name: getattr(np, name) for name in cupy_names.CONSTANTS.split()} | own)
-    for name in ("cuda", "random", "linalg"):
-        setattr(result["cupy"], name, result[f"cupy.{name}"])
+    for name, submodule in result.items():
+        if "." in name:
+            owner, _, own_name = name.rpartition(".")
+            setattr(result[owner], own_name, submodule)
     return result

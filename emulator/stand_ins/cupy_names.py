@@ -48,3 +48,11 @@ LINALG = """
 cholesky det eigh eigvalsh inv lstsq matrix_power matrix_rank norm pinv qr slogdet solve svd
 """
 """Functions of `cupy.linalg`."""
+FFT = """
+fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn
+"""
+"""Functions of `cupy.fft`."""
+TESTING = """
+assert_allclose assert_array_almost_equal assert_array_almost_equal_nulp assert_array_equal assert_array_less assert_array_max_ulp
+"""
+"""Functions of `cupy.testing`."""

@@ -4,66 +4,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements
+from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements, launch_in_memory
 from ..cuda_cpp.declaration import HostParameter
 from ..cuda_cpp.kernel import CudaKernel, CudaSource, pointers_of
+from ..driver.memory import AddressSpace
 from ..errors import LaunchError
 from ..language.types import Scalar
 from ..llvmir.debug import Record
 from ..runtime.arrays import DeviceArray
-from ..runtime.launching import launch
-from ..runtime.result import LaunchDetails, details_of
-
-ALIGNMENT = 256
-FIRST_ADDRESS = 0x7F00_0000_0000
+from ..runtime.request import LaunchOptions
+from ..runtime.result import LaunchDetails
+from ..runtime.running import checked
 
 
-@dataclass
-class DeviceMemory:
-    """Allocations by their first address. The bytes between them belong to no allocation."""
-
-    blocks: dict[int, Bytes] = field(default_factory=dict)
-    next_address: int = FIRST_ADDRESS
+class DeviceMemory(AddressSpace):
+    """The memory of the device. An address is the host's address of the same byte."""
 
     def allocate(self, size: int) -> int:
-        """Return the address of new memory, filled with 0xCD: a driver leaves its contents undefined."""
         if size <= 0:
             raise LaunchError(f"an allocation of {size} bytes: expected at least 1")
-        address = self.next_address
-        memory = np.empty(size + ALIGNMENT, np.uint8)
-        start = -memory.ctypes.data % ALIGNMENT
-        self.blocks[address] = memory[start : start + size]
-        self.blocks[address][:] = 0xCD
-        self.next_address += (size // ALIGNMENT + 2) * ALIGNMENT
-        return address
+        return super().allocate(size)
 
     def free(self, address: int) -> None:
-        if self.blocks.pop(address, None) is None:
+        if not self.remove(address):
             raise LaunchError(f"no allocation begins at {address:#x}: it was freed, or never allocated")
 
     def find(self, address: int) -> tuple[int, int]:
         """Return the allocation that contains an address, and the offset in it. Raises LaunchError."""
-        for start, block in self.blocks.items():
-            if start <= address < start + max(len(block), 1):
-                return start, address - start
-        raise LaunchError(f"no allocation contains the address {address:#x}")
+        place = self.range_of(address)
+        if place is None:
+            raise LaunchError(f"no allocation contains the address {address:#x}")
+        return place[0], address - place[0]
+
+    def block(self, start: int) -> Bytes:
+        """Return the bytes of an allocation."""
+        owner = self.owners[start]
+        first = start - owner.ctypes.data
+        return owner[first : first + self.sizes[start]]
 
     def section(self, address: int, size: int) -> Bytes:
-        """Return the bytes of a copy. Raises LaunchError if they are not in one allocation."""
+        """Return the bytes of a copy, which count as written. Raises LaunchError if they are not in one allocation."""
         if size < 0:
             raise LaunchError(f"a copy of {size} bytes: expected 0 or more")
         start, offset = self.find(address)
-        block = self.blocks[start]
+        block = self.block(start)
         if offset + size > len(block):
             raise LaunchError(
                 f"a copy of {size} bytes at {address:#x}: the allocation has {len(block) - offset} from there"
             )
+        self.written.write(address, size)
         return block[offset : offset + size]
 
 
@@ -109,9 +103,8 @@ class DeviceElements:
         if not (view.size and self.size):
             return None
         start, _ = MEMORY.find(self.address)
-        block = MEMORY.blocks[start]
-        offset = int(view.ctypes.data) - int(block.ctypes.data)
-        return start + offset if 0 <= offset < len(block) else None
+        address = int(view.ctypes.data)
+        return address if start <= address < start + MEMORY.sizes[start] else None
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -132,13 +125,13 @@ class Variables:
         values = self.source.initial(name)
         if name not in self.addresses:
             self.addresses[name] = MEMORY.allocate(values.nbytes)
-            MEMORY.blocks[self.addresses[name]][:] = values.view(np.uint8)
+            MEMORY.section(self.addresses[name], values.nbytes)[:] = values.view(np.uint8)
         return self.addresses[name], values.nbytes
 
     def write(self) -> None:
         """Set the variables to the contents of their memory."""
         for name, address in self.addresses.items():
-            values = MEMORY.blocks[address].view(self.source.initial(name).dtype)
+            values = MEMORY.block(address).view(self.source.initial(name).dtype)
             self.source.variables[name] = values.copy()
 
     def read(self) -> None:
@@ -146,7 +139,7 @@ class Variables:
         for name, address in self.addresses.items():
             values = self.source.variables.get(name)
             if isinstance(values, DeviceArray):
-                MEMORY.blocks[address][:] = values.numpy().reshape(-1).view(np.uint8)
+                MEMORY.block(address)[:] = values.numpy().reshape(-1).view(np.uint8)
 
 
 def launch_by_address(
@@ -168,13 +161,10 @@ def launch_by_address(
             addresses[name] = 0 if value is None else int(value)
     bound, owners = bound_to_addresses(kernel, addresses, MEMORY.find)
     pointed = {parameter.name: parameter for parameter in kernel.pointers}
-    values |= {name: elements(MEMORY.blocks[start], pointed[name]) for name, start in owners.items()}
+    values |= {name: elements(MEMORY.block(start), pointed[name]) for name, start in owners.items()}
     variables.write()
-    result = details_of(launch(bound, grid=grid, block=block, args=values, shared=shared))
-    for name, start in owners.items():
-        if name in result.buffers:
-            changed = np.ascontiguousarray(result.buffers[name]).reshape(-1).view(np.uint8)
-            MEMORY.blocks[start][: len(changed)] = changed
+    options = LaunchOptions(grid=grid, block=block, args=values, shared=shared)
+    result = checked(launch_in_memory(bound, options, MEMORY.written), "raise")
     variables.read()
     return result
 

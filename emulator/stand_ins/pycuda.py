@@ -12,7 +12,10 @@ import numpy as np
 
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
+from ..driver.attributes import ROWS, attributes
 from ..errors import LaunchError
+from ..machine import device as machine
+from ..runtime.observing import overrides
 from .memory import MEMORY, Variables, bytes_of, launch_by_address
 from .names import Constants, Named
 
@@ -38,7 +41,7 @@ class DeviceAllocation(Named):
         raise TypeError("DeviceAllocation has no copies, and cannot be pickled")
 
     def __del__(self) -> None:
-        MEMORY.blocks.pop(vars(self).get("address", 0), None)
+        MEMORY.remove(vars(self).get("address", 0))
 
     def __int__(self) -> int:
         return self.address
@@ -232,15 +235,12 @@ class Event(Named):
         return event.time_till(self)
 
 
-ATTRIBUTES = {
-    "CLOCK_RATE": 1_980_000, "COMPUTE_CAPABILITY_MAJOR": 9, "COMPUTE_CAPABILITY_MINOR": 0, "CONCURRENT_KERNELS": 1,
-    "GLOBAL_MEMORY_BUS_WIDTH": 5_120, "L2_CACHE_SIZE": 50 << 20, "MAX_BLOCK_DIM_X": 1_024, "MAX_BLOCK_DIM_Y": 1_024,
-    "MAX_BLOCK_DIM_Z": 64, "MAX_GRID_DIM_X": (1 << 31) - 1, "MAX_GRID_DIM_Y": 65_535, "MAX_GRID_DIM_Z": 65_535,
-    "MAX_REGISTERS_PER_BLOCK": 65_536, "MAX_SHARED_MEMORY_PER_BLOCK": 49_152, "MAX_THREADS_PER_BLOCK": 1_024,
-    "MAX_THREADS_PER_MULTIPROCESSOR": 2_048, "MULTIPROCESSOR_COUNT": 132, "TOTAL_CONSTANT_MEMORY": 65_536, "WARP_SIZE": 32,
-}  # fmt: skip
-"""Attributes of the emulated device, those of an H100."""
 MEMORY_SIZE = 1 << 34
+
+
+def emulated_device() -> machine.Device:
+    """Return the device of a launch."""
+    return overrides("jit", machine.H200)[1]
 
 
 class Context(Named):
@@ -289,19 +289,19 @@ class Device(Named):
         return "simtbed"
 
     def compute_capability(self) -> tuple[int, int]:
-        return 9, 0
+        return emulated_device().compute_capability
 
     def total_memory(self) -> int:
         return MEMORY_SIZE
 
     def get_attributes(self) -> dict[str, int]:
-        return dict(ATTRIBUTES)
+        return attributes(emulated_device())
 
     def get_attribute(self, name: str) -> int:
-        return ATTRIBUTES[name]
+        return self.get_attributes()[name]
 
     def __getattr__(self, name: str) -> Any:
-        return ATTRIBUTES[name.upper()] if name.upper() in ATTRIBUTES else super().__getattr__(name)
+        return self.get_attribute(name.upper()) if name.upper() in ROWS else super().__getattr__(name)
 
 
 def driver() -> dict[str, Any]:
@@ -328,7 +328,7 @@ def driver() -> dict[str, Any]:
         "init": lambda flags=0: None, "get_version": lambda: (12, 8, 0), "get_driver_version": lambda: 12080,
         "Error": Error, "LogicError": LogicError, "LaunchError": LaunchError, "MemoryError": type("MemoryError", (Error,), {}),
         "RuntimeError": type("RuntimeError", (Error,), {}), "mem_get_info": lambda: (MEMORY_SIZE, MEMORY_SIZE),
-        "device_attribute": Constants("device_attribute", **{name: name for name in ATTRIBUTES}),
+        "device_attribute": Constants("device_attribute", **{name: name for name in ROWS}),
         "func_cache": Constants("func_cache", PREFER_NONE=0, PREFER_SHARED=1, PREFER_L1=2, PREFER_EQUAL=3),
         "ctx_flags": Constants("ctx_flags", SCHED_AUTO=0, SCHED_SPIN=1, SCHED_YIELD=2, SCHED_BLOCKING_SYNC=4, MAP_HOST=8),
         "event_flags": Constants("event_flags", DEFAULT=0, BLOCKING_SYNC=1, DISABLE_TIMING=2),

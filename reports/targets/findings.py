@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from simtbed import Diagnostic, Launch
-from simtbed.errors import UNFREED, render
+from simtbed.errors import HOST_REMARKS, render
 from simtbed.profiler.run import merge_findings
 from simtbed.sanitizer.suppressions import ALLOWED, UNUSED
 
@@ -17,16 +17,16 @@ from ..profile.annotate import short
 def findings(
     launches: Iterable[Launch], host_findings: Iterable[Diagnostic] = ()
 ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-    """Return faults and remarks, one per place. host_findings: of host code, where memory that is not freed is a remark.
+    """Return faults and remarks, one per place. host_findings: of host code, with its remarks.
 
     A suppression comment is unused only if it is unused in every launch.
     """
     launches = list(launches)
     faults: list[Diagnostic] = [fault for launch in launches for fault in launch.faults]
-    unfreed: list[Diagnostic] = []
+    of_host: list[Diagnostic] = []
     for finding in host_findings:
-        (unfreed if finding.kind == UNFREED else faults).append(finding)
-    remarks = merge_findings(_without_calls(remark) for launch in launches for remark in launch.remarks) + unfreed
+        (of_host if finding.kind in HOST_REMARKS else faults).append(finding)
+    remarks = merge_findings(_without_calls(remark) for launch in launches for remark in launch.remarks) + of_host
     used = {(d.span.file, d.span.line) for d in remarks if d.kind != UNUSED}
     used |= {(d.related.file, d.related.line) for d in remarks if d.related}
     remarks = [d for d in remarks if d.kind != UNUSED or (d.span.file, d.span.line) not in used]

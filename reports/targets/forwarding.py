@@ -7,36 +7,88 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
+from typing import Protocol
 
 from simtbed.process_signals import ENDING
 
 GRACE = 0.5
 """Seconds until SIGINT is sent to a program that has not ended: the sender may have sent it to both processes."""
 
-Wait = Callable[["subprocess.Popen[bytes]"], int]
+
+class Process(Protocol):
+    """A program: a process of subprocess or a forked one."""
+
+    def wait(self) -> int: ...
+
+    def send_signal(self, sig: int, /) -> None: ...
+
+
+Wait = Callable[[Process], int]
 """Waits for a process and returns its code."""
+
+
+class ForkedProcess:
+    """A copy of this process that calls a function, with the modules that are imported here. Raises BlockingIOError without a process.
+
+    environment: of the process. output: file descriptor of its stdout.
+    """
+
+    def __init__(self, call: Callable[[], object], environment: Mapping[str, str], output: int | None) -> None:
+        self.ended = False
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        self.pid = -1
+        try:
+            self.pid = os.fork()
+            if not self.pid:
+                end_at_signals()
+        finally:
+            if self.pid:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if self.pid:
+            return
+        code: object = 1
+        try:
+            os.environ.update(environment)
+            if output is not None:
+                os.dup2(output, 1)
+            call()
+        except SystemExit as error:
+            code = error.code
+        except BaseException as error:
+            sys.excepthook(type(error), error, error.__traceback__)
+        finally:
+            os._exit(code if isinstance(code, int) else 1)
+
+    def wait(self) -> int:
+        _, status = os.waitpid(self.pid, 0)
+        self.ended = True
+        return os.waitstatus_to_exitcode(status)
+
+    def send_signal(self, sig: int, /) -> None:
+        if not self.ended:
+            os.kill(self.pid, sig)
 
 
 @contextmanager
 def forward_signals() -> Iterator[Wait]:
     """Forward signals to the program. Yields the function that waits for it. A terminal sends SIGINT to the program itself."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread receives signals
-        yield subprocess.Popen.wait
+        yield lambda process: process.wait()
         return
     received: list[int] = []
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[Process] = []
 
     def forward(number: int, frame: FrameType | None) -> None:
         received.append(number)
         for process in processes:
             _send(process, number)
 
-    def wait(process: subprocess.Popen[bytes]) -> int:
+    def wait(process: Process) -> int:
         processes.append(process)
         for number in tuple(received):  # before the process was started
             _send(process, number)
@@ -56,7 +108,7 @@ def forward_signals() -> Iterator[Wait]:
         signal.set_wakeup_fd(wakeup)
 
 
-def _send(process: subprocess.Popen[bytes], number: int) -> None:
+def _send(process: Process, number: int) -> None:
     """Send a signal to a program that runs."""
     if number != signal.SIGINT:
         process.send_signal(number)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from ..selection import find_problem
 from ..terminal import progress
 from .emulated import emulated_libraries
 from .failed import TargetFailed
-from .forwarding import end_at_signals, forward_signals
+from .forwarding import ForkedProcess, Process, end_at_signals, forward_signals
 from .stream import MakeObserver, describe, records
 from .target import CudaFile, CudaProgram, Function, Module, Script, Shipped, Target
 
@@ -73,7 +73,8 @@ def run_target(
             return CompletedTarget(_solve(target, make, faults), 0)
     with tempfile.TemporaryDirectory(prefix="simtbed-") as path, closing(ObserverFolder(Path(path))) as folder:
         folder.write_observer("launches", describe(make, reported))
-        code = run_process(command_of(target), {**_environment_of(target), OBSERVER: str(folder.path)}, output)
+        command = partial(_run_program, target) if isinstance(target, CudaProgram) else command_of(target)
+        code = run_process(command, {**_environment_of(target), OBSERVER: str(folder.path)}, output)
         if isinstance(target, CudaProgram) and code - 128 in _CRASHES:
             print_message(f"simtbed: {target}: ended by {signal.Signals(code - 128).name}")
         launches, findings = records(folder)
@@ -174,13 +175,16 @@ def _is_setup(launch: Launch, target: Target) -> bool:
     return any((kernel.name, kernel.span.file) == (k.__name__, k.function.__code__.co_filename) for k in kernels)
 
 
-def command_of(target: Script | Module | Function | CudaFile | CudaProgram) -> list[str]:
+def _run_program(target: CudaProgram) -> None:
+    from .cuda_program import run  # late: in the process of the program
+
+    run(target.build, target.arguments)
+
+
+def command_of(target: Script | Module | Function | CudaFile) -> list[str]:
     if isinstance(target, CudaFile):
         call = f"run({str(target.path)!r}, {str(target.description)!r})"
         return [sys.executable, "-c", f"from {__package__}.cuda_file import run; {call}"]
-    if isinstance(target, CudaProgram):
-        call = f"run({target.build!r}, {target.arguments!r})"
-        return [sys.executable, "-c", f"from {__package__}.cuda_program import run; {call}"]
     if isinstance(target, Script) and (names := emulated_libraries(target.path, target.emulate)):
         call = f"run({names!r}, {str(target.path)!r}, {target.arguments!r})"
         return [sys.executable, "-c", f"from {__package__}.emulated import run; {call}"]
@@ -200,12 +204,21 @@ def _environment_of(target: Target) -> dict[str, str]:
     return environment
 
 
-def run_process(command: list[str], environment: dict[str, str], output: int | None = None) -> int:
-    """Run a command with the standard streams of this process. Return its exit code, 128 + N after signal N."""
+def run_process(
+    command: list[str] | Callable[[], object], environment: dict[str, str], output: int | None = None
+) -> int:
+    """Run a command with the standard streams of this process. Return its exit code, 128 + N after signal N.
+
+    command: its words, or a function that a copy of this process calls.
+    """
     sys.stdout.flush()
     with forward_signals() as wait:
         try:
-            process = subprocess.Popen(command, env=environment, stdout=output)
+            process: Process
+            if callable(command):
+                process = ForkedProcess(command, environment, output)
+            else:
+                process = subprocess.Popen(command, env=environment, stdout=output)
         except BlockingIOError:
             raise UnavailableError(_NO_PROCESS) from None
         code = wait(process)

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from simtbed import SimtbedError
+from simtbed.documents import require_file
 from simtbed.escaping import printable
+from simtbed.host_apis.cuda.declarations import SOURCE_SUFFIXES
 from simtbed.kernels import Family
 
 from ..selection import find_variant, variants_called
@@ -18,6 +20,8 @@ from ..selection import find_variant, variants_called
 _FUNCTION = re.compile(r"(?:.*\.py|[A-Za-z_][\w.]*):[A-Za-z_]\w*")
 _MODULE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 CUDA_SUFFIXES = (".cu", ".cuh")
+_BUILT_SUFFIXES = (*CUDA_SUFFIXES, *SOURCE_SUFFIXES)
+"""Suffixes of the first source of a program."""
 RUN_SUFFIX = ".json"
 """Suffix of the file of a saved run."""
 
@@ -139,7 +143,7 @@ def is_program(name: str) -> bool:
     if variants_called(name) or name.endswith(RUN_SUFFIX):
         return False
     return (
-        name.endswith((".py", *CUDA_SUFFIXES))
+        name.endswith((".py", *_BUILT_SUFFIXES))
         or bool(_FUNCTION.fullmatch(name))
         or Path(name).is_file()
         or _is_module(name)
@@ -148,7 +152,7 @@ def is_program(name: str) -> bool:
 
 def is_built(name: str) -> bool:
     """Whether a name denotes a program whose arguments follow a --, after its sources and compiler options."""
-    return name.endswith(CUDA_SUFFIXES)
+    return name.endswith(_BUILT_SUFFIXES)
 
 
 def _is_module(name: str) -> bool:
@@ -183,15 +187,12 @@ def find_target(
         if arguments:
             raise SimtbedError(printable(f"{name} is called without arguments, got {' '.join(arguments)}"))
         return Function(name)
-    if name.endswith(CUDA_SUFFIXES):
+    if name.endswith(_BUILT_SUFFIXES):
         return _cuda_file(name, arguments)
-    if Path(name).is_file():
-        return Script(Path(name), tuple(arguments), emulate)
-    if not name.endswith(".py"):
+    if not name.endswith(".py") and not Path(name).is_file():
         return Module(name, tuple(arguments))
-    raise SimtbedError(
-        f"{printable(name)}: No such file; expected a script, package.module, module:function, file.py:function or a shipped variant"
-    )
+    require_file(name, "; expected a script, package.module, module:function, file.py:function or a shipped variant")
+    return Script(Path(name), tuple(arguments), emulate)
 
 
 def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile | CudaProgram:
@@ -200,16 +201,12 @@ def _cuda_file(name: str, arguments: Sequence[str]) -> CudaFile | CudaProgram:
     The arguments of a program's `main` are after `--`, its other sources and compiler options before.
     """
     path = Path(name)
-    if not path.is_file():
-        raise SimtbedError(f"{printable(name)}: No such file")
+    require_file(path)
     if "--" in arguments:
         end = list(arguments).index("--")
         return CudaProgram((name, *arguments[:end]), tuple(arguments[end + 1 :]))
     description = Path(arguments[0]) if arguments else path.with_suffix(".toml")
     if len(arguments) > 1 or not (description.suffix == ".toml" and (arguments or description.is_file())):
         return CudaProgram((name, *arguments))
-    if not description.is_file():
-        raise SimtbedError(
-            f"{printable(description)}: No such file; expected the launches of the kernels of {printable(name)}"
-        )
+    require_file(description, f"; expected the launches of the kernels of {printable(name)}")
     return CudaFile(path, description)

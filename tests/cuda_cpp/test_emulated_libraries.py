@@ -218,3 +218,19 @@ def test_random_numbers_of_cupy_have_the_given_type(cupy: Any) -> None:
         ((2, 3), "<f4"), ((4,), "<f4"), ((5,), "<f4"), ((6,), "<i4"), ((7,), "<f8"),
     ]  # fmt: skip
     assert all(isinstance(x, cupy.ndarray) for x in samples)
+
+
+def test_modules_of_cupy(cupy: Any) -> None:
+    x = cupy.arange(8, dtype=np.float32)
+    cupy.testing.assert_allclose(cupy.fft.ifft(cupy.fft.fft(x)).real, x.get(), atol=1e-6)
+    with pytest.raises(AssertionError):
+        cupy.testing.assert_array_equal(x, x + 1)
+    first, second = (cupy.random.RandomState(3).normal(size=4, dtype=np.float32) for _ in range(2))
+    assert isinstance(first, cupy.ndarray) and first.dtype == np.float32 and (first == second).all()
+    pool = cupy.get_default_memory_pool()
+    before = pool.used_bytes()
+    more = cupy.zeros(1000)
+    assert pool.used_bytes() - before == more.nbytes
+    assert cupy.cuda.stream.get_current_stream() is cupy.cuda.Stream.null
+    with pytest.raises(AttributeError, match=r"cupy\.fft\.dct is not emulated"):
+        cupy.fft.dct(x)

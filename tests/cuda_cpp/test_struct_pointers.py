@@ -9,6 +9,7 @@ import pytest
 import simtbed as st
 from simtbed.host_apis.cuda import launches
 from simtbed.runtime.request import find_device
+from simtbed.runtime.written_bytes import WrittenBytes
 from simtbed.stand_ins.memory import MEMORY, Variables, launch_by_address
 
 from tests.texts import texts
@@ -69,8 +70,8 @@ def test_pointers_of_a_driver_are_addresses(monkeypatch: pytest.MonkeyPatch) -> 
             raw[at : at + values[name].itemsize] = values[name].view(np.uint8)
         factor = np.array([3], np.float32)
         arguments = np.array([raw.ctypes.data, factor.ctypes.data], np.uint64)
-        shape = launches.Shape((2, 1, 1), (32, 1, 1), 0, False)
-        places = launches.Places(range_of, lambda start, size: blocks[start], {})
+        shape = launches.Shape((2, 1, 1), (32, 1, 1), 0, False, None)
+        places = launches.Places(range_of, lambda start, size: blocks[start], {}, WrittenBytes(range_of))
         launches.launch(SOURCE.select, shape, arguments.ctypes.data, places, find_device("H200"))
         np.testing.assert_array_equal(memory[50:90], 3 * memory[:40])
     assert counts.tolist() == [0, 40, 0, 0]
@@ -78,9 +79,9 @@ def test_pointers_of_a_driver_are_addresses(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_struct_of_addresses_is_an_argument_of_pycuda() -> None:
     x, out = (MEMORY.allocate(160) for _ in range(2))
-    MEMORY.blocks[x][:] = X.view(np.uint8)
+    MEMORY.block(x)[:] = X.view(np.uint8)
     values = np.array(
         [(out, 40, (x, x), (0,))], [("out", "u8"), ("n", "i4"), ("in", "u8", 2), ("inner", [("count", "u8")])]
     )
     launch_by_address(SOURCE.select, (2, 1, 1), (32, 1, 1), (values, np.float32(2)), Variables(SOURCE))
-    np.testing.assert_array_equal(MEMORY.blocks[out].view(np.float32), 2 * X)
+    np.testing.assert_array_equal(MEMORY.block(out).view(np.float32), 2 * X)

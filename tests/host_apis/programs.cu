@@ -226,3 +226,18 @@ add<<<1, 1>>>(d);
 if (cudaGetLastError() != expected || cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost) != expected || h != 7) return 4;
 cudaEvent_t event; if (cudaEventCreate(&event) != expected || cudaFree(d) != expected) return 5;
 }
+//// streams
+__global__ void add(int *a, int v) { a[threadIdx.x] += v; }
+int main() { int *d, *e, h[32]; cudaMalloc(&d, 128); cudaMalloc(&e, 128); cudaMemset(e, 0, 8);
+cudaStream_t s, t; cudaStreamCreate(&s); cudaStreamCreate(&t); cudaEvent_t event; cudaEventCreate(&event);
+cudaMemcpyAsync(d, h, 128, cudaMemcpyHostToDevice, s);
+cudaMemsetAsync(d, 0, 64, t);
+cudaDeviceSynchronize(); add<<<1, 32, 0, s>>>(d, 1);
+cudaEventRecord(event, s); cudaStreamWaitEvent(t, event, 0); add<<<1, 32, 0, t>>>(d, 1);
+add<<<1, 16, 0, s>>>(d, 1);
+cudaStreamSynchronize(s); cudaEventRecord(event, t); cudaEventSynchronize(event); add<<<1, 32, 0, s>>>(d, 1);
+add<<<1, 32>>>(d, 1);
+add<<<1, 32, 0, t>>>(d, 1);
+cudaMemcpyAsync(h, d, 128, cudaMemcpyDeviceToHost, s);
+cudaMemcpy(h, d, 128, cudaMemcpyDeviceToHost); cudaMemcpyAsync(d, h, 128, cudaMemcpyHostToDevice, s);
+cudaMemcpy(h, e, 128, cudaMemcpyDeviceToHost); cudaFree(d); cudaFree(e); }

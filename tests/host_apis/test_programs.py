@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from simtbed import SimtbedError
 from simtbed.host_apis.cuda.build import Program
 from simtbed.host_apis.cuda.declarations import runtime_functions, shim_text
 from simtbed.host_apis.cuda.runtime import Runtime
+from simtbed.reports.targets.target import CudaProgram, find_target, is_built
 
 from tests.table_checks import check_each
 from tests.texts import texts
@@ -49,6 +51,15 @@ PROGRAMS = {
     "no runtime function": (
         "int main() {\n  return cudaIpcOpenMemHandle(0, 0, 0);\n}", (), 3, "program.cu:2: cudaIpcOpenMemHandle is not emulated",
     ),
+    "driver": (
+        "#include <cuda.h>\n__global__ void k(int *x, int n) { x[threadIdx.x] = n; }\n"
+        "int main() { cuInit(0); CUdevice d; cuDeviceGet(&d, 0); CUcontext c; cuCtxCreate(&c, 0, d); CUdeviceptr p; cuMemAlloc(&p, 128);\n"
+        "int warp; cuDeviceGetAttribute(&warp, CU_DEVICE_ATTRIBUTE_WARP_SIZE, d); CUfunction f; cudaGetFuncBySymbol(&f, k);\n"
+        "int n = 7, h[32]; void *a[] = {&p, &n}; if (cuLaunchKernel(f, 1, 1, 1, warp, 1, 1, 0, 0, a, 0) != CUDA_SUCCESS) return 1;\n"
+        "if (cuMemcpyDtoH(h, p, 132) != CUDA_ERROR_INVALID_VALUE) return 2; cuMemcpyDtoH(h, p, 128); cuMemFree(p); return h[31]; }",
+        (), 7, "program.cu:6:5: a copy: 132 bytes at byte 0",
+    ),
+    "no module": ("int main() {\n  CUmodule m; return cuModuleLoadData(&m, 0); }", (), 3, "program.cu:2: cuModuleLoadData is not emulated"),
     "no library function": ('extern "C" int absent();\nint main() { return absent(); }', (), 3, "absent not found"),
     "error codes": (
         CHECKED + "__global__ void k(int *x) { *x = 1; }\nint main() { int *d; CHECK(cudaMalloc(&d, 4)); k<<<1, 2048>>>(d);\n"
@@ -93,11 +104,24 @@ def test_each_declared_function_has_an_implementation() -> None:
     assert all(f"simtbed_table[{number}]" in shim_text() for number in range(len(names)))
 
 
+def test_a_program_may_begin_with_a_source_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("main.cpp", "main.c", "kernels.cu"):
+        Path(name).touch()
+        assert is_built(name) and find_target(name, ["kernels.cu", "--", "9"]) == CudaProgram(
+            (name, "kernels.cu"), ("9",)
+        )
+
+
 def test_words_of_a_program(tmp_path: Path) -> None:
     source = tmp_path / "a.cu"
     source.touch()
     program = Program.of([str(source), "-I", "inc", "-DN=3", "-std=c++14", "-lm"])
     assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
+    assert Program.of([str(source), "-O3", "-arch=sm_90", "--expt-relaxed-constexpr", "-rdc=true"]).relocatable
+    (tmp_path / "folder.cpp").mkdir()
+    with pytest.raises(SimtbedError, match=r"folder\.cpp: a folder$"):
+        Program.of([str(source), str(tmp_path / "folder.cpp")])
 
 
 MISTAKES = TEXTS["mistakes"]
@@ -128,6 +152,23 @@ def test_mistakes_of_host_code(tmp_path: Path) -> None:
         assert (other.returncode, "freed at program.cu:6" in other.stdout) == (1, True), other
 
 
+@pytest.mark.slow
+@pytest.mark.integration
+def test_races_between_streams_and_copies_of_unwritten_bytes(tmp_path: Path) -> None:
+    content = json.loads(run(tmp_path, TEXTS["streams"], "--", options=("--json",)).stdout)
+    kernel, host = content["kernels"]
+    order = "on stream {} and by {} on stream {} without an order"
+    assert [(d["line"], d["count"], d["message"]) for d in kernel["faults"]] == [
+        (1, 16, "a[0] is accessed by add " + order.format(1, "add", 2)),
+    ]
+    assert [(d["line"], d["count"], d["message"]) for d in host["faults"]] == [
+        (5, 64, "memory[0] is accessed by a copy " + order.format(2, "a copy", 1)),
+        (12, 32, "a[0] is accessed by a copy " + order.format(1, "add", 2)),
+    ]
+    assert "cudaStreamWaitEvent(b, event)" in str(host["faults"][0])
+    assert [(d["line"], d["message"]) for d in host["remarks"]] == [(14, "a copy: 120 of 128 bytes were never written")]
+
+
 STICKY = TEXTS["sticky"]
 
 
@@ -150,7 +191,9 @@ def test_arrays_textures_and_graphs(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.integration
 def test_sources_in_c(tmp_path: Path) -> None:
-    (tmp_path / "host.c").write_text("int twice(int class) { int *new = &class; return 2 * *new; }")
+    (tmp_path / "host.c").write_text(
+        '#include <omp.h>\nint twice(int class) { int *new = &class; return strcmp(omp_get_wtime() ? "a" : "", "a") + 2 * *new; }'
+    )
     result = run(
         tmp_path,
         'extern "C" int twice(int);\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); return twice(3); }',
@@ -158,6 +201,53 @@ def test_sources_in_c(tmp_path: Path) -> None:
         "--",
     )
     assert result.returncode == 6, result
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_second_run_compiles_and_translates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path, VECTOR_ADD)
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    result = run(tmp_path, VECTOR_ADD)
+    imported = {line.rpartition("|")[2].strip() for line in result.stderr.splitlines()}
+    assert (result.returncode, "PASS" in result.stderr) == (0, True), result
+    assert "simtbed.host_apis.cuda.runtime" in imported
+    assert not imported & {"simtbed.cuda_cpp.header", "simtbed.cuda_cpp.lowering", "simtbed.llvmir.translate"}
+
+
+UNITS = """
+extern __device__ int counter;
+static __device__ int own = 2;
+__device__ int twice(int x);
+__global__ void first(int *x) { x[0] = twice(counter) + own; counter++; }
+int in_other_unit(int *d);
+int main() {
+int *d, h = 0, c = 0; cudaMalloc(&d, 4); first<<<1, 1>>>(d); c = in_other_unit(d);
+cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d); return 10 * c + h; }
+"""
+OTHER_UNIT = """
+__device__ int counter = 5;
+static __device__ int scale = 2;
+__device__ int twice(int x) { return scale * x; }
+__global__ void first(int *x);
+__global__ void second(int *x, int n) { x[n] += twice(counter); counter += 1; }
+int in_other_unit(int *d) {
+second<<<1, 1>>>(d, 0); first<<<1, 1>>>(d); second<<<1, 1>>>(d, N);
+int c; cudaMemcpyFromSymbol(&c, counter, 4); return c; }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_linked_units(tmp_path: Path) -> None:
+    (tmp_path / "other.cu").write_text(OTHER_UNIT)
+    result = run(tmp_path, UNITS, "other.cu", "-rdc=true", "-O3", "-DN=0")
+    assert result.returncode == 10 * 9 + 2 * 7 + 2 + 2 * 8, result
+    found = run(tmp_path, UNITS, "other.cu", "-rdc", "true", "-DN=1")
+    assert "other.cu:6:41: global read out of bounds: x[1]" in found.stdout, found
+    (tmp_path / "other.cu").write_text(OTHER_UNIT + "__device__ int twice(float x) { return 3; }")
+    clash = run(tmp_path, UNITS.replace("scale", "x") + "__device__ int counter;", "other.cu", "-rdc=true", "-DN=0")
+    assert (clash.returncode, "counter" in clash.stderr) == (2, True), clash
 
 
 COMMANDS = {

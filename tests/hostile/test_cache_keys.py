@@ -100,7 +100,7 @@ def test_nothing_of_another_edition_is_found(names: Callable[[], set[str]], monk
     for edition in ("one", "other", "one"):
         monkeypatch.setattr(disk_cache, "edition", lambda edition=edition: edition)
         editions.append({name for name in names() if not name.endswith(BY_TEXT)})
-    assert {Path(name).suffix for name in editions[0]} == {".o", ".json", ".slow", ".kernel", ".whatif"}
+    assert {Path(name).suffix for name in editions[0]} == {".o", ".object", ".slow", ".kernel", ".whatif"}
     assert editions[0] == editions[2] and not editions[0] & editions[1]
 
 

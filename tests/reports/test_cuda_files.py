@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,17 @@ def test_a_wrong_description_ends_a_command(capfd: pytest.CaptureFixture[str], p
 
 
 def test_missing_files_are_refused(simtbed: Simtbed, project: Path) -> None:
-    assert "other.cu: No such file" in simtbed("check", "other.cu").refused()
+    (project / "folder").mkdir()
+    (project / "folder.py").mkdir()
+    (project / "folder.cu").mkdir()
+    for words, expected in {
+        "other.cu": "other.cu: No such file",
+        "folder": "folder: a folder; expected a program",
+        "folder.py": "folder.py: a folder; expected a script,",
+        "folder.cu": "folder.cu: a folder",
+        os.devnull: f"{os.devnull}: not a regular file; expected a program",
+    }.items():
+        assert expected in simtbed("check", *words.split()).refused()
     (project / "shift.toml").unlink()
     assert "shift.toml: No such file" in simtbed("check", "shift.cu", "shift.toml").refused()
 

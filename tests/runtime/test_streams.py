@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import simtbed as st
 from simtbed import DeviceArray, Event, Global, LaunchError, Stream, i32, launch
 from simtbed.runtime import streams
+from simtbed.runtime.observing import observing
 
 from tests.language import test_cuda_run
 from tests.language.test_cuda_run import Notes
@@ -73,6 +75,14 @@ def test_a_race_between_streams_is_a_finding(engine: Any) -> None:
     assert (fault.kind, fault.count, fault.array) == ("race", 16, "out")
     assert fault.message == f"{message} without an order"
     assert "b.wait(event)" in fault.notes[1]
+
+
+def test_a_race_between_streams_is_a_finding_under_an_observer() -> None:
+    first, second, out = Stream(), Stream(), DeviceArray(np.zeros(80, np.int32))
+    observer = SimpleNamespace(engine=None, device=None, observe=lambda call, proceed: proceed(call))
+    with observing(observer):
+        assert section(out, 0, first).faults == []
+        assert [fault.count for fault in section(out, 16, second).faults] == [16]
 
 
 @pytest.mark.parametrize("order", ["event", "stream", "host", "default launch", "read", "result"])

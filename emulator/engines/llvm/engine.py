@@ -345,7 +345,7 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
     if race_state is not None:
         outcome.written = program.plan.written(race_state, request.arguments, request.unwritten)
         if "races" in request.checks:
-            outcome.accessed = program.plan.accessed(race_state, request.arguments, request.device_arrays)
+            outcome.accessed = program.plan.accessed(race_state, request.arguments, request.persistent)
     return outcome
 
 

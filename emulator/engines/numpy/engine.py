@@ -63,7 +63,7 @@ class NumpyEngine:
         if run.race_state is not None:
             outcome.written = run.plan.written(run.race_state.arrays, request.arguments, request.unwritten)
             if "races" in request.checks:
-                outcome.accessed = run.plan.accessed(run.race_state.arrays, request.arguments, request.device_arrays)
+                outcome.accessed = run.plan.accessed(run.race_state.arrays, request.arguments, request.persistent)
         return outcome
 
 

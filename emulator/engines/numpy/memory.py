@@ -221,7 +221,7 @@ class Access:
         kernel, node = self.tracked.kernel, self.node
 
         def describe(row: int, lane: int, place: str) -> Diagnostic:
-            at, forms, persistent = int(index[row, lane]), group.request.forms, self.name in group.request.device_arrays
+            at, forms, persistent = int(index[row, lane]), group.request.forms, group.request.is_persistent(self.name)
             return uninitialised.read(kernel, node.span, self.name, self.array, at, place, forms, persistent)
 
         lanes_at_fault = (

@@ -98,7 +98,7 @@ class AccessFaults:
         """Return the exception of a read of an element that was not written; None if a comment allows it."""
         launch = thread.block.launch
         request, origin, span = launch.request, launch.origins[id(memory)], thread.span(self.node.span)
-        persistent = origin.name in request.device_arrays
+        persistent = request.is_persistent(origin.name)
         facts = origin.name, origin.type, int(index), thread.place(), request.forms, persistent
         return launch.finding(uninitialised.read(request.prepared.program.kernel, span, *facts))
 

@@ -148,15 +148,14 @@ class Arrays(Memory):
             return INVALID_HANDLE
         return self.cudaMemcpy2D(*self._row(array, x, y), *source)
 
-    def cudaMemcpy2DToArrayAsync(self, *arguments: Any) -> int:
-        return self.cudaMemcpy2DToArray(*arguments[:-1])
+    cudaMemcpy2DToArrayAsync = cudaMemcpy2DToArray
 
     def cudaMemcpy2DFromArray(self, to: int | None, pitch: int, array: int | None, x: int, y: int, *extent: Any) -> int:
         if array not in self.arrays:
             return INVALID_HANDLE
         return self.cudaMemcpy2D(to, pitch, *self._row(array, x, y), *extent)
 
-    def cudaMemcpy3D(self, parameters: int) -> int:
+    def cudaMemcpy3D(self, parameters: int, *rest: Any) -> int:
         """Copy a box. Extents are in texels if one side is an array, else in bytes."""
         words = _COPY.unpack(ctypes.string_at(parameters, _COPY.size))
         arrays = self.arrays.get(words[0]), self.arrays.get(words[8])
@@ -179,8 +178,7 @@ class Arrays(Memory):
         )
         return next((code for code in codes if code), SUCCESS)
 
-    def cudaMemcpy3DAsync(self, parameters: int, stream: Any) -> int:
-        return self.cudaMemcpy3D(parameters)
+    cudaMemcpy3DAsync = cudaMemcpy3D
 
     # -------------------------------------------------------------- textures and surfaces
     def _array_of(self, resource: int) -> tuple[Callable[[], Any], int, bool]:
@@ -248,5 +246,4 @@ class Arrays(Memory):
     def cudaDestroyTextureObject(self, texture: int | None) -> int:
         return INVALID_VALUE if texture and self.objects.pop(texture, None) is None else SUCCESS
 
-    def cudaDestroySurfaceObject(self, surface: int | None) -> int:
-        return self.cudaDestroyTextureObject(surface)
+    cudaDestroySurfaceObject = cudaDestroyTextureObject

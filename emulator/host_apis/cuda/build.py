@@ -19,16 +19,17 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
+import llvmlite.binding as llvm
+
 from ... import disk_cache
 from ...cuda_cpp import clang
-from ...cuda_cpp.header import device_header
 from ...cuda_cpp.header_files import INCLUDED, included
+from ...documents import require_file
 from ...errors import CompileError, Diagnostic, SimtbedError, UnavailableError
 from ...escaping import printable
 from ...span import Span
-from .declarations import FOLDER, runtime_header, shim_text
+from .declarations import FOLDER, SOURCE_SUFFIXES, driver_attributes, runtime_header, shim_text
 
-SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 SECONDS = 300
 """Limit of one step of a build: the first link compiles the C++ library."""
 _TOOLKIT = (
@@ -46,13 +47,13 @@ _DEVICE = (
     "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-fgpu-rdc", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
     "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off",
 )  # fmt: skip
-_HOST = (
-    "--cuda-host-only",
-    "-fno-sanitize=all",
-    "-fwrapv",
-    "-fPIC",
-    "-c",
-)  # overflow wraps, as in the unoptimised code of nvcc
+_HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fwrapv", "-fPIC", "-c")
+"""Overflow wraps, as in the unoptimised code of nvcc."""
+_C = (
+    "-target", "x86_64-linux-gnu", "-D_GNU_SOURCE", "-c", "-O1", "-fPIC", "-w", "-fwrapv", "-fno-sanitize=all",
+    "-fno-caret-diagnostics", "-fno-color-diagnostics", "-Wno-implicit-function-declaration", "-Wno-implicit-int", "-Wno-int-conversion",
+)  # fmt: skip
+"""Options of sources in C, which have no kernels. Old C is accepted, as the host compilers of nvcc do."""
 _LIBRARY = {
     "__GLIBC_MINOR__": "31", "_LIBCPP_ABI_VERSION": "1", "_LIBCPP_ABI_NAMESPACE": "__1", "_LIBCPP_HAS_THREADS": "1",
     "_LIBCPP_HAS_MONOTONIC_CLOCK": "1", "_LIBCPP_HAS_TERMINAL": "1", "_LIBCPP_HAS_MUSL_LIBC": "0",
@@ -67,6 +68,10 @@ _INCLUDES = (
     "libcxx/include", "libcxxabi/include", "include", "libc/include/x86_64-linux-gnu", "libc/include/x86-linux-gnu",
     "libc/include/generic-glibc", "libc/include/x86-linux-any", "libc/include/any-linux-any",
 )  # fmt: skip
+_WITHOUT_EFFECT = re.compile(
+    r"-O\d|-g|-G|-w|-lineinfo|--?use_fast_math|-arch=\w+|-gencode=\S+|--?(?:extended|expt)-\w[\w-]*"
+)
+"""Options of nvcc for code or warnings that the emulator does not have."""
 _SUFFIX = re.compile(r"__(?:static|intern)__[0-9a-f]{8,16}\b")
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
 _UNKNOWN = re.compile(
@@ -86,32 +91,36 @@ class Build:
 
 @dataclass(frozen=True)
 class Program:
-    """The sources and compiler options of a program. options: -I, -D, -U, -std; libraries: -l and -L."""
+    """The sources and compiler options of a program. options: -I, -D, -U, -std; libraries: -l and -L. relocatable: whether kernels use
+    functions and variables of other sources (-rdc=true)."""
 
     sources: tuple[str, ...]
     options: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    relocatable: bool = False
 
     @staticmethod
     def of(words: Sequence[str]) -> Program:
         """Return the program of a command line like nvcc's. Raises SimtbedError for other words."""
-        sources, options, libraries = list[str](), list[str](), list[str]()
+        sources, options, libraries, relocatable = list[str](), list[str](), list[str](), False
         rest = iter(words)
         for word in rest:
-            if word in ("-I", "-D", "-U", "-l", "-L", "-std"):
-                word += next(rest, "")
+            if word in ("-I", "-D", "-U", "-l", "-L", "-std", "-rdc"):
+                word += "=" * (word == "-rdc") + next(rest, "")
             if word.endswith(SOURCE_SUFFIXES) and not word.startswith("-"):
                 sources.append(word)
             elif word.startswith(("-I", "-D", "-U", "-std=", "--std=")):
                 options.append(word)
             elif word.startswith(("-l", "-L")):
                 libraries.append(word)
-            else:
-                expected = "expected sources, -I, -D, -U, -std, -l or -L; write -- before the program's arguments"
+            elif word in ("-rdc=true", "-rdc=false"):
+                relocatable = word == "-rdc=true"
+            elif not _WITHOUT_EFFECT.fullmatch(word):
+                expected = "expected sources, -I, -D, -U, -std, -l, -L or -rdc; write -- before the program's arguments"
                 raise SimtbedError(f"{printable(word)}: {expected}")
-        if missing := [source for source in sources if not os.path.isfile(source)]:
-            raise SimtbedError(f"{printable(missing[0])}: No such file")
-        return Program(tuple(sources), tuple(options), tuple(libraries))
+        for source in sources:
+            require_file(source)
+        return Program(tuple(sources), tuple(options), tuple(libraries), relocatable)
 
 
 def built(program: Program, report: Callable[[str], None]) -> Build:
@@ -178,6 +187,17 @@ def _with_host_symbols(module: str) -> str:
     return "\n".join(line for line in lines if " = external " not in line or line.partition(" = ")[0] not in defined)
 
 
+def _linked(modules: Sequence[str]) -> str:
+    """Return one module of all. Raises SimtbedError for a symbol that two modules define."""
+    first, *others = (llvm.parse_assembly(module) for module in modules if module)
+    try:
+        for other in others:
+            first.link_in(other)
+    except RuntimeError as error:
+        raise SimtbedError(f"the kernels do not link: {printable(str(error).strip()[:200])}") from None
+    return str(first)
+
+
 class _Builder:
     """One build, with its files in a folder."""
 
@@ -189,6 +209,8 @@ class _Builder:
         self.zig = Path(spec.origin).with_name("zig")
         cache = disk_cache.cache_folder().folder
         self.zig_cache = folder / "zig" if cache is None else cache / "zig"
+        from ...cuda_cpp.header import device_header  # late: it reads the table of operations
+
         headers = folder / "include"
         names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name != "complex"}
         names |= {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
@@ -197,6 +219,7 @@ class _Builder:
             "simtbed_device.h": device_header(),
             "simtbed_runtime.h": runtime_header(),
             "definitions.h": definitions,
+            "driver_attributes.h": driver_attributes(),
         }
         for name, text in names.items():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
@@ -209,13 +232,16 @@ class _Builder:
             binary = self.folder / f"{number}.bin"
             binary.write_bytes(b"%d\0" % number)
             objects.append(str(object))
+            dependencies = "-MD", "-MF", str(self.folder / f"{number}.d")
             if source.endswith(".c"):
-                self._compile_c(source, object, "-MD", "-MF", str(self.folder / f"{number}.d"))
+                self._compile(source, object, *dependencies)
                 modules.append("")
                 continue
-            self._compile(source, module, *_DEVICE, "-MD", "-MF", str(self.folder / f"{number}.d"))
+            self._compile(source, module, *_DEVICE, *dependencies)
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
             modules.append(_with_host_symbols(module.read_text(encoding="utf-8", errors="replace")))
+        if self.program.relocatable:
+            modules = [_linked(modules)] * len(modules)
         shim, text = self.folder / "libsimtbed.so", self.folder / "shim.cu"
         text.write_text(shim_text(), encoding="utf-8")
         self._compile(str(text), self.folder / "shim.o", *_HOST)
@@ -234,37 +260,16 @@ class _Builder:
 
     def _compile(self, source: str, output: Path, *how: str) -> None:
         """Compile a source. Raises CompileError."""
-        library = self.zig.parent / "lib"
-        includes = (f"-isystem{library / name}" for name in _INCLUDES)
-        macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
-        command = [str(self.zig), "clang", *_COMMON, *how, *macros, f"-isystem{self.folder / 'include'}", *includes]
-        command += [*self.options, "-include", "program.h", "-include", "definitions.h", source, "-o", str(output)]
-        result = self._run(command)
-        if result.returncode:
-            raise self._refused(source, result.stderr)
-
-    def _compile_c(self, source: str, output: Path, *how: str) -> None:
-        """Compile a source in C, which has no kernels. Raises CompileError."""
-        words = [
-            "-c",
-            "-O1",
-            "-fPIC",
-            "-w",
-            "-fwrapv",
-            "-fno-sanitize=all",
-            "-fno-caret-diagnostics",
-            "-fno-color-diagnostics",
-        ]
-        own = [word for word in self.options if not word.startswith(("-std", "--std"))]
-        target = [
-            "-target",
-            "x86_64-linux-gnu",
-            "-D_GNU_SOURCE",
-            "-include",
-            str(self.folder / "include/definitions.h"),
-        ]
-        command = [str(self.zig), "cc", *target, *words, *how, *own, source, "-o", str(output)]
-        result = self._run(command)
+        library, include = self.zig.parent / "lib", self.folder / "include"
+        if source.endswith(".c"):
+            own = [word for word in self.options if not word.startswith(("-std", "--std"))]
+            command = ["cc", *_C, *how, *own, f"-idirafter{include}", "-include", str(include / "definitions.h")]
+        else:
+            includes = (f"-isystem{library / name}" for name in _INCLUDES)
+            macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
+            command = ["clang", *_COMMON, *how, *macros, f"-isystem{include}", *includes, *self.options]
+            command += ["-include", "program.h", "-include", "definitions.h"]
+        result = self._run([str(self.zig), *command, source, "-o", str(output)])
         if result.returncode:
             raise self._refused(source, result.stderr)
 

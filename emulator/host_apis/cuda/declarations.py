@@ -11,6 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...driver.attributes import ROWS
+
+SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+"""Suffixes of the sources of a program."""
 FOLDER = Path(__file__).with_name("headers")
 _DECLARATION = re.compile(r"(\w+) (\w+)\((.*)\);")
 _PARAMETER = re.compile(r"(.*?)(\w+)(?: = .*)?")
@@ -75,6 +79,11 @@ def runtime_functions() -> tuple[RuntimeFunction, ...]:
 def runtime_header() -> str:
     """Return the declarations for programs."""
     return "\n".join(function.declaration for function in runtime_functions())
+
+
+def driver_attributes() -> str:
+    """Return the declaration of CUdevice_attribute."""
+    return f"enum CUdevice_attribute {{ {', '.join(f'CU_DEVICE_ATTRIBUTE_{name} = {row[0]}' for name, row in ROWS.items())} }};"
 
 
 def shim_text() -> str:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 
+from ...driver.attributes import attribute, properties
 from ...machine import device as devices
 from ...runtime.observing import overrides
+from ...runtime.streams import synchronize_host
 from .arrays import Arrays
-from .device_properties import attribute, properties, properties_type
+from .declarations import FOLDER
 from .queues import INVALID_VALUE, LARGEST_PRIORITY, SUCCESS, store
 
 INVALID_DEVICE, PEER_ACCESS_NOT_ENABLED = 101, 705
@@ -17,6 +22,21 @@ _POOL = 0x100
 """Handle of the memory pool."""
 _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20}
 """Initial limits of the device: bytes of a stack, of the buffer of `printf`, of the heap of kernels."""
+
+
+_TYPES: dict[str, Any] = {"char": ctypes.c_char, "int": ctypes.c_int, "size_t": ctypes.c_size_t}
+
+
+@cache
+def properties_type() -> type[ctypes.Structure]:
+    """Return the layout of `cudaDeviceProp`, read from the header."""
+    text = (FOLDER / "runtime_types.h").read_text(encoding="utf-8")
+    body = text.partition("struct cudaDeviceProp {")[2].partition("};")[0]
+    fields = []
+    for kind, names in re.findall(r"(char|int|size_t) ([^;]*);", body):
+        for name, count in re.findall(r"(\w+)(?:\[(\d+)\])?", names):
+            fields.append((name, _TYPES[kind] * int(count) if count else _TYPES[kind]))
+    return type("cudaDeviceProp", (ctypes.Structure,), {"_fields_": fields})
 
 
 class Devices(Arrays):
@@ -43,22 +63,7 @@ class Devices(Arrays):
     def cudaDeviceGetAttribute(self, value: int, number: int, device: int) -> int:
         if device:
             return INVALID_DEVICE
-        return store(ctypes.c_int, value, attribute(self.device, self.capacity, number))
-
-    def cudaSetDeviceFlags(self, flags: int) -> int:
-        return SUCCESS
-
-    def cudaThreadSynchronize(self) -> int:
-        return SUCCESS
-
-    def cudaThreadExit(self) -> int:
-        return self.cudaDeviceReset()
-
-    def cudaDeviceSetCacheConfig(self, config: int) -> int:
-        return SUCCESS
-
-    def cudaDeviceSetSharedMemConfig(self, config: int) -> int:
-        return SUCCESS
+        return store(ctypes.c_int, value, attribute(self.device, number))
 
     def cudaDeviceSetLimit(self, limit: int, value: int) -> int:
         self.limits[limit] = value
@@ -89,17 +94,15 @@ class Devices(Arrays):
     def cudaDeviceGetDefaultMemPool(self, pool: int, device: int) -> int:
         return INVALID_DEVICE if device else store(ctypes.c_void_p, pool, _POOL)
 
-    def cudaDeviceGetMemPool(self, pool: int, device: int) -> int:
-        return self.cudaDeviceGetDefaultMemPool(pool, device)
+    cudaDeviceGetMemPool = cudaDeviceGetDefaultMemPool
 
     def cudaDeviceSetMemPool(self, device: int, pool: int | None) -> int:
-        return INVALID_DEVICE if device else self.cudaMemPoolTrimTo(pool, 0)
+        return INVALID_DEVICE if device else self.cudaMemPoolTrimTo(pool)
 
-    def cudaMemPoolSetAttribute(self, pool: int | None, attribute: int, value: int) -> int:
-        return self.cudaMemPoolTrimTo(pool, 0)
-
-    def cudaMemPoolTrimTo(self, pool: int | None, size: int) -> int:
+    def cudaMemPoolTrimTo(self, pool: int | None, *rest: Any) -> int:
         return SUCCESS if pool == _POOL else INVALID_VALUE
+
+    cudaMemPoolSetAttribute = cudaMemPoolTrimTo
 
     def cudaDeviceGetStreamPriorityRange(self, least: int | None, greatest: int | None) -> int:
         for pointer, value in ((least, 0), (greatest, LARGEST_PRIORITY)):
@@ -110,14 +113,7 @@ class Devices(Arrays):
     def cudaRuntimeGetVersion(self, version: int) -> int:
         return store(ctypes.c_int, version, VERSION)
 
-    def cudaDriverGetVersion(self, version: int) -> int:
-        return store(ctypes.c_int, version, VERSION)
-
-    def cudaProfilerStart(self) -> int:
-        return SUCCESS
-
-    def cudaProfilerStop(self) -> int:
-        return SUCCESS
+    cudaDriverGetVersion = cudaRuntimeGetVersion
 
     def cudaGetDeviceCount(self, count: int) -> int:
         return store(ctypes.c_int, count, 1)
@@ -128,8 +124,12 @@ class Devices(Arrays):
     def cudaSetDevice(self, device: int) -> int:
         return INVALID_DEVICE if device else SUCCESS
 
-    def cudaDeviceSynchronize(self) -> int:
+    def cudaDeviceSynchronize(self, *rest: Any) -> int:
+        synchronize_host()
         return SUCCESS
+
+    cudaThreadSynchronize = cudaProfilerStart = cudaProfilerStop = cudaDeviceSynchronize
+    cudaSetDeviceFlags = cudaDeviceSetCacheConfig = cudaDeviceSetSharedMemConfig = cudaDeviceSynchronize
 
     def cudaDeviceReset(self) -> int:
         for space in (self.memory, self.pinned):
@@ -137,3 +137,5 @@ class Devices(Arrays):
                 space.remove(start)
                 self.findings.freed(start, self.place)
         return SUCCESS
+
+    cudaThreadExit = cudaDeviceReset

@@ -188,8 +188,7 @@ class Graphs(Kernels):
         own = self.graphs.get(graph or 0)
         return INVALID_VALUE if own is None else self._keep(executable, self.executables, own.copy())
 
-    def cudaGraphInstantiateWithFlags(self, executable: int, graph: int | None, flags: int) -> int:
-        return self.cudaGraphInstantiate(executable, graph, flags)
+    cudaGraphInstantiateWithFlags = cudaGraphInstantiate
 
     def cudaGraphUpload(self, executable: int | None, stream: int | None) -> int:
         return self._stream(stream) if executable in self.executables else INVALID_VALUE

@@ -34,7 +34,17 @@ class HostFindings:
         if self.writer is None or key in self._recorded or len(self._recorded) >= MAX_FINDINGS:
             return
         self._recorded.add(key)
-        self.writer.add(Diagnostic(kind, message, _span(place), related=related and _span(related)))
+        self.record(Diagnostic(kind, message, span_of(place), related=related and span_of(related)))
+
+    @property
+    def are_recorded(self) -> bool:
+        """Whether a checker observes the program."""
+        return self.writer is not None
+
+    def record(self, finding: Diagnostic) -> None:
+        """Record a finding."""
+        if self.writer is not None:
+            self.writer.add(finding)
 
     def allocated(self, start: int, size: int, place: Place) -> None:
         """Note an allocation."""
@@ -76,10 +86,11 @@ class HostFindings:
             self.add(UNFREED, place, f"{sum(own):,} bytes{count} are not freed")
 
 
-def _span(place: Place) -> Span:
+def span_of(place: Place) -> Span:
     """Return the name of a function in the line that calls it; the first word of a line without the name."""
     file, line, function = place
     text = source_line(file, line)
-    match = re.search(rf"\b{re.escape(function)}\b", text) or re.search(r"<<<|\S+", text)
+    names = (rf"\b{re.escape(function)}\b", r"\bcu[A-Z]\w*", r"<<<|\S+")  # the second: a function of the driver
+    match = next(filter(None, (re.search(name, text) for name in names)), None)
     start, end = match.span() if match else (0, 1)
     return Span(file, line, start + 1, line, end + 1)

@@ -46,21 +46,19 @@ class Kernels(Devices):
         owner.addresses[ctypes.string_at(symbol).decode()] = shadow
         self.memory.register(shadow, size)
 
-    def cudaMemcpyToSymbol(self, symbol: int, source: int | None, size: int, offset: int, kind: int) -> int:
+    def cudaMemcpyToSymbol(self, symbol: int, source: int | None, size: int, offset: int, kind: int, *rest: Any) -> int:
         if symbol not in self.variables:
             return INVALID_SYMBOL
         return self.cudaMemcpy(symbol + offset, source, size, kind)
 
-    def cudaMemcpyFromSymbol(self, to: int | None, symbol: int, size: int, offset: int, kind: int) -> int:
+    cudaMemcpyToSymbolAsync = cudaMemcpyToSymbol
+
+    def cudaMemcpyFromSymbol(self, to: int | None, symbol: int, size: int, offset: int, kind: int, *rest: Any) -> int:
         if symbol not in self.variables:
             return INVALID_SYMBOL
         return self.cudaMemcpy(to, symbol + offset, size, kind)
 
-    def cudaMemcpyToSymbolAsync(self, *arguments: Any) -> int:
-        return self.cudaMemcpyToSymbol(*arguments[:-1])
-
-    def cudaMemcpyFromSymbolAsync(self, *arguments: Any) -> int:
-        return self.cudaMemcpyFromSymbol(*arguments[:-1])
+    cudaMemcpyFromSymbolAsync = cudaMemcpyFromSymbol
 
     def cudaGetSymbolAddress(self, pointer: int, symbol: int) -> int:
         return store(ctypes.c_void_p, pointer, symbol) if symbol in self.variables else INVALID_SYMBOL
@@ -78,7 +76,10 @@ class Kernels(Devices):
         """Launch a kernel. how: grid and block, bytes of dynamic shared memory, address of the arguments."""
         *extents, shared, arguments, cooperative, stream = how
         grid, block = tuple(extents[:3]), tuple(extents[3:])
-        code = self._stream(stream) or self._launched(stub, Shape(grid, block, shared, bool(cooperative)), arguments)
+        code = self._stream(stream)
+        if not code:
+            shape = Shape(grid, block, shared, bool(cooperative), self.streams[stream or 0])
+            code = self._launched(stub, shape, arguments)
         if code and not self.sticky:
             self.unread = self.place, f"error {code} of this launch is not read: call cudaGetLastError()"
         return code
@@ -112,7 +113,7 @@ class Kernels(Devices):
             return INVALID_VALUE
         flush_host_output()
         try:
-            places = Places(self.range_of, self.whole, self.objects)
+            places = Places(self.range_of, self.whole, self.objects, self.memory.written)
             details = launch(kernel, shape, arguments, places, self.device)
             self.sticky = next((_STICKY[fault.kind] for fault in details.faults if fault.kind in _STICKY), SUCCESS)
         except ForeignMemory as error:
@@ -122,8 +123,10 @@ class Kernels(Devices):
             self.sticky = ILLEGAL_ADDRESS
         return self.sticky
 
-    def cudaFuncSetAttribute(self, stub: int, number: int, value: int) -> int:
+    def cudaFuncSetAttribute(self, stub: int, *rest: Any) -> int:
         return SUCCESS if stub in self.kernels else INVALID_FUNCTION
+
+    cudaFuncSetCacheConfig = cudaFuncSetSharedMemConfig = cudaFuncSetAttribute
 
     def cudaFuncGetAttributes(self, attributes: int | None, stub: int) -> int:
         if (kernel := self.kernels.get(stub)) is None or not attributes:
@@ -135,21 +138,16 @@ class Kernels(Devices):
         ctypes.memmove(attributes, _ATTRIBUTES.pack(*values), _ATTRIBUTES.size)
         return SUCCESS
 
-    def cudaFuncSetCacheConfig(self, stub: int, config: int) -> int:
-        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
-
-    def cudaFuncSetSharedMemConfig(self, stub: int, config: int) -> int:
-        return SUCCESS if stub in self.kernels else INVALID_FUNCTION
-
-    def cudaOccupancyMaxActiveBlocksPerMultiprocessor(self, blocks: int, stub: int, threads: int, shared: int) -> int:
+    def cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, blocks: int, stub: int, threads: int, shared: int, *rest: Any
+    ) -> int:
         if (kernel := self.kernels.get(stub)) is None:
             return INVALID_FUNCTION
         if not 0 < threads <= self.device.threads_per_block:
             return INVALID_VALUE
         return store(ctypes.c_int, blocks, self._active_blocks(kernel, threads, shared))
 
-    def cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(self, *query: int) -> int:
-        return self.cudaOccupancyMaxActiveBlocksPerMultiprocessor(*query[:-1])
+    cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags = cudaOccupancyMaxActiveBlocksPerMultiprocessor
 
     def cudaOccupancyMaxPotentialBlockSize(self, grid: int, block: int, stub: int, shared: int, limit: int) -> int:
         """Write the largest block with the most threads of an SM, and the blocks of the device."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ...cuda_cpp.addresses import bound_to_addresses, elements, memory_at, value_of
+from ...cuda_cpp.addresses import bound_to_addresses, elements, launch_in_memory, memory_at, value_of
 from ...cuda_cpp.kernel import CudaKernel, pointers_of
 from ...language.types import U64, Array
 from ...llvmir.debug import source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
-from ...runtime.observing import PendingLaunch, overrides
-from ...runtime.request import LaunchOptions, validated_request
+from ...runtime.request import LaunchOptions
 from ...runtime.result import LaunchDetails
-from ...runtime.running import launch_in_place
+from ...runtime.streams import Stream
 from ...runtime.textures import Surface, Texture
+from ...runtime.written_bytes import WrittenBytes
 from .unit import ProgramUnit
 
 
@@ -25,11 +25,12 @@ from .unit import ProgramUnit
 class Places:
     """What arguments of kernels denote. range_of: returns start and size of the memory of the device that contains an address, None
     outside of it. whole: returns the size of memory from its start and the size of its elements, a multiple of the latter.
-    objects: textures and surfaces by their number."""
+    objects: textures and surfaces by their number. written: the bytes that something has written."""
 
     range_of: Callable[[int], tuple[int, int] | None]
     whole: Callable[[int, int], int]
     objects: Mapping[int, Callable[[], Texture | Surface]]
+    written: WrittenBytes
 
 
 class ForeignMemory(Exception):
@@ -42,12 +43,13 @@ class ForeignMemory(Exception):
 
 @dataclass(frozen=True)
 class Shape:
-    """Grid, block, bytes of dynamic shared memory, and whether blocks may wait for each other."""
+    """Grid, block, bytes of dynamic shared memory, whether blocks may wait for each other, and the stream."""
 
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared: int
     cooperative: bool
+    stream: Stream | None
 
 
 def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, device: Device) -> LaunchDetails:
@@ -76,7 +78,6 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             type = bound.signature().parameters[parameter.name].type
             size = places.whole(start, type.element.size if isinstance(type, Array) else 1)
             values[parameter.name] = elements(memory_at(start, size), parameter)
-    engine, device = overrides("jit", device)
     _add_variables(bound, values)
     options = LaunchOptions(
         grid=shape.grid,
@@ -84,13 +85,10 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
         args=values,
         device=device,
         shared=shape.shared,
-        counters=False,
         cooperative=shape.cooperative,
-        in_place=True,
+        stream=shape.stream,
     )
-    launched, args = bound.bind(values)
-    request = replace(validated_request(launched, replace(options, args=args)), show_prints=True, plain_prints=True)
-    return launch_in_place(PendingLaunch(launched, args, request, engine))
+    return launch_in_memory(bound, options, places.written)
 
 
 def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:

@@ -7,9 +7,13 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from ...cuda_cpp.kernel import WORDS
 from ...driver.memory import AddressSpace
 from ...runtime.memory import memory_of_process
-from .host_findings import HostFindings
+from ...runtime.result import in_words
+from ...runtime.stream_races import unordered_copy
+from ...runtime.streams import begin_launch
+from .host_findings import HostFindings, span_of
 from .queues import INVALID_VALUE, SUCCESS, Queues, store
 
 (OUT_OF_MEMORY, INVALID_PITCH, INVALID_DIRECTION) = 2, 12, 21
@@ -35,10 +39,13 @@ class Memory(Queues):
         """Sizes of variables outside of functions by address."""
         self.findings = HostFindings()
 
-    def cudaMalloc(self, pointer: int, size: int) -> int:
+    # rest: the pool and stream of an asynchronous function
+    def cudaMalloc(self, pointer: int, size: int, *rest: Any) -> int:
         if not pointer:
             return INVALID_VALUE
         return self._allocate(self.memory, pointer, size)
+
+    cudaMallocAsync = cudaMallocFromPoolAsync = cudaMalloc
 
     def _allocate(self, space: AddressSpace, pointer: int, size: int) -> int:
         if not size:
@@ -57,24 +64,18 @@ class Memory(Queues):
     def cudaMallocManaged(self, pointer: int, size: int, flags: int) -> int:
         code = self.cudaMalloc(pointer, size) if size else INVALID_VALUE
         if not code:
-            self.managed.add(ctypes.c_size_t.from_address(pointer).value)
+            self.managed.add(start := ctypes.c_size_t.from_address(pointer).value)
+            self.memory.written.written_by_the_host(start)
         return code
 
     def cudaMallocHost(self, pointer: int, size: int, flags: int) -> int:
         return self._allocate(self.pinned, pointer, size) if pointer else INVALID_VALUE
 
-    def cudaMallocAsync(self, pointer: int, size: int, stream: Any) -> int:
-        return self.cudaMalloc(pointer, size)
-
-    def cudaHostAlloc(self, pointer: int, size: int, flags: int) -> int:
-        return self.cudaMallocHost(pointer, size, flags)
+    cudaHostAlloc = cudaMallocHost
 
     def cudaMallocPitch(self, pointer: int, pitch: int, width: int, height: int) -> int:
         row = -(-width // PITCH) * PITCH
         return self.cudaMalloc(pointer, row * height) or store(ctypes.c_size_t, pitch, row)
-
-    def cudaFreeAsync(self, pointer: int | None, stream: Any) -> int:
-        return self.cudaFree(pointer)
 
     def cudaHostRegister(self, pointer: int | None, size: int, flags: int) -> int:
         if not pointer or not size:
@@ -93,8 +94,10 @@ class Memory(Queues):
         rest = max(0, self.capacity - self.memory.used)
         return store(ctypes.c_size_t, free, rest) or store(ctypes.c_size_t, total, self.capacity)
 
-    def cudaFree(self, pointer: int | None) -> int:
+    def cudaFree(self, pointer: int | None, *rest: Any) -> int:
         return self._free(self.memory, pointer)
+
+    cudaFreeAsync = cudaFree
 
     def cudaFreeHost(self, pointer: int | None) -> int:
         return self._free(self.pinned, pointer)
@@ -123,7 +126,7 @@ class Memory(Queues):
         """Return whether a kernel can access all these bytes."""
         return address is not None and (self.memory.contains(address, size) or self.pinned.contains(address, size))
 
-    def cudaMemcpy(self, to: int | None, source: int | None, size: int, kind: int) -> int:
+    def cudaMemcpy(self, to: int | None, source: int | None, size: int, kind: int, *rest: Any) -> int:
         if not 0 <= kind <= MAX_KIND:
             return INVALID_DIRECTION
         if not size:
@@ -133,8 +136,30 @@ class Memory(Queues):
         for address, is_device in ((to, kind in _TO_DEVICE), (source, kind in _TO_HOST)):
             if not self.accessible(address, size) and (is_device or self.range_of(address)):
                 return self._refused("a copy", address, size)
+        if (missing := self.memory.written.unwritten(source, size)) and not self.accessible(to, size):
+            _, origin = self.findings.explain(source, size, self.range_of(source))
+            self.findings.add(
+                "unwritten", self.place, f"a copy: {missing:,} of {size:,} bytes were never written", origin
+            )
         ctypes.memmove(to, source, size)
+        self.memory.written.write(to, size, source)
+        self._order({to: True, source: False}, size, *rest)
         return SUCCESS
+
+    cudaMemcpyAsync = cudaMemcpy
+
+    def _order(self, addresses: dict[int, bool], size: int, stream: int | None = None) -> None:
+        """Place a copy or memset behind the work of its stream, and add the races with that of others. addresses: whether it writes."""
+        queue = self.streams.get(stream or 0)
+        begin_launch(queue)
+        for address, writes in addresses.items():
+            start, whole = self.memory.range_of(address) or (0, 0)
+            if self.findings.are_recorded and start in self.memory.written.allocations:
+                section = slice(address - start, address - start + size)
+                memory = self.memory.written.allocations[start]
+                races = unordered_copy(memory, whole, section, writes, span_of(self.place), queue)
+                for race in in_words(races, WORDS):
+                    self.findings.record(race)
 
     def _refused(self, what: str, address: int, size: int) -> int:
         """Add the finding of an access outside of allocations, and return its code."""
@@ -142,40 +167,38 @@ class Memory(Queues):
         self.findings.add("copy", self.place, f"{what}: {reason}", origin)
         return INVALID_VALUE
 
-    def cudaMemcpyAsync(self, to: int | None, source: int | None, size: int, kind: int, stream: Any) -> int:
-        return self.cudaMemcpy(to, source, size, kind)
-
-    def cudaMemset(self, pointer: int | None, value: int, size: int) -> int:
+    def cudaMemset(self, pointer: int | None, value: int, size: int, *rest: Any) -> int:
         if not size:
             return SUCCESS
         if pointer is None or not self.accessible(pointer, size):
             return self._refused("a memset", pointer or 0, size)
         ctypes.memset(pointer, value & 0xFF, size)
+        self.memory.written.write(pointer, size)
+        self._order({pointer: True}, size, *rest)
         return SUCCESS
 
+    cudaMemsetAsync = cudaMemset
+
     def cudaMemcpy2D(
-        self, to: int | None, pitch: int, source: int | None, step: int, width: int, height: int, kind: int
+        self, to: int | None, pitch: int, source: int | None, step: int, width: int, height: int, kind: int, *rest: Any
     ) -> int:
         if width > pitch or width > step:
             return INVALID_PITCH
         rows = range(height if to and source else 0)
-        codes = (self.cudaMemcpy((to or 0) + row * pitch, (source or 0) + row * step, width, kind) for row in rows)
+        codes = (
+            self.cudaMemcpy((to or 0) + row * pitch, (source or 0) + row * step, width, kind, *rest) for row in rows
+        )
         return next((code for code in codes if code), SUCCESS if to and source else INVALID_VALUE)
 
-    def cudaMemcpy2DAsync(self, *arguments: Any) -> int:
-        return self.cudaMemcpy2D(*arguments[:-1])
+    cudaMemcpy2DAsync = cudaMemcpy2D
 
-    def cudaMemsetAsync(self, pointer: int | None, value: int, size: int, stream: Any) -> int:
-        return self.cudaMemset(pointer, value, size)
-
-    def cudaMemset2D(self, pointer: int | None, pitch: int, value: int, width: int, height: int) -> int:
+    def cudaMemset2D(self, pointer: int | None, pitch: int, value: int, width: int, height: int, *rest: Any) -> int:
         if not pointer:
             return INVALID_VALUE
-        codes = (self.cudaMemset(pointer + row * pitch, value, width) for row in range(height))
+        codes = (self.cudaMemset(pointer + row * pitch, value, width, *rest) for row in range(height))
         return next((code for code in codes if code), SUCCESS)
 
-    def cudaMallocFromPoolAsync(self, pointer: int, size: int, pool: int | None, stream: Any) -> int:
-        return self.cudaMalloc(pointer, size)
+    cudaMemset2DAsync = cudaMemset2D
 
     def simtbedMalloc3D(self, pointer: int, extent: int) -> int:
         width, height, depth = struct.unpack("3N", ctypes.string_at(extent, 24))
@@ -191,14 +214,10 @@ class Memory(Queues):
         codes = (self.cudaMemset2D(start + z * pitch * rows, pitch, value, width, height) for z in range(depth))
         return next((code for code in codes if code), SUCCESS)
 
-    def cudaMemset2DAsync(self, *arguments: Any) -> int:
-        return self.cudaMemset2D(*arguments[:-1])
+    def cudaMemcpyPeer(self, to: int | None, device: int, source: int | None, other: int, size: int, *rest: Any) -> int:
+        return self.cudaMemcpy(to, source, size, 3, *rest)
 
-    def cudaMemcpyPeer(self, to: int | None, device: int, source: int | None, other: int, size: int) -> int:
-        return self.cudaMemcpy(to, source, size, 3)
-
-    def cudaMemcpyPeerAsync(self, *arguments: Any) -> int:
-        return self.cudaMemcpyPeer(*arguments[:-1])
+    cudaMemcpyPeerAsync = cudaMemcpyPeer
 
     def cudaHostGetFlags(self, flags: int, pointer: int | None) -> int:
         return store(ctypes.c_uint, flags, 2) if pointer and self.pinned.range_of(pointer) else INVALID_VALUE
@@ -220,8 +239,7 @@ class Memory(Queues):
     def cudaStreamAttachMemAsync(self, stream: Any, pointer: int | None, length: int, flags: int) -> int:
         return self._stream(stream) or (SUCCESS if pointer and self.accessible(pointer, length) else INVALID_VALUE)
 
-    def cudaMemPrefetchAsync(self, pointer: int | None, size: int, device: int, stream: Any) -> int:
+    def cudaMemPrefetchAsync(self, pointer: int | None, size: int, *rest: Any) -> int:
         return SUCCESS if self.accessible(pointer, size) else INVALID_VALUE
 
-    def cudaMemAdvise(self, pointer: int | None, size: int, advice: int, device: int) -> int:
-        return SUCCESS if self.accessible(pointer, size) else INVALID_VALUE
+    cudaMemAdvise = cudaMemPrefetchAsync

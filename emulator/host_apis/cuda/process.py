@@ -29,11 +29,11 @@ def run(program: Program, arguments: Sequence[str], report: Callable[[str], None
     _handle_signals(_end, ENDING)
     build = built(program, report)
     folder = f'directory: "{os.getcwd()}"'
-    units = [
-        ProgramUnit(source, module.replace(folder, 'directory: ""'), program.options)
-        for source, module in zip(build.sources, build.modules, strict=True)
-    ]
-    runtime = Runtime(units, report)
+    units: dict[str, ProgramUnit] = {}
+    for source, module in zip(build.sources, build.modules, strict=True):
+        if module not in units:  # linked sources have one module
+            units[module] = ProgramUnit(source, module.replace(folder, 'directory: ""'), program.options)
+    runtime = Runtime([units[module] for module in build.modules], report)
     table = table_of(runtime.implementations())
     with tempfile.TemporaryDirectory(prefix="simtbed-") as path:
         shim_path, library_path = Path(path, "libsimtbed.so"), Path(path, "program.so")

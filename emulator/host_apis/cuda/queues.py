@@ -1,4 +1,4 @@
-"""Streams and events of the CUDA runtime. Work is complete when it is submitted: a stream is a handle, an event is a time."""
+"""Streams and events of the CUDA runtime. Work is complete when it is submitted; the order of streams is for the race checker."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import threading
 import time
 from collections.abc import Callable
 from typing import Any
+
+from ...runtime.streams import Event, Stream, synchronize_host
 
 SUCCESS, INVALID_VALUE, INVALID_HANDLE = 0, 1, 400
 _FIRST_HANDLE = 0x1000
@@ -40,10 +42,13 @@ class Queues:
     def __init__(self, report: Callable[[str], None]) -> None:
         self.report = report
         self.handles = itertools.count(_FIRST_HANDLE, 16)
-        self.streams: set[int] = {*_DEFAULT_STREAMS}
+        self.streams: dict[int, Stream | None] = dict.fromkeys(_DEFAULT_STREAMS)
+        """Queues by handle; None for one that waits for all earlier work."""
         self.flags: dict[int, tuple[int, int]] = {}
         """Flags and priorities of streams."""
         self.events: dict[int, float | None] = {}
+        self.marks: dict[int, Event] = {}
+        """Places of recorded events in their streams."""
         self.untimed: set[int] = set()
         self.explained = False
         self.thread = threading.local()
@@ -59,7 +64,7 @@ class Queues:
         return SUCCESS if (stream or 0) in self.streams else INVALID_HANDLE
 
     def cudaStreamCreate(self, stream: int) -> int:
-        self.streams.add(handle := next(self.handles))
+        self.streams[handle := next(self.handles)] = Stream()
         return store(ctypes.c_void_p, stream, handle)
 
     def cudaStreamCreateWithFlags(self, stream: int, flags: int) -> int:
@@ -74,17 +79,26 @@ class Queues:
     def cudaStreamDestroy(self, stream: int | None) -> int:
         if (stream or 0) in _DEFAULT_STREAMS or stream not in self.streams:
             return INVALID_HANDLE
-        self.streams.remove(stream)
+        del self.streams[stream]
         return SUCCESS
 
-    def cudaStreamSynchronize(self, stream: int | None) -> int:
-        return self._stream(stream)
-
     def cudaStreamQuery(self, stream: int | None) -> int:
-        return self._stream(stream)
+        code = self._stream(stream)
+        if not code:
+            queue = self.streams[stream or 0]
+            synchronize_host() if queue is None else queue.synchronize()
+        return code
+
+    cudaStreamSynchronize = cudaStreamQuery
 
     def cudaStreamWaitEvent(self, stream: int | None, event: int | None, flags: int) -> int:
-        return self._stream(stream) or self.cudaEventQuery(event)
+        if code := self._stream(stream):
+            return code
+        if event not in self.events:
+            return INVALID_HANDLE
+        if (queue := self.streams[stream or 0]) is not None and event in self.marks:
+            queue.wait(self.marks[event])
+        return SUCCESS
 
     def cudaStreamGetFlags(self, stream: int | None, flags: int) -> int:
         return self._stream(stream) or store(ctypes.c_uint, flags, self.flags.get(stream or 0, (0, 0))[0])
@@ -111,24 +125,27 @@ class Queues:
             self.untimed.add(handle)
         return store(ctypes.c_void_p, event, handle)
 
-    def cudaEventCreateWithFlags(self, event: int, flags: int) -> int:
-        return self.cudaEventCreate(event, flags)
+    cudaEventCreateWithFlags = cudaEventCreate
 
     def cudaEventDestroy(self, event: int | None) -> int:
         self.untimed.discard(event or 0)
+        self.marks.pop(event or 0, None)
         return SUCCESS if self.events.pop(event or 0, 0) != 0 else INVALID_HANDLE
 
     def cudaEventRecord(self, event: int | None, stream: int | None) -> int:
         if event not in self.events:
             return INVALID_HANDLE
         self.events[event] = time.perf_counter()
-        return self._stream(stream)
-
-    def cudaEventSynchronize(self, event: int | None) -> int:
-        return self.cudaEventQuery(event)
+        if not (code := self._stream(stream)):
+            self.marks[event] = Event.behind(self.streams[stream or 0])
+        return code
 
     def cudaEventQuery(self, event: int | None) -> int:
+        if event in self.marks:
+            self.marks[event].synchronize()
         return SUCCESS if event in self.events else INVALID_HANDLE
+
+    cudaEventSynchronize = cudaEventQuery
 
     def cudaEventElapsedTime(self, milliseconds: int, start: int | None, end: int | None) -> int:
         """Write the time of this machine between two events, which is the emulator's, not a GPU's."""

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import disk_cache
 from ...cuda_cpp.addresses import Bytes, memory_at
-from ...cuda_cpp.compiled_text import CompiledModule
 from ...cuda_cpp.declaration import Declaration, HostParameter, OutsideVariable
 from ...cuda_cpp.kernel import CudaKernel, CudaSource
-from ...cuda_cpp.lowering import outside_variable
 from ...cuda_cpp.places import SourceText
+
+if TYPE_CHECKING:
+    from ...cuda_cpp.compiled_text import CompiledModule
+
+
+@dataclass(frozen=True)
+class UnitContents:
+    """The kernels of a source, by symbol: their name and declaration. variables: initial contents that are not zeros, by symbol."""
+
+    kernels: Mapping[str, tuple[str, Declaration]]
+    variables: Mapping[str, bytes]
 
 
 class ProgramUnit(CudaSource):
@@ -21,7 +34,7 @@ class ProgramUnit(CudaSource):
 
     def __init__(self, path: str, module: str, options: tuple[str, ...]) -> None:
         super().__init__(SourceText.of_file(path), options)
-        self.module = CompiledModule(self.source, module)
+        self.module = module
         self.digest = sha256(f"{disk_cache.edition()} {module}".encode()).hexdigest()
 
         self.addresses: dict[str, int] = {}
@@ -37,19 +50,40 @@ class ProgramUnit(CudaSource):
 
     def initial_bytes(self, symbol: str, size: int) -> bytes:
         """Return the initial contents of a variable; zeros for one that no kernel accesses."""
-        variable = self.module.module.variables.get(symbol)
-        return bytes(size) if variable is None else outside_variable(self.module, variable).contents
+        return self.contents.variables.get(symbol, bytes(size))
 
-    @property
+    @cached_property
     def compiled(self) -> CompiledModule:  # type: ignore[override]
-        return self.module
+        from ...cuda_cpp.compiled_text import CompiledModule  # late: most processes find their kernels on the disk
+
+        return CompiledModule(self.source, self.module)
+
+    @cached_property
+    def contents(self) -> UnitContents:
+        """The kernels and variables of the module."""
+        return disk_cache.kept(f"unit {self.digest}", self._contents)
+
+    def _contents(self) -> UnitContents:
+        from ...cuda_cpp.lowering import outside_variable  # late, as above
+
+        functions, variables = self.compiled.functions, self.compiled.module.variables
+        names = Counter(own.name for own in functions.values())
+        return UnitContents(
+            {
+                symbol: (
+                    own.name if names[own.name] == 1 else symbol,
+                    Declaration(symbol, tuple(HostParameter(*parameter) for parameter in own.parameters)),
+                )
+                for symbol, own in functions.items()
+            },
+            {
+                symbol: contents
+                for symbol, own in variables.items()
+                if own.described >= 0 and any(contents := outside_variable(self.compiled, own).contents)
+            },
+        )
 
     def kernel(self, symbol: str) -> CudaKernel | None:
         """Return the kernel with a symbol. A name of several kernels is replaced by the symbol."""
-        functions = self.module.functions
-        function = functions.get(symbol)
-        if function is None:
-            return None
-        names = Counter(own.name for own in functions.values())
-        declaration = Declaration(symbol, tuple(HostParameter(*own) for own in function.parameters))
-        return CudaKernel(self, function.name if names[function.name] == 1 else symbol, declaration)
+        row = self.contents.kernels.get(symbol)
+        return None if row is None else CudaKernel(self, *row)

@@ -63,7 +63,7 @@ class EmulatedKernel:
 
     @cached_property
     def launcher(self) -> Launcher:
-        return Launcher(self.kernel, self.driver.device, self.driver.available)
+        return Launcher(self.kernel, self.driver.device, self.driver.available, self.driver.memory.written)
 
     @cached_property
     def _error_code(self) -> Pointer:

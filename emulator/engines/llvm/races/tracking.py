@@ -310,7 +310,7 @@ class TrackedAccess:
         node, array, tracked, builder = self.node, self.array, self.tracked, self.builder
 
         def describe(place: str, request: Request, message_values: Sequence[Number]) -> Diagnostic:
-            at, forms, persistent = int(message_values[0]), request.forms, node.array in request.device_arrays
+            at, forms, persistent = int(message_values[0]), request.forms, request.is_persistent(node.array)
             return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms, persistent)
 
         with builder.when_any(mask, "unwritten", rarely=True):

@@ -16,3 +16,5 @@
 #include "runtime_types.h"
 #include "simtbed_runtime.h"
 #include "runtime_templates.h"
+#include "driver_attributes.h"
+#include "driver.h"
