@@ -64,7 +64,17 @@ ALLOWED: dict[str, set[str]] = {
     "numba_hook": set(),
     "triton": {*BASE, "llvmir", "machine", "numba", "runtime"},
     "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "runtime"},
-    "host_apis": {*BASE, "cuda_cpp", "disk_cache", "driver", "llvmir", "machine", "process_signals", "runtime"},
+    "host_apis": {
+        *BASE,
+        "cuda_cpp",
+        "disk_cache",
+        "driver",
+        "forking",
+        "llvmir",
+        "machine",
+        "process_signals",
+        "runtime",
+    },
     "stand_ins": {*BASE, "cuda_cpp", "llvmir", "runtime"},
     "model": {
         *BASE,

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
-from ..ir.access import Operation
+from ..ir.access import FREED, OUTSIDE, Operation
 from ..ir.names import Name
 from ..ir.walk import expressions
 from ..ir.wide import access_type
 from ..language.types import Array
 from ..span import Span
+
+_NULL_BYTES = 4096
+"""Bytes from the address 0 on that an offset from a null pointer reaches."""
 
 
 def user_name(name: str) -> str:
@@ -50,10 +53,13 @@ def out_of_bounds(
     if access_type(node) != type.element:
         what = f"{name}[{index}] as {access_type(node)}, but {name} has {length} of these"
     extents = [length]
+    notes = [thread]
     if isinstance(node.index, ir.Within) and (left := _dimension_out_of_bounds(node.index, dimensions)):
         what, shown = left, node.index.shown
         extents = dimensions[len(dimensions) // 2 :]
-    notes = [thread]
+        if extents == [0] and (offset := dimensions[0] * access_type(node).size) < -FREED // 2:
+            verb = f"{type.space} {_VERBS[operation]} outside of allocations"
+            return Diagnostic("bounds", f"{verb}: {_released(offset)}", node.span, tuple(notes))
     if values:
         notes.append(", ".join(f"{n} = {v}" for n, v in values.items()))
     verb = "a parameter" if type.space == "global" else "allocated"
@@ -64,6 +70,14 @@ def out_of_bounds(
         else f"{shown}: {form}, a view of {name}, {verb} at {allocated.place}"
     )
     return Diagnostic("bounds", f"{type.space} {_VERBS[operation]} out of bounds: {what}", node.span, tuple(notes))
+
+
+def _released(offset: int) -> str:
+    """Return a text about an address outside of allocations. offset: in bytes, as `access.OUTSIDE` and `FREED` have it."""
+    if offset >= -FREED:
+        return f"use after free: byte {offset + FREED} of a freed allocation"
+    address = offset + OUTSIDE
+    return f"no allocation has the address {address:#x}" if abs(address) >= _NULL_BYTES else "the pointer is null"
 
 
 def _elements(count: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...driver.memory import AddressSpace
 from ...runtime.memory import memory_of_process
+from .arena import ArenaSpace
 from .host_findings import HostFindings
 from .queues import INVALID_VALUE, SUCCESS, Queues, store
 
@@ -28,7 +29,7 @@ class Memory(Queues):
 
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__(report)
-        self.memory, self.pinned = AddressSpace(), AddressSpace()
+        self.memory, self.pinned = ArenaSpace(), ArenaSpace()
         self.capacity = memory_of_process()
         self.managed: set[int] = set()
         self.variables: dict[int, int] = {}
