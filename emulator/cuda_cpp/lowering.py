@@ -29,7 +29,7 @@ from ..llvmir.debug import (
 )
 from ..llvmir.handles import handles_in
 from ..llvmir.module import Position, Variable, Zero
-from ..llvmir.optimising import INLINING, STATEMENT_PASSES, optimised, with_separate_copies
+from ..llvmir.optimising import INLINING, STATEMENT_PASSES, TAIL_CALLS, has_recursion, optimised, with_separate_copies
 from ..llvmir.parameters import AddressParameter, ArrayParameter, ScalarParameter, TextureParameter, Translation
 from ..llvmir.pointers import initial_bytes
 from ..llvmir.text import parse_declarations
@@ -83,7 +83,9 @@ def _lowered(name: str, text: CompiledModule, wrapper: _Wrapper, textures: Mappi
         message = f"the parameters of {name} hold {count} numbers, at most {MAX_NUMBERS} are supported: pass an array by a pointer"
         raise CompileError([Diagnostic("compile", message, span)])
     try:
-        inlined = optimised([wrapper.text(text.text)], ENTRY, INLINING)
+        inlined = optimised([entry := wrapper.text(text.text)], ENTRY, INLINING)
+        if has_recursion(inlined):
+            inlined = optimised([entry], ENTRY, TAIL_CALLS)
         module = optimised([with_separate_copies(inlined)], ENTRY, STATEMENT_PASSES)
     except RuntimeError as error:  # of llvmlite: a text may declare a function with any symbol
         reason = re.search(r"error: .*", str(error))

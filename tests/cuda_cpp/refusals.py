@@ -19,7 +19,7 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "__global__ void k(float **p) { __shared__ float x;\n p[0] = &x; // here\n }",
         "an address of a variable in global memory is not supported",
     ),
-    "recursion": (
+    "recursion other than tail calls": (
         "__device__ int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
         "__global__ void k(int *p) {\n p[0] = f(p[1]); // here\n }",
         "recursion is not supported",

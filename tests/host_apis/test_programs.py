@@ -47,7 +47,7 @@ PROGRAMS = {
     "a variable beside pointers in memory": (
         "__device__ int v[4];\n__global__ void k(int **p, int *q) { p[0] = q; }\n"
         "int main() { int **d, *s; cudaMalloc(&d, 8); cudaGetSymbolAddress((void **)&s, v); k<<<1, 1>>>(d, s); }",
-        (), 1, "k follows pointers in global memory: q is a variable or registered memory",
+        (), 3, "k follows pointers in global memory: q is a variable or registered memory",
     ),
     "pointers in a struct": (
         "struct P { int *x; const int *y; int n, *unused; };\n__global__ void k(P p) { if (!p.unused) p.x[0] = p.y[1] + p.n; }\n"
