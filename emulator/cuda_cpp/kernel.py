@@ -22,7 +22,7 @@ from ..ir.names import components
 from ..ir.walk import declared_bytes
 from ..language.textures import SurfaceForm
 from ..language.types import U64, Array, ArrayLayout, Scalar
-from ..llvmir.allocations import MEMORY
+from ..llvmir.allocations import MEMORY, TABLE
 from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
@@ -196,15 +196,16 @@ class CudaKernel(LaunchableKernel):
             name = parameter.name
             if name in bound and isinstance(parameter.type, Record | ArrayOf):
                 bound[name] = _struct(name, parameter.type, bound[name])
-        if self.textures or MEMORY in bound:
+        if self.textures:
             return self, bound
+        with_addresses = MEMORY in bound
         for parameter in self.parameters:
             if parameter.name in bound:
                 own = pointers_of(parameter, bound[parameter.name])
                 bound = {name: value for name, value in own.items() if name not in aliases} | bound
         for parameter in self.pointers:
             name = parameter.name
-            if name not in bound:
+            if name not in bound or with_addresses:
                 continue
             if bound[name] is None and not parameter.reference:
                 aliases[name] = Alias(None)
@@ -214,7 +215,7 @@ class CudaKernel(LaunchableKernel):
                 owners.append(name)
                 continue
             del bound[name]
-        if (owner := self.with_aliases(aliases)).takes_addresses:
+        if (owner := self.with_aliases(aliases)).takes_addresses and not with_addresses:
             advice = "run its whole program, simtbed check FILE.cu"
             raise LaunchError(f"{self.__name__} follows pointers in global memory, which are addresses: {advice}")
         textures = owner._textures(bound)
@@ -227,7 +228,7 @@ class CudaKernel(LaunchableKernel):
         interface, variables = self.interface, self.owner.variables
         surfaces = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
         pointers = {own.name for own in self.pointers}
-        arrays = pointers | interface.constants.keys() | interface.variables.keys()
+        arrays = {MEMORY, TABLE} | pointers | interface.constants.keys() | interface.variables.keys()
         objects = {own.name for own in self.parameters}
         used = {}
         for name, type in ((name, own.type) for name, own in interface.signature.parameters.items()):
