@@ -19,7 +19,7 @@ from ..ir.nodes import UNCOUNTED
 from ..ir.wide import alignment_check, null_check
 from ..language.forms import AccessOrder, AtomicOp, MemoryOrder, MemoryScope
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import BOOL, I32, I64, U8, Array, Scalar, Vector
+from ..language.types import I32, I64, U8, Array, Scalar, Vector
 from ..span import Span
 from .allocations import element_of
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation

@@ -85,7 +85,9 @@ def test_an_access_to_a_null_pointer_is_a_finding() -> None:
 def test_a_misaligned_access_is_a_finding() -> None:
     kernel = st.cuda_source("__global__ void k(float *x) { float4 v = *(float4 *)(x + threadIdx.x); x[0] = v.x; }").k
     for engine in ("jit", "numpy", "python"):
-        faults = st.launch(kernel, grid=1, block=3, args={"x": st.zeros(8, "f32")}, engine=engine, faults="return").faults
+        faults = st.launch(
+            kernel, grid=1, block=3, args={"x": st.zeros(8, "f32")}, engine=engine, faults="return"
+        ).faults
         message = "misaligned access: 16 bytes from byte 4 of x, not a multiple of 16"
         assert (faults[0].kind, faults[0].message) == ("alignment", message)
 

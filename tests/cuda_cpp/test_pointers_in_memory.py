@@ -98,13 +98,13 @@ def _findings(device: Device, kernel: CudaKernel, *args: int, threads: int = 1, 
 FINDINGS: dict[str, tuple[Callable[[Device, int], int], int, str]] = {
     "past the end": (lambda device, row: row, 25, "global write out of bounds: allocation[25], but allocation has 25 elements"),
     "before the start": (lambda device, row: row, -1, "global write out of bounds: allocation[255], but allocation has 2 elements"),
-    "null": (lambda device, row: 0, 3, "global write outside of allocations: the pointer is null"),
+    "null": (lambda device, row: 0, 3, "access through a null pointer"),
     "freed": (
         lambda device, row: device.arena.free(row) or row, 2,
-        "global write outside of allocations: use after free: byte 8 of a freed allocation",
+        "global write after free: byte 8 of a freed allocation",
     ),
     "host memory": (lambda device, row: 0x7FF0_0000_0000, 0, "no allocation has the address 0x7ff000000000"),
-    "misaligned": (lambda device, row: row + 2, 0, "a misaligned address in device_memory: 4 bytes"),
+    "misaligned": (lambda device, row: row + 2, 0, " of device_memory, not a multiple of 4"),
 }  # fmt: skip
 
 

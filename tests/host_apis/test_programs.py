@@ -41,7 +41,7 @@ PROGRAMS = {
     "null pointer in memory": (
         "__global__ void k(int **p) { p[0][0] = 1; }\nint main() { int **d; cudaMalloc(&d, 8); cudaMemset(d, 0, 8);\n"
         "k<<<1, 1>>>(d); return cudaGetLastError() != 700; }",
-        (), 1, "program.cu:1:30: global write outside of allocations: the pointer is null",
+        (), 1, "program.cu:1:30: access through a null pointer",
     ),
     "pointers in memory": (POINTERS, (), 0, "list 55\nstack 2016\nconstant 5\nvariable 1\nlocal -9 9\nshared 3\nvector 10 4"),
     "a variable beside pointers in memory": (
