@@ -70,6 +70,7 @@ ALLOWED: dict[str, set[str]] = {
         "disk_cache",
         "documents",
         "driver",
+        "forking",
         "llvmir",
         "machine",
         "process_signals",

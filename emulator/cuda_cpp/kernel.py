@@ -22,6 +22,7 @@ from ..ir.names import components
 from ..ir.walk import declared_bytes
 from ..language.textures import SurfaceForm
 from ..language.types import U64, Array, ArrayLayout, Scalar
+from ..llvmir.allocations import MEMORY, TABLE
 from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
 from ..runtime.arrays import DeviceArray, NewArray, split
@@ -197,13 +198,14 @@ class CudaKernel(LaunchableKernel):
                 bound[name] = _struct(name, parameter.type, bound[name])
         if self.textures:
             return self, bound
+        with_addresses = MEMORY in bound
         for parameter in self.parameters:
             if parameter.name in bound:
                 own = pointers_of(parameter, bound[parameter.name])
                 bound = {name: value for name, value in own.items() if name not in aliases} | bound
         for parameter in self.pointers:
             name = parameter.name
-            if name not in bound:
+            if name not in bound or with_addresses:
                 continue
             if bound[name] is None and not parameter.reference:
                 aliases[name] = Alias(None)
@@ -213,7 +215,10 @@ class CudaKernel(LaunchableKernel):
                 owners.append(name)
                 continue
             del bound[name]
-        textures = self.with_aliases(aliases)._textures(bound)
+        if (owner := self.with_aliases(aliases)).takes_addresses and not with_addresses:
+            advice = "run its whole program, simtbed check FILE.cu"
+            raise LaunchError(f"{self.__name__} follows pointers in global memory, which are addresses: {advice}")
+        textures = owner._textures(bound)
         kernel = self.with_aliases(aliases, {name: value.form for name, value in textures.items()})
         return kernel, bound | {name: value.array for name, value in textures.items()}
 
@@ -223,7 +228,7 @@ class CudaKernel(LaunchableKernel):
         interface, variables = self.interface, self.owner.variables
         surfaces = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
         pointers = {own.name for own in self.pointers}
-        arrays = pointers | interface.constants.keys() | interface.variables.keys()
+        arrays = {MEMORY, TABLE} | pointers | interface.constants.keys() | interface.variables.keys()
         objects = {own.name for own in self.parameters}
         used = {}
         for name, type in ((name, own.type) for name, own in interface.signature.parameters.items()):
@@ -250,6 +255,11 @@ class CudaKernel(LaunchableKernel):
         if key not in self._variants:
             self._variants[key] = CudaKernel(self.owner, self.__name__, self.declaration, *key)
         return self._variants[key]
+
+    @property
+    def takes_addresses(self) -> bool:
+        """Whether its pointers are addresses, and `allocations.MEMORY` is a parameter: it follows pointers in global memory."""
+        return MEMORY in self.interface.signature.parameters
 
     # -------------------------------------------------------------- protocol
     def signature(self) -> Signature:
@@ -298,10 +308,10 @@ class CudaKernel(LaunchableKernel):
         return declared_bytes(self._program, space)
 
     def own_code(self, consts: Mapping[str, Any]) -> CudaText | None:
-        """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures or surfaces, and for structs
-        whose pointers are null or share memory."""
+        """Return the text that contains the kernel; None for a kernel with `__device__` variables, textures, surfaces or pointers in global
+        memory, and for structs whose pointers are null or share memory."""
         interface = self.interface
-        if interface.variables or self.textures:
+        if interface.variables or self.textures or self.takes_addresses:
             return None
         constants = {
             row.symbol: np.array(consts[name], split(row.element)[0].dtype).tobytes()

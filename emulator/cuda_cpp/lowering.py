@@ -15,7 +15,8 @@ from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..ir import nodes as ir
 from ..ir.names import components
 from ..language.textures import SurfaceForm
-from ..language.types import BF16, BOOL, F16, F32, F64, U8, Array, Scalar
+from ..language.types import BF16, BOOL, F16, F32, F64, U8, U64, Array, Scalar
+from ..llvmir.allocations import MEMORY
 from ..llvmir.debug import (
     ArrayOf,
     DescribedFunction,
@@ -28,11 +29,11 @@ from ..llvmir.debug import (
 )
 from ..llvmir.handles import handles_in
 from ..llvmir.module import Position, Variable, Zero
-from ..llvmir.optimising import INLINING, STATEMENT_PASSES, optimised, with_separate_copies
-from ..llvmir.parameters import ArrayParameter, ScalarParameter, TextureParameter, Translation
+from ..llvmir.optimising import INLINING, STATEMENT_PASSES, TAIL_CALLS, has_recursion, optimised, with_separate_copies
+from ..llvmir.parameters import AddressParameter, ArrayParameter, ScalarParameter, TextureParameter, Translation
 from ..llvmir.pointers import initial_bytes
 from ..llvmir.text import parse_declarations
-from ..llvmir.translate import translate
+from ..llvmir.translate import PointersInMemory, translate
 from ..span import Span
 from .compiled_text import CompiledModule
 from .declaration import Alias, HostInterface, HostParameter, OutsideVariable
@@ -43,6 +44,9 @@ MAX_NUMBERS = 900
 _FIRST_ADDRESS, _ADDRESSES = 0x7F00_0000_0000, 1 << 36
 """The address of the first parameter's array as a number, and the distance to the next."""
 _FLOATS = {F16: "half", BF16: "bfloat", F32: "float", F64: "double"}
+
+
+OwnParameter = ArrayParameter | AddressParameter | ScalarParameter
 
 
 @dataclass(frozen=True)
@@ -62,17 +66,26 @@ def lower(
     textures: Mapping[str, SurfaceForm],
 ) -> LoweredKernel:
     """Return the program of a kernel. aliases: of pointer parameters without memory of their own. textures: forms by parameters and
-    references.
+    references. The pointers of a kernel that follows pointers in global memory are addresses, without aliases.
 
     Raises CompileError with the position of an unsupported construct.
     """
-    span = text.source.span(function.file, function.line, 1)
-    wrapper = _Wrapper(function, aliases, span)
+    wrapper = _Wrapper(function, aliases, text.source.span(function.file, function.line, 1))
+    try:
+        return _lowered(name, text, wrapper, textures)
+    except PointersInMemory:
+        return _lowered(name, text, replace(wrapper, aliases={}, addresses=True), textures)
+
+
+def _lowered(name: str, text: CompiledModule, wrapper: _Wrapper, textures: Mapping[str, SurfaceForm]) -> LoweredKernel:
+    span = wrapper.span
     if (count := len(wrapper.parameters)) > MAX_NUMBERS:
         message = f"the parameters of {name} hold {count} numbers, at most {MAX_NUMBERS} are supported: pass an array by a pointer"
         raise CompileError([Diagnostic("compile", message, span)])
     try:
-        inlined = optimised([wrapper.text(text.text)], ENTRY, INLINING)
+        inlined = optimised([entry := wrapper.text(text.text)], ENTRY, INLINING)
+        if has_recursion(inlined):
+            inlined = optimised([entry], ENTRY, TAIL_CALLS)
         module = optimised([with_separate_copies(inlined)], ENTRY, STATEMENT_PASSES)
     except RuntimeError as error:  # of llvmlite: a text may declare a function with any symbol
         reason = re.search(r"error: .*", str(error))
@@ -80,8 +93,9 @@ def lower(
         raise CompileError([Diagnostic("compile", message, span)]) from None
     parameters = _with_textures(wrapper.parameters, handles_in(module), textures)
     translation = translate(
-        module, ENTRY, parameters, name=name, span=span, span_of=_span_of(text, module), single=True
-    )
+        module, ENTRY, parameters, name=name, span=span, span_of=_span_of(text, module),
+        pointers="addresses" if wrapper.addresses else "arrays",
+    )  # fmt: skip
     program = translation.program
     present = {param.name: param for param in program.kernel.params}
     # Parameters without a read in the program are also arguments of the launch.
@@ -90,13 +104,13 @@ def lower(
         for own in parameters[: len(wrapper.parameters)]
     ]
     program = replace(program, kernel=replace(program.kernel, params=(*params, *present.values())))
-    interface = _interface(text, function, aliases, replace(translation, program=program))
+    interface = _interface(text, wrapper.function, replace(translation, program=program))
     return LoweredKernel(program, interface, translation.constants)
 
 
 def _with_textures(
-    parameters: Sequence[ArrayParameter | ScalarParameter], handles: AbstractSet[str], forms: Mapping[str, SurfaceForm]
-) -> list[ArrayParameter | ScalarParameter | TextureParameter]:
+    parameters: Sequence[OwnParameter], handles: AbstractSet[str], forms: Mapping[str, SurfaceForm]
+) -> list[OwnParameter | TextureParameter]:
     """Return the parameters with handles in place of their numbers, then the references."""
     names = [own.name for own in parameters]
     used = handles | forms.keys()
@@ -106,29 +120,35 @@ def _with_textures(
     ]
 
 
-def _param_type(parameter: ArrayParameter | ScalarParameter | TextureParameter) -> Scalar | Array:
+def _param_type(parameter: OwnParameter | TextureParameter) -> Scalar | Array:
     """Return the type of a parameter without a read in the program."""
     if isinstance(parameter, TextureParameter):
         return Array(U8 if parameter.form is None else parameter.form.element, None, "texture")
+    if isinstance(parameter, AddressParameter):
+        return U64
     return parameter.type if isinstance(parameter, ScalarParameter) else Array(parameter.element or U8, None, "global")
 
 
 @dataclass(frozen=True)
 class _Wrapper:
-    """The entry function: its parameters are the numbers and pointers that the parameters of a kernel contain."""
+    """The entry function: its parameters are the numbers and pointers that the parameters of a kernel contain. addresses: whether
+    pointers are addresses of a device."""
 
     function: DescribedFunction
     aliases: Mapping[str, Alias]
     span: Span
+    addresses: bool = False
 
     @property
-    def parameters(self) -> list[ArrayParameter | ScalarParameter]:
+    def parameters(self) -> list[OwnParameter]:
         """The parameters of the entry function, for `translate`."""
-        results: list[ArrayParameter | ScalarParameter] = []
+        results: list[OwnParameter] = []
         for parameter, type in self.function.parameters:
             for name, leaf, _ in _leaves(parameter, type):
                 if isinstance(leaf, Scalar):
                     results.append(ScalarParameter(name, leaf))
+                elif self.addresses:
+                    results.append(AddressParameter(name))
                 elif _has_memory(name, self.aliases):
                     scalars = source_scalars(leaf.to)
                     element = scalars.pop() if len(scalars) == 1 else None
@@ -221,11 +241,10 @@ def _span_of(text: CompiledModule, module: str) -> Callable[[Position], Span | N
     return span_of
 
 
-def _interface(
-    text: CompiledModule, function: DescribedFunction, aliases: Mapping[str, Alias], translation: Translation
-) -> HostInterface:
+def _interface(text: CompiledModule, function: DescribedFunction, translation: Translation) -> HostInterface:
     """Return the arguments of a kernel whose program this is."""
-    arrays = {param.name: param.type for param in translation.program.kernel.params if isinstance(param.type, Array)}
+    params = {param.name: param.type for param in translation.program.kernel.params}
+    arrays = {name: type for name, type in params.items() if isinstance(type, Array)}
     signature: dict[str, KernelParameter] = {}
     for name, type in function.parameters:
         if isinstance(type, Record | ArrayOf):
@@ -237,6 +256,8 @@ def _interface(
         for pointer in HostParameter(name, type).pointers:
             if pointer.name in arrays and isinstance(pointer.type, PointerTo):
                 signature[pointer.name] = KernelParameter(arrays[pointer.name], accepts=_accepted(pointer.type.to))
+            elif pointer.name in params:
+                signature[pointer.name] = KernelParameter(U64)
     constants, variables = {}, {}
     for symbol in translation.constants.values():
         own = outside_variable(text, text.module.variables[symbol])
@@ -245,7 +266,9 @@ def _interface(
         constants[name] = own
     signature |= {name: KernelParameter(own) for name, own in translation.textures.items() if name not in signature}
     for name, view in translation.arrays.items():
-        if view.symbol:
+        if name == MEMORY:
+            signature[name] = KernelParameter(arrays[name])
+        elif view.symbol:
             signature[name] = KernelParameter(arrays[name])
             own = outside_variable(text, text.module.variables[view.symbol])
             variables[name] = replace(own, element=view.element)

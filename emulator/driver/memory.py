@@ -6,9 +6,9 @@ import ctypes
 import threading
 from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..forking import hold_at_fork
 from ..runtime.written_bytes import WrittenBytes
@@ -24,7 +24,7 @@ class AddressSpace:
     """Ranges of host memory by their first address. An address of the device is the host's address of the same byte."""
 
     sizes: dict[int, int] = field(default_factory=dict)
-    owners: dict[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
+    owners: dict[int, Any] = field(default_factory=dict)
     starts: list[int] = field(default_factory=list)
     used: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -35,14 +35,18 @@ class AddressSpace:
 
     def allocate(self, size: int) -> int:
         """Return the address of new memory. Raises MemoryError."""
-        owner = np.empty(size + ALIGNMENT, np.uint8)
-        start = -(-owner.ctypes.data // ALIGNMENT) * ALIGNMENT
+        start, owner = self.new_memory(size)
         ctypes.memset(start, UNDEFINED, size)
         with self.lock:
             self.owners[start] = owner
             self._add(start, size)
         self.written.allocated(start, size)
         return start
+
+    def new_memory(self, size: int) -> tuple[int, Any]:
+        """Return the address of new memory, and the object whose end frees it. Raises MemoryError."""
+        owner = np.empty(size + ALIGNMENT, np.uint8)
+        return -(-owner.ctypes.data // ALIGNMENT) * ALIGNMENT, owner
 
     def register(self, start: int, size: int) -> bool:
         """Add memory of the host; False if it overlaps another range."""

@@ -52,6 +52,10 @@ class AccessKind:
         return self.operation not in (Operation.LOAD, Operation.STORE, Operation.COPY)
 
 
+OUTSIDE, FREED = 1 << 62, 1 << 61
+"""Bytes before the memory of an allocation: the offsets of an address in no allocation and in a freed one, whose extent is 0."""
+
+
 def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:
     """Return the index and the extent of each dimension whose bounds need a check."""
     if not isinstance(index, ir.Within):

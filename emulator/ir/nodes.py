@@ -224,3 +224,5 @@ INDICES = {
 }
 """The index and the axis (0, 1, 2) of each special name that has an axis."""
 SPECIALS = (*INDICES, "lane", "warp")
+UNCOUNTED = -2
+"""`site` of statements without instructions of their own, before the program is numbered."""

@@ -151,8 +151,8 @@ class _Checker:
         type, element = access_type(access), array.element
         if type == element:
             return type
-        rule = "an access of another type than its array's element has whole elements and a flat index, and is in the kernel"
-        whole = type.size >= element.size and BOOL not in (type, element) and not isinstance(access.index, ir.Within)
+        rule = "an access of another type than its array's element has whole elements, and is in the kernel"
+        whole = type.size >= element.size and BOOL not in (type, element)
         self.require(whole and array.space != "register" and self.is_kernel, access, rule)
         return type
 

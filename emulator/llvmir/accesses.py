@@ -13,8 +13,9 @@ from .arrays import Arrays
 from .emitting import Emitter
 from .handles import Textures
 from .module import Instruction
-from .pointers import NULL, Memories, Memory, Pointer
+from .pointers import NULL, Memories, Pointer
 from .types import (
+    PointersInMemoryError,
     PointerType,
     SequenceType,
     StructType,
@@ -79,15 +80,18 @@ def _loaded_unit(scope: Scope, pointer: Pointer, unit: Scalar | Vector, order: A
 
 def _loaded_pointer(scope: Scope, pointer: Pointer, order: AccessOrder, stem: str) -> Pointer:
     """Return a pointer in memory, a number: that of its memory times 2**48, and the offset."""
-    pointed: dict[Memory, None] = {}
-    for memory in pointer.memories:
-        pointed.update(scope.memories.pointed.get(memory, {}))
-    if any(memory.space == "global" for memory in pointer.memories):
-        raise UnsupportedError("a pointer in global memory is not supported")
-    memories = tuple(pointed)
+    allocations = scope.memories.allocations
+    memories = tuple(scope.memories.pointed_by(pointer.memories))
+    from_host = any(
+        own.space == "global" or (own.symbol and memories in ((), NULL.memories)) for own in pointer.memories
+    )
+    if allocations is None and from_host:
+        raise PointersInMemoryError("a pointer in global memory is not supported")
     if not memories:
         return NULL
     value = scope.emitter.let(scope.arrays.load(pointer, I64, order, stem), stem)
+    if memories == (allocations,):
+        return Pointer(memories, 0, ((value, 1),))
     span = scope.emitter.span
     half, bits = constant(1 << 47, I64, span), constant(48, I32, span)
     number = scope.emitter.let(operation("shr", operation("add", value, half), bits), "number")
@@ -177,8 +181,12 @@ def regrouped(values: Sequence[ir.Expr], type: Scalar) -> list[ir.Expr]:
 def stored(scope: Scope, pointer: Pointer, value: Item, type: Type, order: AccessOrder, alignment: int = 16) -> None:
     """Store a value. alignment: as for `loaded`."""
     if isinstance(value, Pointer):
+        allocations = scope.memories.allocations
         if any(memory.space not in ("local", "shared") for memory in pointer.memories):
-            raise UnsupportedError("a pointer in global memory is not supported")
+            if allocations is None:
+                raise PointersInMemoryError("a pointer in global memory is not supported")
+            if {*value.memories} != {allocations}:
+                raise UnsupportedError("an address of a variable in global memory is not supported")
         scope.arrays.store(pointer, _pointer_bits(scope, value), order)
     elif unit := access_unit(scope, type, alignment):
         lane = unit.element if isinstance(unit, Vector) else unit

@@ -15,11 +15,13 @@ import numpy as np
 
 from ..ir import nodes as ir
 from ..ir.names import address, component, offset
+from ..ir.nodes import UNCOUNTED
 from ..ir.wide import alignment_check, null_check
 from ..language.forms import AccessOrder, AtomicOp, MemoryOrder, MemoryScope
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import I32, I64, U8, Array, Scalar, Vector
 from ..span import Span
+from .allocations import element_of
 from .arithmetic import UNSIGNED, bitcast, cast, constant, operation
 from .emitting import Emitter
 from .module import Position
@@ -115,8 +117,12 @@ class Arrays:
         own = self.element_size(memory, size)
         divisible = [term for term in pointer.terms if term[1] % size == 0]
         phase = pointer.constant % size
-        if len(divisible) < len(pointer.terms) or (phase and memory.single):
-            index, phase = self._shifted(pointer, size, lanes), 0
+        index: ir.Expr
+        if memory.addresses:
+            index, phase = element_of(self.emitter, self._aligned(pointer, size, lanes, UNCOUNTED), size), 0
+        elif len(divisible) < len(pointer.terms) or (phase and memory.single):
+            total = self._aligned(pointer, size, lanes)
+            index, phase = operation("shr", total, constant(size.bit_length() - 1, I32, self.emitter.span)), 0
         else:
             index = self._sum(divisible, (pointer.constant - phase) // size, size)
         if phase and memory.space in ("shared", "local"):
@@ -142,18 +148,17 @@ class Arrays:
             return constant(constant_index, I64, span)
         return operation("add", total, constant(constant_index, I64, span))
 
-    def _shifted(self, pointer: Pointer, size: int, lanes: int) -> ir.Expr:
-        """Return the index for an offset whose terms are not all multiples of the size; a misaligned address is a finding."""
+    def _aligned(self, pointer: Pointer, size: int, lanes: int, site: int = -1) -> ir.Expr:
+        """Return the offset in bytes where its terms are not all multiples of the size; a misaligned address is a finding."""
         span = self.emitter.span
-        total = self.emitter.let(pointer.offset(span), "offset")
+        total = self.emitter.let(pointer.offset(span), "offset", site)
         rest = operation("and", total, constant(size - 1, I64, span))
         aligned = operation("eq", rest, constant(0, I64, span))
         if lanes < WARP_SIZE:
             others = operation("ge", ir.Special("lane", I32, span), constant(lanes, I32, span))
             aligned = operation("either", others, aligned)
-        name = pointer.memories[0].name
-        self.emitter.emit(alignment_check(name, total, 1, size, aligned, span))
-        return operation("shr", total, constant(size.bit_length() - 1, I32, span))
+        self.emitter.emit(alignment_check(pointer.memories[0].name, total, 1, size, aligned, span))
+        return total
 
     def _view(self, memory: Memory, element: Scalar, phase: int) -> str:
         """Return the array of the program with the elements of a memory from `phase` bytes on."""

@@ -40,18 +40,18 @@ class Emitter(BodyBuilder):
         self._registers += 1
         return ir.Reg(temporary(_word(stem) or "results", self._registers), type, self.span)  # type: ignore[arg-type]
 
-    def let(self, value: ir.Expr, stem: str = "") -> ir.Expr:
+    def let(self, value: ir.Expr, stem: str = "", site: int = -1) -> ir.Expr:
         """Assign an expression to a register, unless it is one, a constant, or a special value of no variable of the source."""
         is_variable = stem.startswith(VARIABLE)
         if isinstance(value, ir.Reg | ir.Const) or (isinstance(value, ir.Special) and not is_variable):
             return value
         assert isinstance(value.type, Scalar)
         register = self.register(stem, value.type)
-        self.assign(register, value)
+        self.assign(register, value, site)
         return register
 
-    def assign(self, register: ir.Reg, value: ir.Expr) -> None:
-        self.emit(ir.Let(register, value, self.span))
+    def assign(self, register: ir.Reg, value: ir.Expr, site: int = -1) -> None:
+        self.emit(ir.Let(register, value, self.span, site))
 
     def effect(self, effect: ir.Effect, stem: str = "", used: bool = True) -> ir.Expr:
         """Perform an effect. Return the register of its result; a result that is not used has none."""

@@ -27,7 +27,7 @@ from .arithmetic import (
 )
 from .arrays import Ordering
 from .module import Instruction, Number
-from .pointers import NULL, Pointer, indexed
+from .pointers import Pointer, indexed
 from .types import (
     SequenceType,
     Type,
@@ -142,7 +142,7 @@ def _converted(scope: Scope, instruction: Instruction) -> Item:
         return _converted_vector(instruction, [scope.emitter.let(x, "lane") for x in value])
     if instruction.op == "inttoptr":
         if isinstance(value, ir.Const) and not value.value:
-            return NULL
+            return scope.memories.null
         if isinstance(instruction.operands[0], Number):
             return Pointer((scope.memories.at_address(int(instruction.operands[0].value)),))
         return scope.values.pointer_of_number(instruction.operands[0], value)

@@ -19,6 +19,9 @@ PASSES = (
 """Passes of llvmlite that remove structures in local memory and calls. They preserve loops: none is unrolled or vectorised."""
 
 INLINING = ("always_inliner", "global_dead_code_eliminate")
+TAIL_CALLS = (*("sroa", "simplify_cfg", "tail_call_elimination", "always_inliner") * 2, *INLINING)
+"""Passes in place of INLINING for a module with recursion: calls at the end of their own function become loops, then those at the end
+of two functions that call each other."""
 STATEMENT_PASSES = (
     "sroa", "sccp", "always_inliner", "sroa", "loop_simplify", "lcssa", "loop_unroll", "sroa", "sccp",
     "aggressive_dce", "global_dead_code_eliminate",
@@ -30,6 +33,8 @@ _FUNCTION = re.compile(r"^define [^\n]*\{\n(?:[^ \n][^\n]*\n)?", re.MULTILINE)
 """The head of a function and the label of its first block."""
 _CALLED = re.compile(r"^define internal .*\)(?: (?:local_)?unnamed_addr)?", re.MULTILINE)
 """The head of a function other than the entry, up to its attributes."""
+_DEFINED = re.compile(r"^define [^\n@]*@([\w.$]+)\(", re.MULTILINE)
+_CALL = re.compile(r"\bcall [^\n@]*@([\w.$]+)\(")
 _ALLOCA = re.compile(r"^  %[^\n]* = alloca [^%\n]*\n", re.MULTILINE)
 """An alloca of a constant size."""
 
@@ -52,6 +57,12 @@ def optimised(texts: Sequence[str], entry: str, passes: Sequence[str] = PASSES) 
         getattr(manager, f"add_{name}_pass")()
     manager.run(module, builder)
     return str(module)
+
+
+def has_recursion(text: str) -> bool:
+    """Return whether a module calls functions that it defines: after INLINING, those that call themselves."""
+    names = set(_DEFINED.findall(text))
+    return any(own in names for own in _CALL.findall(text))
 
 
 def _with_first_allocas(text: str) -> str:

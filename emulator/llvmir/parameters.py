@@ -36,6 +36,13 @@ class ArrayParameter:
 
 
 @dataclass(frozen=True)
+class AddressParameter:
+    """A pointer that is passed as an address of a device."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class StructParameter:
     """A structure of numbers. Their arguments follow those of all parameters of the function, in order."""
 
@@ -65,7 +72,15 @@ class UnusedPointer:
     name: str = ""
 
 
-Parameter = ScalarParameter | StructParameter | ArrayParameter | ConstantParameter | TextureParameter | UnusedPointer
+Parameter = (
+    ScalarParameter
+    | StructParameter
+    | ArrayParameter
+    | AddressParameter
+    | ConstantParameter
+    | TextureParameter
+    | UnusedPointer
+)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Memory:
     size: bytes of an element. declared: the element type, if known. length: bytes; None if only the launch knows it. parameter:
     index of the parameter. address: as a number, of captured memory and of parameters that have one. content: of a constant.
     offset: as in `ArrayParameter`. single: as in `Memories`. position: of the declaration; None if unknown. symbol: of a variable of
-    the module that the launch gives.
+    the module that the launch gives. addresses: whether an offset is an address of a device (`allocations`).
     """
 
     name: str
@@ -80,6 +80,7 @@ class Memory:
     position: Position | None = None
     single: bool = False
     symbol: str = ""
+    addresses: bool = False
 
     @property
     def is_dynamic(self) -> bool:
@@ -179,9 +180,19 @@ def _without_high_bits(value: ir.Expr, bits: int) -> ir.Expr:
 class Memories:
     """The memories of a module and of one function, and those that each SSA pointer may address."""
 
-    def __init__(self, module: Module, function: Function, parameters: Mapping[str, Memory], single: bool) -> None:
-        """single: whether each memory is one array of the program, with accesses of several sizes."""
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        parameters: Mapping[str, Memory],
+        single: bool,
+        allocations: Memory | None = None,
+    ) -> None:
+        """single: whether each memory is one array of the program, with accesses of several sizes. allocations: the memory of all
+        pointers that global memory has, of which an offset is an address."""
         self.module, self.function, self.single = module, function, single
+        self.allocations = allocations
+        self.null = NULL if allocations is None else Pointer((allocations,))
         self.by_key: dict[str, Memory] = {}
         self.pointed: dict[Memory, dict[Memory, None]] = {}  # by the pointers that a memory has
         self._numbers: dict[Memory, int] = {}
@@ -257,7 +268,7 @@ class Memories:
         if isinstance(initial, Aggregate):
             return {own: None for item in initial.items for own in self._pointers_in(item, type)}
         if isinstance(initial, Zero):
-            return {NULL_MEMORY: None} if _may_point(initial.type) else {}
+            return dict.fromkeys(self.null.memories) if _may_point(initial.type) else {}
         return self.addressed_by(initial) if isinstance(initial, Global | Constant) else {}
 
     def number_of_operand(self, operand: Operand) -> int:
@@ -271,7 +282,7 @@ class Memories:
     def at_address(self, address: int) -> Memory:
         """Return the memory at an address that the kernel contains: none near zero, where a null pointer with an offset points."""
         if address not in _MAPPED:
-            return NULL_MEMORY
+            return self.null.memories[0]
         key = f"={address}"
         if key not in self.by_key:
             name = self.fresh(f"captured_{address:x}")
@@ -281,7 +292,7 @@ class Memories:
     def address(self, memory: Memory) -> int | None:
         """Return the address of a memory as a number: of shared and local memory one with any alignment, unlike all others; None for
         an array of the launch."""
-        if memory is NULL_MEMORY:
+        if memory in (NULL_MEMORY, self.allocations):
             return 0
         if memory.space == "global" and not memory.symbol:
             return memory.address or None
@@ -294,7 +305,7 @@ class Memories:
             case Local(name):
                 return self.of_value.get(name, {})
             case Zero(PointerType()) if self.single:
-                return {NULL_MEMORY: None}
+                return dict.fromkeys(self.null.memories)
             case Global(name, PointerType()):
                 return {self.of_global(name): None}
             case Constant("inttoptr", (Number(value),)):
@@ -325,8 +336,9 @@ class Memories:
                 if instruction.op == "alloca":
                     by_key[self.of_alloca(instruction)] = None
                 if instruction.op == "load" and _may_point(instruction.type):
-                    for memory in self.addressed_by(instruction.operands[0]):
-                        by_key.update(self.pointed.get(memory, {}))
+                    by_key.update(self.pointed_by(self.addressed_by(instruction.operands[0])))
+                if instruction.op == "inttoptr" and not by_key and not changed and self.allocations:
+                    by_key[self.allocations] = None
                 changed = changed or len(by_key) != before
             for instruction in storing:
                 changed = self._store_pointers(instruction) or changed
@@ -336,7 +348,7 @@ class Memories:
         source, target = instruction.operands[:2] if instruction.op == "store" else instruction.operands[1::-1]
         pointed = self.addressed_by(source)
         if instruction.op != "store":
-            pointed = {memory: None for own in pointed for memory in self.pointed.get(own, {})}
+            pointed = self.pointed_by(pointed)
         changed = False
         for memory in self.addressed_by(target):
             targets = self.pointed.setdefault(memory, {})
@@ -345,9 +357,18 @@ class Memories:
             changed = changed or len(targets) != before
         return changed
 
+    def pointed_by(self, memories: Iterable[Memory]) -> dict[Memory, None]:
+        """Return the memories of the pointers that memories have."""
+        pointed: dict[Memory, None] = {}
+        for memory in memories:
+            pointed.update(self.pointed.get(memory, {}))
+            if self.allocations is not None and (memory.space == "global" or memory.symbol):
+                pointed[self.allocations] = None
+        return pointed
+
     def number_of(self, memory: Memory) -> int:
-        """Return the number of a memory in the pointers that memory has: 0 for null."""
-        if memory is NULL_MEMORY:
+        """Return the number of a memory in the pointers that memory has: 0 for null and addresses of a device."""
+        if memory in (NULL_MEMORY, self.allocations):
             return 0
         return 1 + self._numbers.setdefault(memory, len(self._numbers))
 

@@ -13,7 +13,7 @@ from .accesses import Scope
 from .arithmetic import cast, constant, operation, unsigned
 from .emitting import Emitter
 from .module import Instruction, Local, Operand
-from .pointers import NULL, Memories, Memory, Pointer
+from .pointers import Memories, Memory, Pointer
 from .types import UnsupportedError, memory_scalar
 from .values import Item
 
@@ -38,6 +38,7 @@ class PrintBuffers:
     def __init__(self, instructions: Iterable[Instruction], memories: Memories, emitter: Emitter) -> None:
         self.emitter = emitter
         self.buffers: set[Memory] = set()
+        self.null = memories.null
         self._items: dict[tuple[Memory, int], ir.Reg | str | TextChoice] = {}
         for instruction in instructions:
             if instruction.function == "vprintf":
@@ -54,7 +55,7 @@ class PrintBuffers:
             raise UnsupportedError("a computed position in the arguments of vprintf is not supported")
         key = pointer.memories[0], pointer.constant
         if isinstance(value, Pointer):
-            text = NO_TEXT if value == NULL else self._text(value)
+            text = NO_TEXT if value == self.null else self._text(value)
             if self._items.setdefault(key, text) == NO_TEXT:
                 self._items[key] = text
             elif text not in (NO_TEXT, self._items[key]):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
+from typing import Literal
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
 from ..ir.spec import verify
-from ..language.types import I64, Array, Scalar, Vector
+from ..language.types import I64, U8, U64, Array, Scalar, Vector
 from ..span import Span
 from .accesses import Scope, access_unit
+from .allocations import MEMORY, TABLE, TABLE_TYPE
 from .arithmetic import bitcast, cast, constant, negated, signed
 from .arrays import Arrays, Need
 from .assembly_calls import assembly_accesses, instructions_of, translate_assembly
@@ -27,7 +29,9 @@ from .libdevice import POINTED
 from .module import Function, Instruction, Local, Module, Number, Position, used_values
 from .narrow_integers import is_narrow, translate_narrow
 from .parameters import (
+    AddressParameter,
     ArrayParameter,
+    ArrayView,
     ConstantParameter,
     Parameter,
     ScalarParameter,
@@ -45,6 +49,7 @@ from .structure import structure
 from .text import parse
 from .types import (
     IntType,
+    PointersInMemoryError,
     PointerType,
     SequenceType,
     StructType,
@@ -59,6 +64,8 @@ from .values import Item, Values
 MAX_DEPTH = 20
 """Operations inside each other in an expression."""
 
+PointerModel = Literal["views", "arrays", "addresses"]
+
 _NO_EFFECT = (
     "llvm.lifetime.",
     "llvm.assume",
@@ -67,6 +74,10 @@ _NO_EFFECT = (
     "llvm.donothing",
     "llvm.prefetch",
 )
+
+
+class PointersInMemory(CompileError):
+    """Raised for a pointer in global memory where parameters have arrays of their own."""
 
 
 def translate(
@@ -78,15 +89,16 @@ def translate(
     span: Span,
     span_of: Callable[[Position], Span | None],
     raised: Mapping[int, tuple[str, Span]] | None = None,
-    single: bool = False,
+    pointers: PointerModel = "views",
 ) -> Translation:
     """Return the program of a function of an LLVM module.
 
     text: the module, with the calls of device functions inlined. parameters: one for each parameter of the function `entry`, in order,
     then one for each texture reference.
     name, span: of the kernel, for users. span_of: returns the span of a position, None for an unknown one. raised: message and
-    position of the codes that the function returns, failed assertions of the kernel; other codes have no meaning. single: whether
-    each memory is one array of the program, with accesses of several sizes, and pointers may be in memory.
+    position of the codes that the function returns, failed assertions of the kernel; other codes have no meaning.
+    pointers: "views": a memory has an array of the program for each size of its accesses. "arrays": it is one array, and local memory
+    may have pointers. "addresses": global memory may have pointers too, which are addresses (`allocations`), as all parameters are.
 
     Raises CompileError for constructs that are not supported.
     """
@@ -102,7 +114,7 @@ def translate(
         emitter = Emitter(span)
         try:
             function = module.functions[entry]
-            translator = _Translator(module, function, parameters, positions, emitter, decided, single)
+            translator = _Translator(module, function, parameters, positions, emitter, decided, pointers)
             result = translator.translation(name, raised or {})
         except UnsupportedError as error:
             raise _refused(error, emitter.span) from None
@@ -112,7 +124,8 @@ def translate(
 
 
 def _refused(error: UnsupportedError, span: Span) -> CompileError:
-    return CompileError([Diagnostic("compile", str(error), span)])
+    kind = PointersInMemory if isinstance(error, PointersInMemoryError) else CompileError
+    return kind([Diagnostic("compile", str(error), span)])
 
 
 class _Positions:
@@ -147,7 +160,7 @@ class _Translator:
         positions: _Positions,
         emitter: Emitter,
         decided: Mapping[str, bool],
-        single: bool,
+        pointers: PointerModel,
     ) -> None:
         self.textures = Textures({own.name: own.form for own in parameters if isinstance(own, TextureParameter)})
         references = parameters[len(function.parameters) :]
@@ -161,7 +174,7 @@ class _Translator:
         self.positions = positions
         self.emitter = emitter
         self.arrays = Arrays(self.emitter, positions.of_position)
-        self.single = single
+        self.single = single = pointers != "views"
         self.scalars: dict[str, tuple[Scalar, ScalarSource]] = {}
         self.unused = {
             own.name
@@ -172,8 +185,9 @@ class _Translator:
         self.decided: dict[str, bool] = {}
         self.depths: dict[str, int] = {}  # of expressions, by the names of values
         self.graph = graph_of(function, self._is_removed, decided, SourceScopes(module) if single else None)
+        self.allocations = Memory(MEMORY, "global", single=True, addresses=True) if pointers == "addresses" else None
         known_memories, values = self._parameters(function.parameters, parameters)
-        self.memories = Memories(module, function, known_memories, single)
+        self.memories = Memories(module, function, known_memories, single, self.allocations)
         self.memories.trace(self._instructions())
         self.prints = PrintBuffers(self._instructions(), self.memories, self.emitter)
         self.values = Values(self.graph, self.emitter, self.memories, values)
@@ -217,6 +231,10 @@ class _Translator:
                     )
                     memories[own.name] = memory
                     values[own.name] = _pointer_to(memory)
+                case AddressParameter(name):
+                    assert self.allocations is not None
+                    memories[own.name] = self.allocations
+                    values[own.name] = self._address(name, ScalarSource(number))
                 case UnusedPointer():
                     values[own.name] = _pointer_to(NULL_MEMORY)
                 case TextureParameter(name):
@@ -235,6 +253,14 @@ class _Translator:
             for number, item in enumerate(items)
         ]
         return lambda: [field() for field in fields]
+
+    def _address(self, name: str, source: ScalarSource) -> Callable[[], Item]:
+        def value() -> Item:
+            assert self.allocations is not None
+            self.scalars[name] = U64, source
+            return Pointer((self.allocations,), 0, ((signed(ir.Reg(name, U64, self.positions.span)), 1),))
+
+        return value
 
     def _constant(self, value: int, type: Scalar) -> Callable[[], Item]:
         return lambda: constant(value, type, self.emitter.span)
@@ -403,6 +429,9 @@ class _Translator:
         body = _without_return(body)
         sources = dict(self.scalars)
         views = self.arrays.views
+        if self.allocations is not None:
+            views.setdefault(MEMORY, ArrayView(None, 0, U8, 0))
+            self.textures.arrays[TABLE] = TABLE_TYPE
         types = {view: Array(own.element, None, "global") for view, own in views.items()}
         computed = self.arrays.sources
         span = self.positions.span

@@ -17,6 +17,10 @@ class UnsupportedError(Exception):
     """Raised for a construct that the translator refuses, named in the message."""
 
 
+class PointersInMemoryError(UnsupportedError):
+    """Raised for a pointer in global memory where no memory of all allocations is given."""
+
+
 @dataclass(frozen=True)
 class IntType:
     bits: int

@@ -15,6 +15,7 @@ from .module import Aggregate, Constant, Global, Instruction, Local, Number, Ope
 from .pointers import NULL, Memories, Pointer, indexed
 from .types import (
     IntType,
+    PointersInMemoryError,
     PointerType,
     SequenceType,
     StructType,
@@ -105,7 +106,7 @@ class Values:
     def zero(self, type: Type) -> Item:
         match type:
             case PointerType():
-                return NULL
+                return self.memories.null
             case StructType(items):
                 return [self.zero(item) for item in items]
             case SequenceType(item, count):
@@ -146,8 +147,10 @@ class Values:
         """Return the pointer at a computed address. Raises UnsupportedError where its memory is not known."""
         memories = [memory for memory in self.memories.addressed_by(operand) if memory not in NULL.memories]
         address = self.memories.address(memories[0]) if len(memories) == 1 else None
+        if not memories and self.memories.allocations is not None:
+            return Pointer((self.memories.allocations,), 0, ((self.emitter.let(cast(value, I64), "address"), 1),))
         if address is None:
-            raise UnsupportedError("a computed number as an address is not supported")
+            raise PointersInMemoryError("a computed number as an address is not supported")
         assert isinstance(value.type, Scalar)
         base = constant(address, value.type, self.emitter.span)
         offset = self.emitter.let(cast(operation("sub", value, base), I64), "offset")
@@ -176,7 +179,7 @@ class Values:
         match type:
             case PointerType():
                 if not memories:
-                    return NULL
+                    return self.memories.null
                 which = emitter.register(f"{name}_which", I32) if len(memories) > 1 else None
                 return Pointer(memories, 0, ((emitter.register(name, I64), 1),), which)
             case StructType(items):
@@ -240,7 +243,7 @@ class Values:
         if not self.memories.single:
             memories = tuple(memory for memory in memories if memory not in NULL.memories)
         if not memories:
-            return NULL
+            return self.memories.null
         condition = emitter.let(condition, "condition")
         which = None
         if len(memories) > 1:

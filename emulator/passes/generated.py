@@ -7,10 +7,10 @@ from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.names import temporary
+from ..ir.nodes import UNCOUNTED
 from ..ir.ops import TABLE
 from ..language.types import Scalar
 from ..span import Span
-from .sites import UNCOUNTED
 
 Operand = ir.Expr | int | float
 

@@ -9,14 +9,12 @@ from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
 from ..ir.effects import REDUCTIONS, performed, row_of
 from ..ir.matrices import PARTS
+from ..ir.nodes import UNCOUNTED
 from ..ir.shifts import cost_class
 from ..ir.walk import expressions, flattened, map_bodies, statements
 from ..ir.wide import access_type
 from ..language.types import I32, U32, Array, Scalar
 from ..span import Span
-
-UNCOUNTED = -2
-"""`site` of statements without instructions of their own, before the program is numbered."""
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.names import component
+from ..ir.nodes import UNCOUNTED
 from ..ir.walk import effect, map_bodies, rewrite_operands, statements
 from ..language.textures import AddressMode
 from ..language.types import F16, F32, F64, I32, U32, U64, Scalar
 from .generated import Code
-from .sites import UNCOUNTED
 
 NORMALIZED_BITS = 21
 WEIGHT = 256

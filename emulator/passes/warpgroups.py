@@ -12,11 +12,11 @@ from itertools import count
 
 from ..ir import nodes as ir
 from ..ir.matrices import GROUP_INSTRUCTIONS, GroupInstruction, registers
+from ..ir.nodes import UNCOUNTED
 from ..ir.walk import map_bodies, statements
 from ..language.intrinsics import FULL_MASK
 from ..language.types import I32, U32, Vector
 from .generated import Code
-from .sites import UNCOUNTED
 
 SIGNS = {"f16": 0x80008000, "bf16": 0x80008000, "tf32": 0x80000000, "e4m3": 0x80808080, "e5m2": 0x80808080}
 """Sign bits of the elements in a register."""

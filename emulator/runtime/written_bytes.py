@@ -62,6 +62,10 @@ class WrittenBytes:
         """Count an allocation as written."""
         self._flags.pop(start, None)
 
+    def forget(self) -> None:
+        """Count all allocations as written."""
+        self._flags.clear()
+
     def write(self, address: int, size: int, source: int | None = None) -> None:
         """Mark bytes as written: those of a copy from another address, which may be memory of the device, as far as its own are."""
         flags, offset = self._at(address)

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from ..errors import Diagnostic
 from ..ir import nodes as ir
-from ..ir.access import Operation
+from ..ir.access import FREED, OUTSIDE, Operation
 from ..ir.names import Name
 from ..ir.walk import expressions
 from ..ir.wide import access_type
 from ..language.types import Array
 from ..span import Span
+
+_NULL = "access through a null pointer"
+_NULL_BYTES = 4096
+"""Bytes from the address 0 on that an offset from a null pointer reaches."""
 
 
 def user_name(name: str) -> str:
@@ -50,10 +54,13 @@ def out_of_bounds(
     if access_type(node) != type.element:
         what = f"{name}[{index}] as {access_type(node)}, but {name} has {length} of these"
     extents = [length]
+    notes = [thread]
     if isinstance(node.index, ir.Within) and (left := _dimension_out_of_bounds(node.index, dimensions)):
         what, shown = left, node.index.shown
         extents = dimensions[len(dimensions) // 2 :]
-    notes = [thread]
+        if extents == [0] and (offset := dimensions[0] * access_type(node).size) < -FREED // 2:
+            message = _released(f"{type.space} {_VERBS[operation]}", offset)
+            return Diagnostic("bounds", message, node.span, tuple(notes))
     if values:
         notes.append(", ".join(f"{n} = {v}" for n, v in values.items()))
     verb = "a parameter" if type.space == "global" else "allocated"
@@ -64,6 +71,15 @@ def out_of_bounds(
         else f"{shown}: {form}, a view of {name}, {verb} at {allocated.place}"
     )
     return Diagnostic("bounds", f"{type.space} {_VERBS[operation]} out of bounds: {what}", node.span, tuple(notes))
+
+
+def _released(access: str, offset: int) -> str:
+    """Return the message of an access outside of allocations. offset: in bytes, as `access.OUTSIDE` and `FREED` have it."""
+    if offset >= -FREED:
+        return f"{access} after free: byte {offset + FREED} of a freed allocation"
+    if abs(address := offset + OUTSIDE) < _NULL_BYTES:
+        return _NULL
+    return f"{access} outside of allocations: no allocation has the address {address:#x}"
 
 
 def _elements(count: int) -> str:
@@ -103,7 +119,7 @@ def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], thr
     an access through a null pointer."""
     numbers = [int(str(value)) for value in values]
     if not numbers:
-        return Diagnostic("bounds", "access through a null pointer", check.span, (thread,))
+        return Diagnostic("bounds", _NULL, check.span, (thread,))
     if isinstance(check.subject, ir.Within):
         return Diagnostic(
             "bounds", f"view out of bounds: {_dimension_out_of_bounds(check.subject, numbers)}", check.span, (thread,)

@@ -82,7 +82,7 @@ def translated(text: str, entry: str, name: str, span: Span, parameters: Sequenc
     Raises CompileError with the position of an unsupported construct.
     """
     try:
-        return translate(text, entry, parameters, name=name, span=span, span_of=_span_of(text), single=True)
+        return translate(text, entry, parameters, name=name, span=span, span_of=_span_of(text), pointers="arrays")
     except CompileError as error:
         raise CompileError([_with_advice(one) for one in error.diagnostics]) from None
 

@@ -498,3 +498,20 @@ __global__ void k(const int *x, int *out) {
     __nv_atomic_fetch_add(out, 2, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
     out[1] = __nv_atomic_load_n(out, __NV_ATOMIC_RELAXED);
 }
+
+//// recursion by tail calls
+__device__ int gcd(int a, int b) { return b ? gcd(b, a % b) : a; }
+__device__ int factorial(int n) { return n <= 1 ? 1 : n * factorial(n - 1); }
+__device__ int find(const int *x, int low, int high, int v) {
+    if (low >= high) return -1;
+    int middle = (low + high) / 2;
+    if (x[middle] == v) return middle;
+    if (x[middle] < v) return find(x, middle + 1, high, v);
+    return find(x, low, middle, v);
+}
+__device__ bool odd(int n);
+__device__ bool even(int n) { return n == 0 ? true : odd(n - 1); }
+__device__ bool odd(int n) { return n == 0 ? false : even(n - 1); }
+__global__ void k(const int *x, int *out) {
+    out[0] = gcd(x[4], x[6]); out[1] = factorial(x[1]); out[2] = find(x, 0, 8, x[5]); out[3] = even(x[1]); out[4] = odd(x[1]);
+}

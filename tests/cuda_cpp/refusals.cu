@@ -11,19 +11,15 @@ __global__ void k(int *p, int (*f)(int)) {
  p[0] = f(1); // here
  }
 
-//// pointers in global memory
-__global__ void k(float **p) {
- p[0][1] = 2; // here
+//// addresses of variables in global memory
+__global__ void k(float **p) { __shared__ float x;
+ p[0] = &x; // here
  }
 
-//// recursion
+//// recursion other than tail calls
 __device__ int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }
 __global__ void k(int *p) {
  p[0] = f(p[1]); // here
- }
-
-//// a number as a pointer
-__global__ void k(float *p, long long n) { *(float *)n = p[0]; // here
  }
 
 //// a large struct by value

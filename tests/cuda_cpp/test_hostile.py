@@ -32,7 +32,7 @@ REFUSED = {
     ),
     "a crash": (f"#pragma clang __debug crash\n{KERNEL}", "ended with status"),
     "mutual recursion": (
-        "__device__ int g(int); __device__ int f(int n) { return g(n) + 1; } __device__ int g(int n) { return f(n); }\n"
+        "__device__ int g(int); __device__ int f(int n) { return g(n) + g(n + 1); } __device__ int g(int n) { return f(n); }\n"
         "__global__ void k(int *p) { p[0] = f(1); }",
         "recursion is not supported",
     ),

@@ -13,7 +13,7 @@ from simtbed.reports.targets.target import CudaProgram, find_target, is_built
 from tests.table_checks import check_each
 from tests.texts import texts
 
-from .programs import ARRAYS_AND_GRAPHS, CHECKED, MANY_FUNCTIONS, VECTOR_ADD, run
+from .programs import ARRAYS_AND_GRAPHS, CHECKED, MANY_FUNCTIONS, POINTERS, VECTOR_ADD, run
 
 TEXTS = texts("host_apis/programs.cu")
 
@@ -39,8 +39,20 @@ PROGRAMS = {
         (), 12, "",
     ),
     "refused kernel": (
-        "__global__ void k(int **p) { p[0][0] = 1; }\nint main() { int **p; cudaMalloc(&p, 8); k<<<1, 1>>>(p); return 0; }",
-        (), 3, "a pointer in global memory is not supported",
+        "__device__ int f(int n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n__global__ void k(int *p) { p[0] = f(p[1]); }\n"
+        "int main() { k<<<1, 1>>>(0); return 0; }",
+        (), 3, "recursion is not supported",
+    ),
+    "null pointer in memory": (
+        "__global__ void k(int **p) { p[0][0] = 1; }\nint main() { int **d; cudaMalloc(&d, 8); cudaMemset(d, 0, 8);\n"
+        "k<<<1, 1>>>(d); return cudaGetLastError() != 700; }",
+        (), 1, "program.cu:1:30: access through a null pointer",
+    ),
+    "pointers in memory": (POINTERS, (), 0, "list 55\nstack 2016\nconstant 5\nvariable 1\nlocal -9 9\nshared 3\nvector 10 4"),
+    "a variable beside pointers in memory": (
+        "__device__ int v[4];\n__global__ void k(int **p, int *q) { p[0] = q; }\n"
+        "int main() { int **d, *s; cudaMalloc(&d, 8); cudaGetSymbolAddress((void **)&s, v); k<<<1, 1>>>(d, s); }",
+        (), 3, "k follows pointers in global memory: q is a variable or registered memory",
     ),
     "pointers in a struct": (
         "struct P { int *x; const int *y; int n, *unused; };\n__global__ void k(P p) { if (!p.unused) p.x[0] = p.y[1] + p.n; }\n"

@@ -9,7 +9,9 @@ from typing import Any
 
 from ...cuda_cpp.addresses import bound_to_addresses, elements, launch_in_memory, memory_at, value_of
 from ...cuda_cpp.kernel import CudaKernel, pointers_of
-from ...language.types import U64, Array
+from ...errors import LaunchError
+from ...language.types import U64, Array, Scalar
+from ...llvmir.allocations import ARENA, MEMORY, TABLE
 from ...llvmir.debug import source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
@@ -18,6 +20,7 @@ from ...runtime.result import LaunchDetails
 from ...runtime.streams import Stream
 from ...runtime.textures import Surface, Texture
 from ...runtime.written_bytes import WrittenBytes
+from .arena import THE_ARENA
 from .unit import ProgramUnit
 
 
@@ -72,6 +75,10 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
         return place[0], address - place[0]
 
     bound, owners = bound_to_addresses(kernel, addresses, find)
+    if bound.takes_addresses:
+        bound, owners = kernel, {}
+        places.written.forget()  # the kernel may write any allocation
+        values |= addresses | _allocations(kernel, addresses)
     for parameter in kernel.pointers:
         if parameter.name in owners:
             start = owners[parameter.name]
@@ -89,6 +96,17 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
         stream=shape.stream,
     )
     return launch_in_memory(bound, options, places.written)
+
+
+def _allocations(kernel: CudaKernel, addresses: Mapping[str, int]) -> dict[str, Any]:
+    """Return the memory of all allocations and their table. addresses: by parameter. Raises LaunchError for one of other memory."""
+    other = next((name for name, own in addresses.items() if own and not ARENA <= own < ARENA + THE_ARENA.mapped), None)
+    if other is not None:
+        message = f"{kernel.__name__} follows pointers in global memory: {other} is a variable or registered memory"
+        raise LaunchError(f"{message}, give memory of cudaMalloc or cudaMallocHost")
+    type = kernel.signature().parameters[MEMORY].type
+    assert isinstance(type, Array) and isinstance(type.element, Scalar)
+    return {MEMORY: THE_ARENA.memory().view(type.element.dtype), TABLE: THE_ARENA.table()}
 
 
 def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:

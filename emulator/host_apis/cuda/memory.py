@@ -13,6 +13,7 @@ from ...runtime.memory import memory_of_process
 from ...runtime.result import in_words
 from ...runtime.stream_races import unordered_copy
 from ...runtime.streams import begin_launch
+from .arena import ArenaSpace
 from .host_findings import HostFindings, span_of
 from .queues import INVALID_VALUE, SUCCESS, Queues, store
 
@@ -32,7 +33,7 @@ class Memory(Queues):
 
     def __init__(self, report: Callable[[str], None]) -> None:
         super().__init__(report)
-        self.memory, self.pinned = AddressSpace(), AddressSpace()
+        self.memory, self.pinned = ArenaSpace(), ArenaSpace()
         self.capacity = memory_of_process()
         self.managed: set[int] = set()
         self.variables: dict[int, int] = {}
