@@ -6,12 +6,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime import _allocation
 
+from .. import __version__
 from ..errors import LaunchError
+from ..ir.names import component
 from ..machine.device import Device
 from ..numba.kernel import KernelFacts
 from ..numba.launching import Launcher
@@ -34,7 +37,7 @@ class EmulatedBackend(CUDABackend):  # type: ignore[misc]
 
     def add_stages(self, stages: dict[str, Any], options: Any, language: Any) -> None:
         super().add_stages(stages, options, language)
-        compile_text, texts = stages["llir"], list[str]()
+        compile_text, optimise, texts = stages["llir"], stages.get("ttir"), list[str]()
 
         def keep(source: Any, metadata: Any) -> str:
             texts.append(compile_text(source, metadata))
@@ -42,10 +45,26 @@ class EmulatedBackend(CUDABackend):  # type: ignore[misc]
 
         stages["llir"] = keep
         del stages["cubin"]
+        if optimise is not None:  # None for Gluon
+            stages["ttir"] = lambda source, metadata: optimise(_inlined(source), metadata)
         stages["simtbed"] = lambda source, metadata: texts.pop().encode()
 
     def hash(self) -> str:
-        return f"simtbed-{self.target.arch}"
+        return f"simtbed-{__version__}-{self.target.arch}"
+
+
+def _inlined(module: Any) -> Any:
+    """Return a module whose functions Triton's inliner inlines, those with `noinline` too: `llvmir` translates one function."""
+    names, no = list[str](), ir.builder(module.context).get_bool_attr(False)
+
+    def note(operation: Any) -> None:
+        if operation.get_name() == "tt.func":
+            names.append(operation.get_str_attr("sym_name"))
+
+    module.walk(note)
+    for name in names:
+        module.get_function(name).set_attr("noinline", no)
+    return module
 
 
 class Utilities:
@@ -84,9 +103,12 @@ class KernelLauncher:
             )
         if metadata.num_ctas > 1:
             raise self._refused("num_ctas above 1 is not supported: the blocks of a cluster share memory")
-        types = expand_signature(signature.values(), None, "")
-        names = list(signature) if len(types) == len(signature) else [str(number) for number in range(len(types))]
-        self.arguments = arguments_of(dict(zip(names, types, strict=True)))
+        expanded = {name: expand_signature([type], None, "") for name, type in signature.items()}
+        self.arguments = arguments_of({
+            component(name, str(number)) if number else name: type
+            for name, types in expanded.items()
+            for number, type in enumerate(types)
+        })  # fmt: skip
         self.call = wrap_handle_tensordesc_impl(self._launch, signature, described, _expanded_descriptor)
         self._launchers: dict[tuple[frozenset[str], Device], Launcher] = {}
 
