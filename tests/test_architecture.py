@@ -62,7 +62,7 @@ ALLOWED: dict[str, set[str]] = {
         "numba_hook",
     },
     "numba_hook": set(),
-    "triton": {*BASE, "llvmir", "machine", "numba", "runtime"},
+    "triton": {*BASE, "disk_cache", "llvmir", "machine", "numba", "runtime"},
     "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "runtime"},
     "host_apis": {*BASE, "cuda_cpp", "disk_cache", "driver", "llvmir", "machine", "process_signals", "runtime"},
     "stand_ins": {*BASE, "cuda_cpp", "llvmir", "runtime"},

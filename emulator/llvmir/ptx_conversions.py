@@ -133,7 +133,8 @@ def _directed(r: Registers, name: str, mode: str, d: str, *operands: str) -> Non
     """Compute in f64, where a product is exact, with the error of the sum; take the f32 on the side of the direction."""
     x, y, *rest = (r.let(cast(r.read(own, F32), F64)) for own in operands)
     zero = constant(0, F64, r.span)
-    total, error = x, zero
+    total = x
+    error: ir.Expr = zero
     if name != "add":
         total, y = r.let(operation("mul", x, y)), rest[0] if rest else zero
     if name != "mul":

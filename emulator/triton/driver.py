@@ -12,7 +12,7 @@ from triton.backends.driver import DriverBase, decompose_descriptor, expand_sign
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime import _allocation
 
-from .. import __version__
+from ..disk_cache import edition
 from ..errors import LaunchError
 from ..ir.names import component
 from ..machine.device import Device
@@ -50,7 +50,7 @@ class EmulatedBackend(CUDABackend):  # type: ignore[misc]
         stages["simtbed"] = lambda source, metadata: texts.pop().encode()
 
     def hash(self) -> str:
-        return f"simtbed-{__version__}-{self.target.arch}"
+        return f"simtbed-{edition()}-{self.target.arch}"
 
 
 def _inlined(module: Any) -> Any:
