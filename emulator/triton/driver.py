@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,11 +26,13 @@ from .devices import current_device
 from .kernel import TritonKernel
 
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
+_EXECUTABLE = 4
+"""The flag of a section with code."""
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
 
 
 class EmulatedBackend(CUDABackend):  # type: ignore[misc]
-    """Triton's compiler for NVIDIA's GPUs, whose last stage is LLVM IR in place of a cubin."""
+    """Triton's compiler for NVIDIA's GPUs, whose last stage is the registers of the cubin and the LLVM IR."""
 
     def __init__(self, target: Any) -> None:
         super().__init__(target)
@@ -44,13 +47,20 @@ class EmulatedBackend(CUDABackend):  # type: ignore[misc]
             return texts[-1]
 
         stages["llir"] = keep
-        del stages["cubin"]
+        assemble = stages.pop("cubin")
         if optimise is not None:  # None for Gluon
             stages["ttir"] = lambda source, metadata: optimise(_inlined(source), metadata)
-        stages["simtbed"] = lambda source, metadata: texts.pop().encode()
+        stages["simtbed"] = lambda source, metadata: f"{_registers(assemble(source, metadata))}\0{texts.pop()}".encode()
 
     def hash(self) -> str:
         return f"simtbed-{edition()}-{self.target.arch}"
+
+
+def _registers(cubin: bytes) -> int:
+    """Return the registers of a thread, which the header of the section of its code has."""
+    (start,), (size, count) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HH", cubin, 58)
+    headers = (struct.unpack_from("<IIQQQQII", cubin, start + number * size) for number in range(count))
+    return max(header[7] >> 24 for header in headers if header[2] & _EXECUTABLE)
 
 
 def _inlined(module: Any) -> Any:
@@ -84,7 +94,8 @@ class Utilities:
 
     def load_binary(self, name: str, binary: bytes, shared: int, number: int) -> tuple[Any, ...]:
         """Return the module, the function, its registers, spills and most threads: the function is the LLVM IR."""
-        return name, binary.decode(), 0, 0, current_device().threads_per_block
+        registers, _, text = binary.decode().partition("\0")
+        return name, text, int(registers), 0, current_device().threads_per_block
 
     def unload_module(self, module: Any) -> None:
         """Do nothing: no module is loaded."""
