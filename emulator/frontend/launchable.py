@@ -28,7 +28,7 @@ class LaunchableKernel(ABC):
     ----------
     defaults : values of parameters that a launch need not give, by name.
     unchecked : checkers without a meaning for the kernel's language, such as "arithmetic" if its integers wrap.
-    tolerated : kinds of findings that end no launch without checkers, as their results are defined on a GPU.
+    tolerated : kinds of findings that end no launch without checkers and are no remarks, as their results are defined on a GPU.
     words : replacements of the language's words in findings, such as {"st.sync()": "__syncthreads()"}.
     text : the text of the kernel, `result.source`; None for the program printed as CUDA C++.
     places : files and lines of the spans, part of the key of compiled line tables.

@@ -85,7 +85,8 @@ class Arrays:
         """Return the size of the elements of the array for an access of `size` bytes."""
         if memory.space in ("global", "constant") and not memory.single:
             return size
-        return min(type.size for type in self._accessed[memory])
+        own = [memory.declared] if memory.declared is not None and memory.space == "global" else []
+        return min(type.size for type in (*self._accessed[memory], *own))
 
     def dynamic_bytes(self) -> ir.Expr:
         """Return the bytes of dynamic shared memory, as i32: the extent of an array of all its bytes."""

@@ -198,6 +198,16 @@ def _device_function(scope: Scope, call: Instruction) -> Item | None:
     raise UnsupportedError(f"the function {call.function} is not supported")
 
 
+def _of_libdevice(name: str) -> Handler:
+    """A function of libdevice's table by another name."""
+    return lambda scope, call: cast(FUNCTIONS[name](*operand_values(scope, call)), scalar_of(call.type))
+
+
+def _of_halves(scope: Scope, call: Instruction) -> Item:
+    low, high = operand_values(scope, call)
+    return FUNCTIONS["hiloint2double"](high, low)
+
+
 def _with_pointers(scope: Scope, call: Instruction, name: str) -> Item | None:
     row = POINTED[name]
     value = scope.emitter.let(scope.values.expr(call.operands[0]), "value")
@@ -263,7 +273,11 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     **{f"llvm.nvvm.read.ptx.sreg.{own}.{axis}": special(f"{index}.{axis}")
        for own, index in SPECIALS.items() for axis in "xyz"},
     "llvm.nvvm.read.ptx.sreg.laneid": special("lane"), "llvm.nvvm.read.ptx.sreg.warpsize": warp_size,
-    "llvm.nvvm.read.ptx.sreg.clock": clock, "llvm.nvvm.read.ptx.sreg.clock64": clock,
+    **dict.fromkeys((f"llvm.nvvm.read.ptx.sreg.{own}" for own in ("clock", "clock64", "globaltimer")), clock),
+    **{f"llvm.nvvm.{own}": _of_libdevice(name) for own, name in {
+        "d2i.hi": "double2hiint", "d2i.lo": "double2loint", "saturate": "saturatef", "sad.i": "sad", "sad.ui": "usad",
+    }.items()},
+    "llvm.nvvm.lohi.i2d": _of_halves,
     **{f"llvm.nvvm.read.ptx.sreg.lanemask.{order}": lane_mask_call(order) for order in ("lt", "le", "eq", "ge", "gt")},
     **{f"llvm.nvvm.barrier0{suffix}": barrier(mode)
        for suffix, mode in _BARRIERS.items()},

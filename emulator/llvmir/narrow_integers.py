@@ -11,6 +11,8 @@ from .types import IntType, Type, UnsupportedError, scalar_of
 
 _REGISTERS = (1, 8, 16, 32, 64)
 
+_OPERATIONS = {**{name: name for name in ("and", "or", "xor", "add", "sub", "mul", "shl")}, "lshr": "shr"}
+
 
 def is_narrow(instruction: Instruction) -> bool:
     """Return whether an instruction has an operand or a result of such a type."""
@@ -36,12 +38,12 @@ def _read(scope: Scope, operand: Operand) -> ir.Expr:
 def translate_narrow(scope: Scope, instruction: Instruction) -> ir.Expr:
     """Return the value of an instruction. Raises UnsupportedError for one with a sign."""
     name, type, span = instruction.function or instruction.op, instruction.type, scope.emitter.span
-    if name == "trunc":
-        return _masked(cast(scope.values.expr(instruction.operands[0]), _register(type)), type)
-    if name == "zext":
-        return cast(unsigned(_read(scope, instruction.operands[0])), scalar_of(type))
-    if name in ("and", "or", "xor"):
-        return operation(name, *(_read(scope, operand) for operand in instruction.operands))
+    if name in ("trunc", "zext") and isinstance(type, IntType) and type.bits > 1:
+        value, is_register = _read(scope, instruction.operands[0]), type.bits in _REGISTERS
+        value = cast(unsigned(value) if name == "zext" else value, scalar_of(type) if is_register else _register(type))
+        return value if is_register else _masked(value, type)
+    if name in _OPERATIONS:
+        return _masked(operation(_OPERATIONS[name], *(_read(scope, own) for own in instruction.operands)), type)
     if name.startswith("llvm.bitreverse.") and isinstance(type, IntType):
         register = _register(type)
         high = operation("brev", unsigned(_read(scope, instruction.operands[0])))

@@ -128,19 +128,36 @@ def _convert(r: Registers, mode: str | None, sat: str | None, to: str, source: s
     r.write(d, cast(result, {True: I32, False: U32}[target in UNSIGNED]) if target.size < 2 else result)
 
 
-@row(r"add\.rz(?:\.ftz)?\.f32")
-def _sum_toward_zero(r: Registers, d: str, a: str, b: str) -> None:
-    """Add in f64 with the error of that sum, and take the f32 that is not beyond it."""
-    x, y = (r.let(cast(r.read(own, F32), F64)) for own in (a, b))
-    total = r.let(operation("add", x, y))
-    rounded = r.let(operation("sub", total, x))
-    error = operation("add", operation("sub", x, operation("sub", total, rounded)), operation("sub", y, rounded))
+@row(r"(add|mul|fma)\.(r[zmp])(?:\.ftz)?\.f32")
+def _directed(r: Registers, name: str, mode: str, d: str, *operands: str) -> None:
+    """Compute in f64, where a product is exact, with the error of the sum; take the f32 on the side of the direction."""
+    x, y, *rest = (r.let(cast(r.read(own, F32), F64)) for own in operands)
+    zero = constant(0, F64, r.span)
+    total = x
+    error: ir.Expr = zero
+    if name != "add":
+        total, y = r.let(operation("mul", x, y)), rest[0] if rest else zero
+    if name != "mul":
+        x, total = total, r.let(operation("add", total, y))
+        rounded = r.let(operation("sub", total, x))
+        error = operation("add", operation("sub", x, operation("sub", total, rounded)), operation("sub", y, rounded))
     nearest = r.let(cast(total, F32))
-    wide, size = r.let(operation("abs", cast(nearest, F64))), r.let(operation("abs", total))
-    opposite = operation("lt", operation("mul", error, total), constant(0, F64, r.span))
-    beyond = operation("either", operation("gt", wide, size), operation("both", operation("eq", wide, size), opposite))
+    gap = r.let(operation("sub", total, cast(nearest, F64)))
+    # The exact value is above the nearest one, or below it.
+    beyond = r.let(selected(operation("eq", gap, zero), error, gap))
+    above, below = operation("gt", beyond, zero), operation("lt", beyond, zero)
+    positive = operation("ge", nearest, constant(0, F32, r.span))
     bits = bitcast(nearest, I32)
-    r.write(d, bitcast(selected(beyond, operation("sub", bits, r.number(1)), bits), F32))
+    inward, outward = operation("sub", bits, r.number(1)), operation("add", bits, r.number(1))
+    is_zero = operation("eq", nearest, constant(0, F32, r.span))
+    downward = selected(is_zero, r.number(-0x7FFFFFFF), selected(positive, inward, outward))
+    upward = selected(is_zero, r.number(1), selected(positive, outward, inward))
+    steps = {
+        "rm": selected(below, downward, bits),
+        "rp": selected(above, upward, bits),
+        "rz": selected(selected(positive, operation("both", below, operation("not", is_zero)), above), inward, bits),
+    }
+    r.write(d, bitcast(steps[mode], F32))
 
 
 @row(r"set\.(nan|num|eq|ne|lt|le|gt|ge)\.f16x2\.f16x2")

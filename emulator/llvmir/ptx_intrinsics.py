@@ -13,7 +13,8 @@ _TYPES = {"f": "f32", "d": "f64", None: "f32", "i": "s32", "ui": "u32", "ll": "s
 _FORMS = tuple((re.compile(rf"llvm\.nvvm\.{form}"), name) for form, name in (
     (r"(ex2|lg2|rcp|sqrt|rsqrt|sin|cos|tanh)\.approx(\.ftz)?(?:\.(\w+))?", "{0}.approx{1}.{t2}"),
     (r"div\.(full|approx)(\.ftz)?(?:\.(\w+))?", "div.{0}{1}.{t2}"),
-    (r"add\.rz(\.ftz)?\.f", "add.rz{0}.f32"),
+    (r"(add|mul|fma)\.(r[zmp])(\.ftz)?\.f", "{0}.{1}{2}.f32"),
+    (r"d2f\.(r[nzmp])(?:\.ftz)?", "cvt.{0}.f32.f64"),
     (r"rcp\.rn(\.ftz)?\.(f|d)", "rcp.rn{0}.{t1}"),
     (r"(f|d)2(i|ui|ll|ull)\.(r[nzmp])(?:\.ftz)?", "cvt.{2}i.{t1}.{t0}"),
     (r"(f2|ff2)(b?f16(?:x2)?)\.(r[nz])", "cvt.{2}.{1}.f32"),

@@ -231,6 +231,7 @@ def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[lis
 
     findings = outcome.faults if request.checks else request.specialisation.ending(outcome.faults)
     faults, remarks = suppressions.sort_findings(findings, request.prepared.program.kernel, request.checks)
+    remarks = request.specialisation.ending(remarks)
     if any(fault.kind == "race" for fault in faults):
         faults = list_consequences(_with_remedies(engine, request, faults), request.prepared.program.kernel)
     if "uninitialised" in request.checks and not faults:  # a fault may end threads before they write

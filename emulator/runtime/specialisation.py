@@ -117,7 +117,7 @@ class Specialisation:
         return _unpickled, (self.program, self.text, self.words, self.own_code, self.tolerated)
 
     def ending(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """Return the findings that end a launch without checkers."""
+        """Return the findings of kinds that a GPU does not tolerate."""
         return [finding for finding in findings if finding.kind not in self.tolerated]
 
     def limited(self, loops: tuple[int, ...]) -> Specialisation:

@@ -9,7 +9,7 @@ from ..ir import nodes as ir
 from ..ir.access import FREED, OUTSIDE, Operation
 from ..ir.names import Name
 from ..ir.walk import expressions
-from ..ir.wide import access_type
+from ..ir.wide import width
 from ..language.types import Array
 from ..span import Span
 
@@ -45,14 +45,13 @@ def out_of_bounds(
 ) -> Diagnostic:
     """Return the diagnostic of one access.
 
-    numbers: its flat index, the elements of the array, and `shown_dimensions`; of an access of another type than the element, both in
-    units of that type. values: the registers of the index.
+    numbers: its flat index in units of its own type, the elements of the array, and `shown_dimensions`. values: the registers of the
+    index.
     """
     name, shown = user_name(node.array), user_name(node.array)
     index, length, *dimensions = numbers
-    what = f"{name}[{index}], but {name} has {_elements(length)}"
-    if access_type(node) != type.element:
-        what = f"{name}[{index}] as {access_type(node)}, but {name} has {length} of these"
+    first = index * width(node, type)
+    what = f"{name}[{max(first, length) if first > 0 else first}], but {name} has {_elements(length)}"
     extents = [length]
     notes = [thread]
     if isinstance(node.index, ir.Within) and (left := _dimension_out_of_bounds(node.index, dimensions)):
@@ -64,7 +63,7 @@ def out_of_bounds(
     if values:
         notes.append(", ".join(f"{n} = {v}" for n, v in values.items()))
     verb = "a parameter" if type.space == "global" else "allocated"
-    form = f"{type.space} {access_type(node)}[{', '.join(map(str, extents))}]"
+    form = f"{type.space} {type.element}[{', '.join(map(str, extents))}]"
     notes.append(
         f"{name}: {form}, {verb} at {allocated.place}"
         if shown == name

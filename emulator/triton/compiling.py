@@ -106,27 +106,26 @@ def _span_of(text: str) -> Callable[[Position], Span | None]:
     import triton
 
     debug, library = parse_declarations(text).debug, os.path.dirname(triton.__file__) + os.sep
+    files: dict[str, Mapping[tuple[int, int], Span]] = {}
 
     def span_of(position: Position) -> Span | None:
         file = debug.file(position.scope)
         if not file or not position.line or file.startswith(library):
             return None
-        return expression_span(file, position.line, position.column)
+        if file not in files:
+            files[file] = _expressions(file, "".join(source_text.lines(file)))
+        line, column = position.line, position.column
+        return files[file].get((line, column)) or Span(file, line, column, line, column + 1)
 
     return span_of
 
 
-def expression_span(file: str, line: int, column: int) -> Span:
-    """Return the span of the call that begins at a position, else of the longest expression there. column: from 1."""
-    span = _expressions(file, source_text.line(file, line)).get((line, column))
-    return span or Span(file, line, column, line, column + 1)
-
-
-@lru_cache(maxsize=64)
-def _expressions(file: str, stamp: str) -> dict[tuple[int, int], Span]:
-    """Return the spans of a file by line and column of their begin. stamp: a line of the file, which may change."""
+@lru_cache(maxsize=16)
+def _expressions(file: str, text: str) -> Mapping[tuple[int, int], Span]:
+    """Return the spans in the text of a file by line and column of their begin, from 1: of the call there, else of the longest
+    expression."""
     try:
-        tree = ast.parse("".join(source_text.lines(file)))
+        tree = ast.parse(text)
     except (SyntaxError, ValueError):
         return {}
     spans: dict[tuple[int, int], tuple[bool, Span]] = {}

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime import _allocation
 
+from ..disk_cache import edition
 from ..errors import LaunchError
+from ..ir.names import component
 from ..machine.device import Device
 from ..numba.kernel import KernelFacts
 from ..numba.launching import Launcher
@@ -22,11 +26,13 @@ from .devices import current_device
 from .kernel import TritonKernel
 
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
+_EXECUTABLE = 4
+"""The flag of a section with code."""
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
 
 
 class EmulatedBackend(CUDABackend):  # type: ignore[misc]
-    """Triton's compiler for NVIDIA's GPUs, whose last stage is LLVM IR in place of a cubin."""
+    """Triton's compiler for NVIDIA's GPUs, whose last stage is the registers of the cubin and the LLVM IR."""
 
     def __init__(self, target: Any) -> None:
         super().__init__(target)
@@ -34,18 +40,41 @@ class EmulatedBackend(CUDABackend):  # type: ignore[misc]
 
     def add_stages(self, stages: dict[str, Any], options: Any, language: Any) -> None:
         super().add_stages(stages, options, language)
-        compile_text, texts = stages["llir"], list[str]()
+        compile_text, optimise, texts = stages["llir"], stages.get("ttir"), list[str]()
 
         def keep(source: Any, metadata: Any) -> str:
             texts.append(compile_text(source, metadata))
             return texts[-1]
 
         stages["llir"] = keep
-        del stages["cubin"]
-        stages["simtbed"] = lambda source, metadata: texts.pop().encode()
+        assemble = stages.pop("cubin")
+        if optimise is not None:  # None for Gluon
+            stages["ttir"] = lambda source, metadata: optimise(_inlined(source), metadata)
+        stages["simtbed"] = lambda source, metadata: f"{_registers(assemble(source, metadata))}\0{texts.pop()}".encode()
 
     def hash(self) -> str:
-        return f"simtbed-{self.target.arch}"
+        return f"simtbed-{edition()}-{self.target.arch}"
+
+
+def _registers(cubin: bytes) -> int:
+    """Return the registers of a thread, which the header of the section of its code has."""
+    (start,), (size, count) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HH", cubin, 58)
+    headers = (struct.unpack_from("<IIQQQQII", cubin, start + number * size) for number in range(count))
+    return max(header[7] >> 24 for header in headers if header[2] & _EXECUTABLE)
+
+
+def _inlined(module: Any) -> Any:
+    """Return a module whose functions Triton's inliner inlines, those with `noinline` too: `llvmir` translates one function."""
+    names, no = list[str](), ir.builder(module.context).get_bool_attr(False)
+
+    def note(operation: Any) -> None:
+        if operation.get_name() == "tt.func":
+            names.append(operation.get_str_attr("sym_name"))
+
+    module.walk(note)
+    for name in names:
+        module.get_function(name).set_attr("noinline", no)
+    return module
 
 
 class Utilities:
@@ -65,7 +94,8 @@ class Utilities:
 
     def load_binary(self, name: str, binary: bytes, shared: int, number: int) -> tuple[Any, ...]:
         """Return the module, the function, its registers, spills and most threads: the function is the LLVM IR."""
-        return name, binary.decode(), 0, 0, current_device().threads_per_block
+        registers, _, text = binary.decode().partition("\0")
+        return name, text, int(registers), 0, current_device().threads_per_block
 
     def unload_module(self, module: Any) -> None:
         """Do nothing: no module is loaded."""
@@ -84,9 +114,12 @@ class KernelLauncher:
             )
         if metadata.num_ctas > 1:
             raise self._refused("num_ctas above 1 is not supported: the blocks of a cluster share memory")
-        types = expand_signature(signature.values(), None, "")
-        names = list(signature) if len(types) == len(signature) else [str(number) for number in range(len(types))]
-        self.arguments = arguments_of(dict(zip(names, types, strict=True)))
+        expanded = {name: expand_signature([type], None, "") for name, type in signature.items()}
+        self.arguments = arguments_of({
+            component(name, str(number)) if number else name: type
+            for name, types in expanded.items()
+            for number, type in enumerate(types)
+        })  # fmt: skip
         self.call = wrap_handle_tensordesc_impl(self._launch, signature, described, _expanded_descriptor)
         self._launchers: dict[tuple[frozenset[str], Device], Launcher] = {}
 

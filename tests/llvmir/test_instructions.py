@@ -151,6 +151,20 @@ def test_integer_instructions(type: Scalar) -> None:
         f"%divisor = or {name} %positive, 1", f"%less = icmp slt {name} %a, %b",
     ]  # fmt: skip
     cases = INTEGER_CASES + (WIDE_CASES if type.size >= 4 else ())
+    for bits in (type.bits - 3, *([33] if type is I32 else [])):
+        convert = "trunc" if bits < type.bits else "zext"
+        prepared += [f"%{own}{bits} = {convert} {name} %{own} to i{bits}" for own in "ab"]
+        steps = (
+            ("s", "add", "a", "b"),
+            ("p", "mul", "s", "b"),
+            ("d", "sub", "p", "a"),
+            ("h", "lshr", "d", 1),
+            ("l", "shl", "h", 2),
+        )
+        for to, op, first, second in steps:
+            operand = second if isinstance(second, int) else f"%{second}{bits}"
+            prepared.append(f"%{to}{bits} = {op} i{bits} %{first}{bits}, {operand}")
+        cases += (f"{'zext' if bits < type.bits else 'trunc'} i{bits} %l{bits} to {name}",)
     _check(cases, type, _module(cases, name, prepared))
 
 

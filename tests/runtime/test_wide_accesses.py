@@ -31,7 +31,7 @@ def test_a_misaligned_access_is_named_with_its_byte() -> None:
     faults = NumpyEngine().run(faulty_request(*FAULTY["misaligned"])).faults
     found = {fault.kind: fault.message for fault in faults}
     assert found["alignment"] == "misaligned access: 4 bytes from byte 2 of tile, not a multiple of 4"
-    assert found["bounds"] == "shared read out of bounds: tile[16] as u32, but tile has 16 of these"
+    assert found["bounds"] == "shared read out of bounds: tile[64], but tile has 64 elements"
 
 
 N = ir.Reg("n", I32, GENERATED)

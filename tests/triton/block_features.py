@@ -195,5 +195,25 @@ def matmul_pipelined() -> None:
     require(out, a.double() @ b.double(), 1e-4)
 
 
+@triton.jit(noinline=True)
+def _error_function(x):
+    return tl.math.erf(x)
+
+
+@triton.jit
+def _scalars(x_ptr, out_ptr):
+    at = tl.program_id(0)
+    tl.store(out_ptr + at, _error_function(tl.load(x_ptr + at)))
+
+
+@feature
+def functions() -> None:
+    for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
+        x = random(32, dtype=torch.float32).to(dtype)
+        out = torch.empty_like(x)
+        assert _scalars[(32,)](x, out).n_regs >= 8
+        require(out, torch.erf(x), tolerance)
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]) > 0)

@@ -47,7 +47,7 @@ def main(name: str) -> None:
     x, out = torch.rand(1000, device="cuda"), torch.zeros(1000, device="cuda")
     total = torch.zeros(1, device="cuda")
     if name == "missing_mask":
-        missing_mask[(4,)](x, out, 1000, BLOCK=256)
+        missing_mask[(4,)](torch.rand(1001, device="cuda").half(), out, 1000, BLOCK=512)
     elif name == "wrong_stride":
         wrong_stride[(10,)](x, out, 100, 100, BLOCK=128)
     elif name == "lost_update":

@@ -20,6 +20,25 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not HAVE, reason="triton and torch are not installed: pip install 'simtbed[triton]'"),
 ]
+WORDS = {
+    "missing_mask": "the mask does not cover a read out of bounds: x_ptr[1001], but x_ptr has 1001 elements",
+    "wrong_stride": "the mask does not cover a write out of bounds: out_ptr[1000], but out_ptr has 1000 elements",
+    "lost_update": "use tl.atomic_add, or write to another tensor than the one read",
+    "unwritten_memory": "global read of x_ptr[0], which was never written",
+}
+SUM = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def total(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, BLOCK))
+    tl.store(out_ptr + tl.arange(0, 2), tl.sum(x, 0))
+
+out = torch.empty(2, device="cuda")
+total[(1,)](torch.ones(64, device="cuda"), out, BLOCK=64)
+"""
 PRODUCT = """
 import torch
 import triton
@@ -78,6 +97,16 @@ def test_mistakes_are_found_at_line_and_column(kernel: str) -> None:
     faults = json.loads(completed.stdout)["kernels"][0]["faults"]
     places = [(fault["kind"], fault["line"], fault["column"]) for fault in faults]
     assert (mark[1], line, text.index(mark[2]) + 1) in places, faults
+    said = json.dumps(faults[0])
+    assert WORDS[kernel] in said and "program (" in said and "block (" not in said, said
+
+
+def test_threads_with_equal_values_are_no_remark(tmp_path: Path) -> None:
+    """Threads without an element of their own write the sum of another warp's thread to shared memory."""
+    script = tmp_path / "total.py"
+    script.write_text(SUM, encoding="utf-8")
+    (kernel,) = json.loads(run("-m", "simtbed", "check", "--json", "--emulate", "triton", script).stdout)["kernels"]
+    assert kernel["faults"] == kernel["remarks"] == []
 
 
 @pytest.mark.parametrize("device", ["A100", "H100"])

@@ -80,7 +80,7 @@ class Access:
                 "bounds",
                 self.site,
                 active & ~inside,
-                lambda row, lane, place: self._describe_out_of_bounds(group, index, length, row, lane, place),
+                lambda row, lane, place: self._describe_out_of_bounds(group, index, row, lane, place),
             )
             group.count_out_of_bounds(active & ~inside)
         if self.row is not None:
@@ -229,15 +229,13 @@ class Access:
         )
         group.fault("uninitialised", self.site, lanes_at_fault, describe)
 
-    def _describe_out_of_bounds(
-        self, group: WarpGroup, index: Values, length: int, row: int, lane: int, place: str
-    ) -> Diagnostic:
+    def _describe_out_of_bounds(self, group: WarpGroup, index: Values, row: int, lane: int, place: str) -> Diagnostic:
         names = bounds.index_registers(self.node.index)
         values = {bounds.user_name(n): group.lane_value(n, row, lane) for n in names}
         shown_values = {n: v for n, v in values.items() if v is not None}
         allocated = group.memory.allocated[self.name]
         shown = [int(group.full(component(group))[row, lane]) for component in self.shown]
-        numbers = (int(index[row, lane]), length, *shown)
+        numbers = (int(index[row, lane]), group.memory.lengths[self.name], *shown)
         return bounds.out_of_bounds(self.kind.operation, self.node, self.array, numbers, place, shown_values, allocated)
 
 

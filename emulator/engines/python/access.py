@@ -89,7 +89,7 @@ class AccessFaults:
         """Return the exception of an access outside the array. shown: of `shown_dimensions`. values: of `registers`."""
         origin = thread.block.launch.origins[id(memory)]
         node, operation = replace(self.node, array=origin.name), _OPERATIONS.get(type(self.node), Operation.ATOMIC)
-        numbers = (int(index), len(memory) // self.width, *map(int, shown))
+        numbers = (int(index), len(memory), *map(int, shown))
         named = {bounds.user_name(n): v.item() for n, v in zip(self.registers, values, strict=True)}
         place = thread.place()
         return thread.fault(bounds.out_of_bounds(operation, node, origin.type, numbers, place, named, origin.span))

@@ -12,6 +12,7 @@ from ....errors import Diagnostic
 from ....ir import nodes as ir
 from ....ir.access import open_dimensions, shown_dimensions
 from ....ir.walk import expressions
+from ....ir.wide import width
 from ....language.types import I32, I64, Scalar, Vector
 from ....llvm.builder import FULL, many, scalar_type
 from ....llvm.casts import extended
@@ -89,6 +90,11 @@ class _Access:
             if tracked
             else []
         )
+
+    @property
+    def _is_wide(self) -> bool:
+        """Whether the access is of several elements, whose number its record has after the registers."""
+        return width(self.node, self.context.arrays[self.node.array].type) > 1
 
     def _of_all_lanes(self, index: Value) -> Value:
         """Return the index, as a vector if a uniform index may exceed a dimension in some lanes only."""
@@ -177,15 +183,17 @@ class _Access:
         type = self.context.arrays[node.array].type
         registers = self._registers()
         names = [bounds.user_name(r.name) for r in registers]
-        operation = self.kind.operation
+        operation, is_wide = self.kind.operation, self._is_wide
 
         def describe(place: str, request: Request, loaded: Sequence[Number]) -> Diagnostic:
             rest, tail = loaded[2 : 2 + len(names)], loaded[2 + len(names) :]
             shown: dict[str, object] = dict(zip(names, rest, strict=True))
-            numbers = [int(number) for number in (*loaded[:2], *tail)]
+            index, length, *dimensions = (int(number) for number in (*loaded[:2], *tail))
+            numbers = index, dimensions.pop(0) if is_wide else length, *dimensions
             return bounds.out_of_bounds(operation, node, type, numbers, place, shown, array.allocated)
 
-        types = [r.type for r in (*registers, *shown_dimensions(node.index)) if isinstance(r.type, Scalar)]
+        types = [r.type for r in registers if isinstance(r.type, Scalar)] + [I64] * is_wide
+        types += [r.type for r in shown_dimensions(node.index) if isinstance(r.type, Scalar)]
         index = self.full_index.type if self.full_index.type.size == 8 else self.index.type
         return self.context.records.record("bounds", self.site, [index, I64, *types], describe)
 
@@ -193,12 +201,13 @@ class _Access:
         """Record the registers of the index and its dimensions for the first fault."""
         context, builder, registers = self.context, self.context.builder, self._registers()
         shown = shown_dimensions(self.node.index)
-        if not registers and not shown:
+        own = [Value(I64, context.arrays[self.node.array].length)] * self._is_wide
+        if not registers and not shown and not own:
             return
         with builder.when(builder.let(f"icmp eq i64 {lanes_before}, 0", "first"), "store"):
             mask = builder.load("i64", builder.element("i64", pointer, position(BOUNDS, "mask")))
             values = [value for register in registers if isinstance(value := context.read(register), Value)]
-            values += [context.expression(part) for part in shown]
+            values += own + [context.expression(part) for part in shown]
             wrong = builder.let(f"trunc i64 {mask} to i32", "invalid")
             record_values(builder, pointer, length(BOUNDS), wrong, values)
 
