@@ -32,6 +32,11 @@ __device__ void wait_loop(uint64_t *b, int parity) {
     asm volatile("{ .reg .pred complete; waitLoop_%=: mbarrier.try_wait.parity.shared.b64 complete, [%0], %1; "
         "@!complete bra.uni waitLoop_%=; }" :: "r"(at(b)), "r"(parity) : "memory");
 }
+__device__ void wait_if(bool runs, uint64_t *b, int parity) {
+    asm volatile("{ .reg .pred complete, p; setp.ne.b32 p, %2, 0; @!p bra.uni skip_%=; again_%=: "
+        "mbarrier.try_wait.parity.shared.b64 complete, [%0], %1; @!complete bra.uni again_%=; skip_%=: }"
+        :: "r"(at(b)), "r"(parity), "r"((int)runs) : "memory");
+}
 __device__ bool test(uint64_t *b, uint64_t state) {
     int ok;
     asm volatile("{ .reg .pred p; mbarrier.test_wait.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
@@ -46,7 +51,8 @@ BODY = """
     __syncthreads();
     for (int k = 0; k < 3; ++k)
         if (t < 32) {
-            if (k) wait(&bars[1], (k + 1) & 1);
+            wait_if(k == 1, &bars[1], (k + 1) & 1);
+            if (k == 2) wait(&bars[1], (k + 1) & 1);
             buf[t] = x[k * 32 + t];
             arrive(&bars[0]);
             if (t == 0) { expect(&bars[0], 64); complete(&bars[0], 64); }
