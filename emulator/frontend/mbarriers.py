@@ -7,12 +7,13 @@ from typing import cast
 
 from ..ir import mbarriers
 from ..ir import nodes as ir
+from ..ir.wide import aligned_index, alignment_check
 from ..language import forms
 from ..language.intrinsics import Intrinsic
 from ..language.types import I32, U64
 from ..span import Span
 from .protocols import Args, Binder, FunctionReader
-from .values import NOTHING, SourceError, Value
+from .values import NOTHING, ArrayValue, SourceError, Value
 
 
 def unsigned(value: ir.Expr) -> ir.Expr:
@@ -57,4 +58,34 @@ def _operate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
     return NOTHING if op in ("mbarrier_expect_tx", "mbarrier_complete_tx") else old
 
 
-BINDERS: dict[type, Binder] = {forms.MbarrierForm: _operate}
+def _unit(reader: FunctionReader, array: ArrayValue, node: ast.expr, span: Span) -> ir.Expr:
+    """Return the index of an element in units of 16 bytes, with a check that it is at a multiple of them."""
+    place, size = reader.index(array, node), array.type.element.size
+    offset = place.flat if isinstance(place, ir.Within) else place
+    index, aligned = aligned_index(offset, size, 16)
+    if aligned is not None:
+        reader.emit(alignment_check(array.name, offset, size, 16, aligned, span))
+    return index
+
+
+def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    nodes = {name: cast(ast.expr, node) for name, node in args.items()}
+    target, source = reader.array(nodes["shared"]), reader.array(nodes["source"])
+    spaces, elements = (target.type.space, source.type.space), (target.type.element, source.type.element)
+    if spaces != ("shared", "global") or elements[0] != elements[1] or not reader.in_kernel:
+        actual = f"{target.shown} is {spaces[0]} {elements[0]}, {source.shown} is {spaces[1]} {elements[1]}"
+        message = f"bulk_copy copies elements of one type from global to shared memory, in the kernel itself; {actual}"
+        raise SourceError(span, message)
+    at, index = _unit(reader, target, nodes["i"], span), _unit(reader, source, nodes["j"], span)
+    bytes = reader.convert(nodes["bytes"], I32, "a number of bytes")
+    _, whole = aligned_index(bytes, 1, 16)
+    if whole is not None:
+        reader.emit(alignment_check(target.name, bytes, 1, 16, whole, span))
+    barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
+    refs = (ir.ArrayRef(name, span) for name in (target.name, source.name, barriers))
+    own, other, counted = refs
+    reader.emit(ir.BulkCopy(own, at, other, index, bytes, counted, which, span))
+    return NOTHING
+
+
+BINDERS: dict[type, Binder] = {forms.MbarrierForm: _operate, forms.BulkCopyForm: _copy}

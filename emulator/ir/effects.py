@@ -404,6 +404,13 @@ ROWS = (
     Effect(ir.AsyncCommit, "commit copies", transition="commit_copies"),
     Effect(ir.AsyncWait, "wait for copies but {pending}", transition="wait_for_copies"),
     Effect(
+        ir.BulkCopy,
+        "bulk copy {to}[{at}] = {source}[{index}], {bytes} bytes, barrier {barrier}[{which}]",
+        issue="memory",
+        operands={"at": _INDEX, "index": _INDEX, "bytes": Operand(I32), "which": _INDEX},
+        needs=lambda copy: (("st.bulk_copy", (9, 0)),),
+    ),
+    Effect(
         ir.Sleep,
         "sleep {time}",
         operands={"time": Operand(U32, "a time in nanoseconds")},

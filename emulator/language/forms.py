@@ -126,6 +126,11 @@ class MbarrierForm:
 
 
 @dataclass(frozen=True)
+class BulkCopyForm:
+    """A copy to shared memory that completes bytes of a barrier."""
+
+
+@dataclass(frozen=True)
 class MmaForm:
     """A matrix multiply-accumulate of a warp."""
 
@@ -180,6 +185,6 @@ class UnrolledRangeForm:
 Form = (
     AllocationForm | EffectForm | ShuffleForm | VoteForm | MatchAllForm | ReductionForm | LaneMaskForm
     | AtomicUpdateForm | CompareAndSwapForm | OrderedLoadForm | OrderedStoreForm | AsyncCopyForm | AsyncWaitForm
-    | MbarrierForm | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
+    | MbarrierForm | BulkCopyForm | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
     | OperationForm | OperationsForm | ConjugateForm | BitcastForm | UnrolledRangeForm
 )  # fmt: skip

@@ -8,7 +8,9 @@ for `try_wait` and for several arrivals at once.
 
 from __future__ import annotations
 
-from .forms import MbarrierForm
+from typing import Any
+
+from .forms import BulkCopyForm, MbarrierForm
 from .hints import Array
 from .intrinsics import intrinsic
 
@@ -58,7 +60,19 @@ def mbarrier_try_wait_parity(barriers: Array[int], index: int, parity: int) -> b
     """As `mbarrier_test_wait_parity`; a GPU suspends the thread for a time before it returns False."""
 
 
+@intrinsic(BulkCopyForm())
+def bulk_copy(
+    shared: Array[Any], i: int, source: Array[Any], j: int, bytes: int, barriers: Array[int], index: int
+) -> None:
+    """Copy `bytes` from source[j] on in global memory to shared[i] on, asynchronously: `cp.async.bulk`.
+
+    The copy completes its bytes of the phase of barriers[index], and is visible to threads that have waited for the phase. The two
+    places and `bytes` are multiples of 16 bytes. Each thread that calls it copies. Needs compute capability 9.0.
+    """
+
+
 __all__ = [
+    "bulk_copy",
     "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
     "mbarrier_test_wait", "mbarrier_test_wait_parity", "mbarrier_try_wait_parity",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..ir import mbarriers
 from ..ir import nodes as ir
-from ..language.types import BOOL, U32, U64, Scalar
+from ..language.types import BOOL, I32, U32, U64, Scalar
 from .arithmetic import cast, operation
 from .arrays import Need
 from .assembly import Registers
@@ -60,6 +60,17 @@ def _wait(
     r.write(complete, ir.Const(True, BOOL, r.span))
 
 
+@row(r"cp\.async\.bulk\.shared::(?:cluster|cta)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?")
+def _bulk_copy(r: Registers, target: str, source: str, bytes: str, barrier: str, hint: str = "") -> None:
+    own, other = (
+        r.scope.arrays.place(r.address(place), 16, U32, reads) for place, reads in ((target, False), (source, True))
+    )
+    counted = r.scope.arrays.place(r.address(barrier), 8, U64)
+    refs = [ir.ArrayRef(place.array, r.span) for place in (own, other, counted)]
+    size = r.let(r.read(bytes, I32))
+    r.scope.emitter.emit(ir.BulkCopy(refs[0], own.index, refs[1], other.index, size, refs[2], counted.index, r.span))
+
+
 @row(r"fence\.mbarrier_init\.release\.cluster")
 def _initialised(r: Registers) -> None:
     """A barrier of the block follows."""
@@ -67,4 +78,6 @@ def _initialised(r: Registers) -> None:
 
 def accessed(name: str) -> list[tuple[Scalar, Need]]:
     """Return the type of the elements that an instruction accesses, and its need."""
+    if name.startswith("cp.async.bulk"):
+        return [(U32, "any")]
     return [(U64, "exact")] if name.startswith("mbarrier.") else []

@@ -1,4 +1,4 @@
-"""`mbarrier` in inline PTX: the wait loops of CUTLASS and Triton, states, bytes, a barrier in dynamic shared memory."""
+"""`mbarrier` and `cp.async.bulk` in inline PTX: the wait loops of CUTLASS and Triton, states, bytes, dynamic shared memory."""
 
 from __future__ import annotations
 
@@ -74,6 +74,40 @@ DYNAMIC = (
     "uint64_t *bars = (uint64_t *)mem; float *buf = (float *)(mem + 128);" + BODY
 )
 
+COPIED = (
+    HEAD
+    + """
+__device__ void copy(void *to, const void *from, int n, uint64_t *b) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+        :: "r"(at(to)), "l"(from), "r"(n), "r"(at(b)) : "memory");
+}
+__global__ void copied(const float *x, float *out, int n) {
+    extern __shared__ __align__(128) char mem[];
+    uint64_t *b = (uint64_t *)mem;
+    float *buf = (float *)(mem + 128);
+    int t = threadIdx.x;
+    if (t == 0) init(b, 1);
+    __syncthreads();
+    for (int k = 0; k < 2; ++k) {
+        if (t == 0) { expect(b, 2 * n); copy(buf, x + 256 * k, n, b); copy(buf + 128, x + 256 * k + 128, n, b); }
+        wait(b, k);
+        for (int i = t; i < 256; i += 64) out[256 * k + i] = buf[255 - i];
+        __syncthreads();
+    }
+}"""
+)
+X = np.arange(512, dtype=np.float32)
+
+
+def test_bulk_copies() -> None:
+    def check(engine: EngineName) -> None:
+        args = {"x": X, "out": np.zeros_like(X), "n": 512}
+        kernel = st.cuda_source(COPIED)["copied"]
+        result = st.launch(kernel, grid=1, block=64, shared=2048, args=args, engine=engine, check="all")
+        assert np.array_equal(result.out.reshape(2, 256), X.reshape(2, 256)[:, ::-1])
+
+    check_each(["jit", "numpy"], check)
+
 
 @pytest.mark.slow
 def test_producer_and_consumer() -> None:
@@ -93,12 +127,18 @@ def test_producer_and_consumer() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["mbarrier.arrive_drop.shared.b64 _, [%0]", "mbarrier.arrive.noComplete.shared.b64 _, [%0], 1"]
+    "name",
+    [
+        "mbarrier.arrive_drop.shared.b64 _, [%0]",
+        "mbarrier.arrive.noComplete.shared.b64 _, [%0], 1",
+        "cp.async.bulk.commit_group",
+        "cp.async.bulk.wait_group.read 0",
+    ],
 )
 def test_other_forms_are_refused_by_name(name: str) -> None:
     text = (
         HEAD
         + f'__global__ void pipe(float *out) {{ __shared__ uint64_t b[1]; asm volatile("{name};" :: "r"(at(b))); }}'
     )
-    with pytest.raises(st.CompileError, match="the inline assembly 'mbarrier"):
+    with pytest.raises(st.CompileError, match=r"the inline assembly '(mbarrier|cp\.async\.bulk)"):
         st.launch(st.cuda_source(text)["pipe"], grid=1, block=1, args={"out": np.zeros(1, np.float32)})

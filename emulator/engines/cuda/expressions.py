@@ -270,6 +270,12 @@ class Expressions:
             raise _not_printed("rows of a matrix in several elements of shared memory", node)
         return Fragment(f"{moved(node)}(&{self.accessed(value).text})")
 
+    def _BulkCopy(self, node: ir.BulkCopy) -> Fragment:
+        target, source = self.names[node.to.name], self.names[node.source.name]
+        places = f"(uint4*){target} + {self(node.at, UNARY)}, (const uint4*){source} + {self(node.index, UNARY)}"
+        barrier = self.element(node.barrier.name, node.which).text
+        return Fragment(f"bulk_copy({places}, {self(node.bytes)}, &{barrier})")
+
     def _Wgmma(self, node: ir.Wgmma) -> Fragment:
         a = [node.a] if node.in_a is None else [node.in_a, node.a]
         operands = [node.d, *a, node.in_b, node.b, node.add]

@@ -67,3 +67,9 @@ HELPERS = {
     "mbarrier_try_wait_parity": _wait("mbarrier_try_wait_parity", '"r"((unsigned int)(state >> 63))'),
 }
 """By operation; the first one also ends barriers. Texts are formats, but that of the first."""
+BULK_COPY = f"""\
+{_HEAD} void bulk_copy(uint4* target, const uint4* source, int bytes, {_U64}* barrier) {{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+        :: "r"((unsigned int)__cvta_generic_to_shared(target)), "l"(__cvta_generic_to_global(source)), "r"(bytes), {_PLACE} : "memory");
+}}
+"""

@@ -201,10 +201,12 @@ def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     return result
 
 
-def helper(op: ir.Op | ir.Effect | ir.Wgmma | ir.Store) -> tuple[str, str] | None:
+def helper(op: ir.Op | ir.Effect | ir.Wgmma | ir.BulkCopy | ir.Store) -> tuple[str, str] | None:
     """The function that an operation calls: its name and its text."""
     if isinstance(op, ir.Store):
         return ("mbarrier_init", mbarriers.HELPERS["mbarrier_init"]) if op.order == "mbarrier" else None
+    if isinstance(op, ir.BulkCopy):
+        return "bulk_copy", mbarriers.BULK_COPY
     if isinstance(op, ir.Wgmma):
         return matrices.group_function(op), matrices.group_helper(op)
     if (called := _helper(op)) is None:

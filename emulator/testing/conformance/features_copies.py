@@ -1,9 +1,10 @@
-"""Feature kernels of barriers in shared memory. See features.py."""
+"""Feature kernels of barriers in shared memory and bulk copies. See features.py."""
 
 from __future__ import annotations
 
+import numpy as np
 import simtbed as st
-from simtbed import Global, i32
+from simtbed import Global, f32, i32
 
 from .feature import feature, out
 
@@ -46,3 +47,31 @@ def phases_of_barriers(out: Global[i32]) -> None:
     st.sync()
     while not st.mbarrier_test_wait(barriers, 0, state):
         pass
+
+
+@feature(
+    [float(256 * k + 255 - i) for k in range(2) for i in range(256)],
+    block=64,
+    x=np.arange(512, dtype=np.float32),
+    n=512,
+    out=out(512, "f32"),
+)
+@st.kernel
+def bulk_copies(x: Global[f32], n: i32, out: Global[f32]) -> None:
+    """Each phase has two copies of n bytes."""
+    barriers = st.shared(st.u64, 1)
+    buffer = st.shared(f32, 2, 128)
+    t = st.thread.x
+    if t == 0:
+        st.mbarrier_init(barriers, 0, 1)
+    st.sync()
+    for k in range(2):
+        if t == 0:
+            st.mbarrier_arrive_expect_tx(barriers, 0, 2 * n)
+            st.bulk_copy(buffer, (0, 0), x, 256 * k, n, barriers, 0)
+            st.bulk_copy(buffer, (1, 0), x, 256 * k + 128, n, barriers, 0)
+        while not st.mbarrier_try_wait_parity(barriers, 0, k):
+            pass
+        for i in range(t, 256, 64):
+            out[256 * k + i] = buffer[1 - i // 128, 127 - i % 128]
+        st.sync()

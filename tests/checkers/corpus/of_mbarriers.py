@@ -1,4 +1,4 @@
-"""Barriers in shared memory: their initialisation, their counts, and accesses that do not wait for them."""
+"""Barriers in shared memory and bulk copies: initialisation, counts, and accesses that do not wait."""
 
 from __future__ import annotations
 
@@ -71,3 +71,37 @@ def bytes_that_nothing_completes(x: Global[f32], out: Global[f32], FIXED: Const)
     while not st.mbarrier_test_wait(barriers, 1, state):
         pass
     out[st.thread.x] = x[st.thread.x]
+
+
+@pair("race", x=X)
+@st.kernel
+def bulk_copy_that_is_not_waited_for(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """The block synchronises before the copy, and reads after it."""
+    barriers = st.shared(st.u64, 1)
+    buffer = st.shared(f32, 64)
+    if st.thread.x == 0:
+        st.mbarrier_init(barriers, 0, 1)
+    st.sync()
+    if st.thread.x == 0:
+        st.mbarrier_arrive_expect_tx(barriers, 0, 256)
+        st.bulk_copy(buffer, 0, x, 0, 256, barriers, 0)
+    if FIXED:
+        while not st.mbarrier_try_wait_parity(barriers, 0, 0):
+            pass
+    out[st.thread.x] = buffer[63 - st.thread.x]
+
+
+@pair("step limit", x=X)
+@st.kernel
+def more_bytes_expected_than_copied(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    barriers = st.shared(st.u64, 1)
+    buffer = st.shared(f32, 64)
+    if st.thread.x == 0:
+        st.mbarrier_init(barriers, 0, 1)
+    st.sync()
+    if st.thread.x == 0:
+        st.mbarrier_arrive_expect_tx(barriers, 0, 256 if FIXED else 512)
+        st.bulk_copy(buffer, 0, x, 0, 256, barriers, 0)
+    while not st.mbarrier_try_wait_parity(barriers, 0, 0):
+        pass
+    out[st.thread.x] = buffer[63 - st.thread.x]

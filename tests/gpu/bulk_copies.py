@@ -1,6 +1,6 @@
-"""Barriers in shared memory on a GPU: printed kernels and inline PTX, compared with the emulator.
+"""Barriers in shared memory and bulk copies on a GPU: printed kernels and inline PTX, compared with the emulator.
 
-    python -m tests.gpu.mbarriers [--runs 100] [--engine cuda]
+    python -m tests.gpu.bulk_copies [--runs 100] [--engine cuda]
 
 Prints a row for each kernel with the number of different results, and exits with 1 if one differs.
 """
@@ -25,15 +25,21 @@ def main() -> int:
     parser.add_argument("--engine", choices=("cuda", "jit", "numpy"), default="cuda")
     options = parser.parse_args()
     total = 0
-    feature = next(own for own in FEATURES if own.name == "phases_of_barriers")
-    cases = [(feature.name, feature.kernel, feature.block, 0, feature.args, np.array(feature.expected))]
+    cases = [
+        (own.name, own.kernel, own.block, 0, own.args, np.array(own.expected))
+        for own in FEATURES
+        if own.name in ("phases_of_barriers", "bulk_copies")
+    ]
+    y = test_mbarriers.X
+    kernel, args = st.cuda_source(test_mbarriers.COPIED)["copied"], {"x": y, "out": np.zeros_like(y), "n": 512}
+    cases.append(("inline PTX, bulk copies", kernel, 64, 2048, args, y.reshape(2, 256)[:, ::-1].ravel()))  # type: ignore[arg-type]
     x = np.arange(96, dtype=np.float32)
     for name, text, shared in (("static", test_mbarriers.STATIC, 0), ("dynamic", test_mbarriers.DYNAMIC, 256)):
         kernel, args = st.cuda_source(text)["pipe"], {"x": x, "out": np.zeros_like(x)}
         cases.append((f"inline PTX, {name}", kernel, 64, shared, args, 2 * x.reshape(3, 32)[:, ::-1].ravel()))  # type: ignore[arg-type]
     for name in (
         "barrier_used_before_the_block_synchronised",
-        "consumer_without_a_wait",
+        "bulk_copy_that_is_not_waited_for",
         "bytes_that_nothing_completes",
     ):
         pair = PAIRS[name]
