@@ -86,7 +86,7 @@ __global__ void copied(const float *x, float *out, int n) {
     uint64_t *b = (uint64_t *)mem;
     float *buf = (float *)(mem + 128);
     int t = threadIdx.x;
-    if (t == 0) init(b, 1);
+    if (t == 0) { init(b, 1); asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
     __syncthreads();
     for (int k = 0; k < 2; ++k) {
         if (t == 0) { expect(b, 2 * n); copy(buf, x + 256 * k, n, b); copy(buf + 128, x + 256 * k + 128, n, b); }

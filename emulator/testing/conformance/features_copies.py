@@ -64,6 +64,7 @@ def bulk_copies(x: Global[f32], n: i32, out: Global[f32]) -> None:
     t = st.thread.x
     if t == 0:
         st.mbarrier_init(barriers, 0, 1)
+        st.fence_async()
     st.sync()
     for k in range(2):
         if t == 0:

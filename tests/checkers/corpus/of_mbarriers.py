@@ -81,6 +81,7 @@ def bulk_copy_that_is_not_waited_for(x: Global[f32], out: Global[f32], FIXED: Co
     buffer = st.shared(f32, 64)
     if st.thread.x == 0:
         st.mbarrier_init(barriers, 0, 1)
+        st.fence_async()
     st.sync()
     if st.thread.x == 0:
         st.mbarrier_arrive_expect_tx(barriers, 0, 256)
@@ -98,6 +99,7 @@ def more_bytes_expected_than_copied(x: Global[f32], out: Global[f32], FIXED: Con
     buffer = st.shared(f32, 64)
     if st.thread.x == 0:
         st.mbarrier_init(barriers, 0, 1)
+        st.fence_async()
     st.sync()
     if st.thread.x == 0:
         st.mbarrier_arrive_expect_tx(barriers, 0, 256 if FIXED else 512)
