@@ -21,6 +21,7 @@ import simtbed.language.hints as hints
 import simtbed.language.intrinsics as intrinsics
 import simtbed.language.maths as _maths_words
 import simtbed.language.matrices as matrices
+import simtbed.language.mbarriers as mbarriers
 import simtbed.language.warps as warps
 
 from . import forking as _forking  # noqa: F401  from here on, a fork waits for imports
@@ -34,6 +35,7 @@ from .language.hints import *  # noqa: F403
 from .language.intrinsics import *  # noqa: F403
 from .language.maths import *  # noqa: F403
 from .language.matrices import *  # noqa: F403
+from .language.mbarriers import *  # noqa: F403
 from .language.warps import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -78,6 +80,7 @@ __all__ += copies.__all__
 __all__ += intrinsics.__all__
 __all__ += _maths_words.__all__
 __all__ += matrices.__all__
+__all__ += mbarriers.__all__
 __all__ += warps.__all__
 
 # Writing kernels needs only the language; other modules are imported at first use.

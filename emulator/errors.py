@@ -41,10 +41,10 @@ HOST_REMARKS = (UNFREED, "unwritten")
 class Diagnostic:
     """One finding.
 
-    kind: "compile", "bounds", "alignment", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign
-    race", "unacquired race", "arithmetic", "nan", "wgmma" or "schedule"; "unwritten" for elements of an output that no thread wrote;
-    "order" for a difference due to the order of threads, "native" for one due to CUDA's own mathematical functions; "spill"
-    for a compiler message; "budget" for costs; of host code "copy" (also a memset), "free", "unread error", "host memory" and "unfreed"
+    kind: "compile", "bounds", "alignment", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign race",
+    "unacquired race", "arithmetic", "nan", "wgmma", "mbarrier" or "schedule"; "unwritten" for elements of an output that no thread
+    wrote; "order" for a difference due to the order of threads, "native" for one due to CUDA's own mathematical functions; "spill" for
+    a compiler message; "budget" for costs; of host code "copy" (also a memset), "free", "unread error", "host memory" and "unfreed"
     for memory. notes: lines of explanation (position, values, allocation, advice). count:
     occurrences of the finding (thread executions for a fault). related: the position of the other access. remedy: statements
     that correct a race; empty if no such statement is known. array: the array of a race, or that of "order" and "native".

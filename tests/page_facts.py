@@ -22,7 +22,7 @@ MISTAKES = {
     "bounds": "accesses out of bounds", "uninitialised": "uninitialised reads",
     "arithmetic": "results outside the domain of an operation", "barrier": "barriers",
     "convergence": "warp operations on inactive lanes", "step limit": "endless loops and waits",
-    "schedule": "results that depend on the schedule", "wgmma": "products of warpgroups",
+    "schedule": "results that depend on the schedule", "wgmma": "products of warpgroups", "mbarrier": "barriers in shared memory",
 }  # fmt: skip
 """Kinds of finding in the corpus, in words."""
 

@@ -6,6 +6,7 @@ import ast
 from contextlib import suppress
 
 from ..ir import nodes as ir
+from ..ir.effects import MBARRIER_OPS
 from ..ir.names import Name
 from ..ir.walk import expressions
 from ..language.types import BOOL, I32, I64, Scalar, Vector
@@ -65,7 +66,8 @@ class StatementReader(BranchReader):
         last = self.own_let(value) if len(self.body) > before else None
         if last is None or not isinstance(last.value, ir.Effect):
             raise SourceError(self.span(node), "this expression has no effect", _intended(node.value))
-        self.body[-1] = ir.Let(None, last.value, last.span)  # the result is unused
+        if not (isinstance(last.value, ir.Atomic) and last.value.op in MBARRIER_OPS):  # their checker reads the result
+            self.body[-1] = ir.Let(None, last.value, last.span)
 
     def _host_call(self, node: ast.Call) -> bool:
         """Emit a call of a Python function; return False for a call of the language. A `print` outside of the language is Python's."""

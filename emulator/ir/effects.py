@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ..language.forms import MbarrierOp
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import BOOL, F32, F64, I32, I64, U32, U64, Scalar, Space, Vector
 from . import nodes as ir
@@ -32,6 +33,7 @@ LANE_BITS: Masks = np.uint32(1) << np.arange(WARP_SIZE, dtype=np.uint32)
 ALL_LANES: Masks = np.array([0xFFFFFFFF], np.uint32)
 SHUFFLE_WIDTHS = (2, 4, 8, 16, 32)
 REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
+MBARRIER_OPS: tuple[str, ...] = get_args(MbarrierOp)
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,17 @@ _ATOMIC_TYPES: dict[str, Capability] = {"f16": (7, 0), "half2": (6, 0), "bf16": 
 def _ordered_access_needs(access: ir.Load | ir.Store) -> Needs:
     if access.order == "async":
         yield "st.async_copy", (8, 0)
+    elif access.order == "mbarrier":
+        yield "st.mbarrier_init", (8, 0)
     elif access.order in ("acquire", "release"):
         yield ("st.load_acquire" if access.order == "acquire" else "st.store_release"), (7, 0)
 
 
 def _atomic_needs(atomic: ir.Atomic | ir.CompareSwap) -> Needs:
     word = f"st.atomic_{atomic.op}" if isinstance(atomic, ir.Atomic) else "st.compare_swap"
+    if isinstance(atomic, ir.Atomic) and atomic.op in MBARRIER_OPS:
+        yield f"st.{atomic.op}", (9, 0) if _needs_transactions(atomic) else (8, 0)
+        return
     if str(atomic.type) in _ATOMIC_TYPES:
         yield f"{word} on {atomic.type}", _ATOMIC_TYPES[str(atomic.type)]
     elif isinstance(atomic.type, Vector):
@@ -123,6 +130,12 @@ def _atomic_needs(atomic: ir.Atomic | ir.CompareSwap) -> Needs:
         yield f'order="{atomic.order}"', (7, 0)
     if atomic.scope != "device":
         yield f'scope="{atomic.scope}"', (6, 0)
+
+
+def _needs_transactions(atomic: ir.Atomic) -> bool:
+    """Return whether an operation on a barrier counts bytes, or more than one arrival."""
+    several = atomic.op == "mbarrier_arrive" and getattr(atomic.value, "value", 0) != 1
+    return several or atomic.op.endswith("_tx") or atomic.op.startswith("mbarrier_try")
 
 
 def is_extreme_of_floats(atomic: ir.Atomic) -> bool:
@@ -391,6 +404,13 @@ ROWS = (
     Effect(ir.AsyncCommit, "commit copies", transition="commit_copies"),
     Effect(ir.AsyncWait, "wait for copies but {pending}", transition="wait_for_copies"),
     Effect(
+        ir.BulkCopy,
+        "bulk copy {to}[{at}] = {source}[{index}], {bytes} bytes, barrier {barrier}[{which}]",
+        issue="memory",
+        operands={"at": _INDEX, "index": _INDEX, "bytes": Operand(I32), "which": _INDEX},
+        needs=lambda copy: (("st.bulk_copy", (9, 0)),),
+    ),
+    Effect(
         ir.Sleep,
         "sleep {time}",
         operands={"time": Operand(U32, "a time in nanoseconds")},
@@ -417,7 +437,7 @@ def written_array(stmt: ir.Stmt) -> str | None:
     return performed(stmt).array if row is not None and row.writes else None
 
 
-PLAIN_ORDERS = ("weak", "async")
+PLAIN_ORDERS = ("weak", "async", "mbarrier")
 """Orders of accesses that race with other threads' accesses."""
 
 

@@ -176,6 +176,14 @@ class Wgmma:
     instruction: str; d: ArrayRef; a: Expr; in_a: ArrayRef | None; b: Expr; in_b: ArrayRef; add: Expr
     transposed: tuple[bool, bool]; negative: bool; span: Span; site: int = -1
 @node
+class BulkCopy:
+    """A copy from global to shared memory that completes its bytes of a barrier, before `passes.bulk_copies`.
+
+    at, index: of the first element in `to` and in the source, in units of 16 bytes. which: the index of the barrier.
+    """
+
+    to: ArrayRef; at: Expr; source: ArrayRef; index: Expr; bytes: Expr; barrier: ArrayRef; which: Expr; span: Span; site: int = -1
+@node
 class WgmmaOrder:  mode: WgmmaMode; span: Span; site: int = -1; pending: int = 0  # of effects.WGMMA_ORDERS
 @node
 class Sleep:       time: Expr; span: Span; site: int = -1                # nanoseconds
@@ -212,7 +220,7 @@ Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined |
 Effect = Load | Fetch | Atomic | CompareSwap | Shuffle | Vote | Mma | MoveMatrix | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | Wgmma | WgmmaOrder | Assert | Print | HostCall | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | BulkCopy | Wgmma | WgmmaOrder | Assert | Print | HostCall | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 Access = Load | Store | Atomic | CompareSwap

@@ -13,6 +13,7 @@ from ..language.forms import AtomicOp
 from ..language.types import F32, F64, HALVES, I32, I64, U32, U64, Scalar
 from . import nodes as ir
 from .effects import is_extreme_of_floats
+from .mbarriers import COUNT, EXPECTED, NO_BYTES, TX, TX_FIELD, WAITS
 from .ops import TABLE
 
 Values = npt.NDArray[Any]
@@ -24,6 +25,21 @@ def _incremented(old: Values, limit: Values) -> Values:
 
 def _decremented(old: Values, limit: Values) -> Values:
     return np.asarray(np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1)))
+
+
+def _counted(change: Callable[[Values], Values]) -> Callable[[Values, Values], Values]:
+    """Return the update of a barrier (`mbarriers`) to whose word a change is added."""
+
+    def update(old: Values, operand: Values) -> Values:
+        new = old + change(operand)
+        left = (new & np.uint64(COUNT)) | ((new >> np.uint64(TX) & np.uint64(TX_FIELD)) ^ np.uint64(NO_BYTES))
+        following = (new ^ np.uint64(1 << 63)) | (new >> np.uint64(EXPECTED) & np.uint64(COUNT))
+        return np.asarray(np.where(left == 0, following, new))
+
+    return update
+
+
+_ONE_BYTE = np.uint64(1 << TX)
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,15 @@ UPDATES: dict[AtomicOp, Update] = {
     "or": Update(np.bitwise_or, "atomicOr", _INTEGERS),
     "xor": Update(np.bitwise_xor, "atomicXor", _INTEGERS),
     "exchange": Update(lambda old, new: new, "atomicExch", _NUMBERS),
+    "mbarrier_arrive": Update(_counted(lambda count: np.uint64(0) - count), "mbarrier_arrive", (U64,)),
+    "mbarrier_arrive_expect_tx": Update(
+        _counted(lambda bytes: bytes * _ONE_BYTE - np.uint64(1)), "mbarrier_arrive_expect_tx", (U64,)
+    ),
+    "mbarrier_expect_tx": Update(_counted(lambda bytes: bytes * _ONE_BYTE), "mbarrier_expect_tx", (U64,)),
+    "mbarrier_complete_tx": Update(
+        _counted(lambda bytes: np.uint64(0) - bytes * _ONE_BYTE), "mbarrier_complete_tx", (U64,)
+    ),
+    **{name: Update(lambda old, state: old, name, (U64,)) for name in WAITS},
 }
 
 

@@ -45,6 +45,8 @@ def widest_accesses(kernel: ir.Function) -> dict[str, int]:
     types = array_types(kernel)
     results: dict[str, int] = {}
     for stmt in statements(kernel.body):
+        if isinstance(stmt, ir.BulkCopy):
+            results |= {array.name: max(16, results.get(array.name, 0)) for array in (stmt.to, stmt.source)}
         if isinstance(stmt, ir.Wgmma):
             results |= {array.name: SWIZZLED_BYTES for array in (stmt.in_a, stmt.in_b) if array is not None}
     for _, access in accesses(kernel):

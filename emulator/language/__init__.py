@@ -7,6 +7,7 @@ from .functions import DeviceFunction, Kernel, SourceFunction, device, kernel
 from .hints import *  # noqa: F403
 from .intrinsics import *  # noqa: F403
 from .matrices import *  # noqa: F403
+from .mbarriers import *  # noqa: F403
 from .warps import *  # noqa: F403
 
 __all__ = ["DeviceFunction", "Kernel", "SourceFunction", "device", "kernel"]

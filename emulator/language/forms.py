@@ -10,9 +10,13 @@ ShuffleMode = Literal["idx", "up", "down", "xor"]
 ReductionOp = Literal["add", "min", "max", "and", "or", "xor"]
 VoteMode = Literal["ballot", "any", "all", "active", "match", "match_all"] | ReductionOp
 LaneOrder = Literal["lt", "le", "eq", "ge", "gt"]
-AtomicOp = Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange"]
+MbarrierOp = Literal[
+    "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_complete_tx", "mbarrier_test_wait",
+    "mbarrier_test_wait_parity", "mbarrier_try_wait_parity",
+]  # fmt: skip
+AtomicOp = Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange"] | MbarrierOp
 MemoryScope = Literal["block", "device", "system"]
-AccessOrder = Literal["weak", "volatile", "acquire", "release", "async"]
+AccessOrder = Literal["weak", "volatile", "acquire", "release", "async", "mbarrier"]
 MemoryOrder = Literal["relaxed", "acquire", "release", "acq_rel"]
 FenceScope = Literal["block", "device"]
 MatrixMode = Literal["load", "store", "move"]
@@ -115,6 +119,18 @@ class AsyncWaitForm:
 
 
 @dataclass(frozen=True)
+class MbarrierForm:
+    """An operation on a barrier in shared memory; None for its initialisation or its end."""
+
+    op: MbarrierOp | None
+
+
+@dataclass(frozen=True)
+class BulkCopyForm:
+    """A copy to shared memory that completes bytes of a barrier."""
+
+
+@dataclass(frozen=True)
 class MmaForm:
     """A matrix multiply-accumulate of a warp."""
 
@@ -169,6 +185,6 @@ class UnrolledRangeForm:
 Form = (
     AllocationForm | EffectForm | ShuffleForm | VoteForm | MatchAllForm | ReductionForm | LaneMaskForm
     | AtomicUpdateForm | CompareAndSwapForm | OrderedLoadForm | OrderedStoreForm | AsyncCopyForm | AsyncWaitForm
-    | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
+    | MbarrierForm | BulkCopyForm | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
     | OperationForm | OperationsForm | ConjugateForm | BitcastForm | UnrolledRangeForm
 )  # fmt: skip

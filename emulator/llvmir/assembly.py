@@ -20,6 +20,13 @@ from .values import Item, truth
 
 _STATEMENT = re.compile(r"(?:@(!?)([%$\w]+)\s+)?([a-z][\w.:]*(?:\s*\.\s*\w+)*)\s*(.*)", re.DOTALL)
 _OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|[^,\[\]{}]+")
+_WAIT_LOOP = re.compile(
+    r"(\S+):\s*mbarrier\.(t\w+_wait[^;]*;)\s*@(?:!\w+\s+bra(?:\.uni)?\s+\1\s*;"
+    r"|\w+\s+bra(?:\.uni)?\s+(\S+)\s*;\s*bra(?:\.uni)?\s+\1\s*;\s*\3:)"
+)
+_SKIPPED = re.compile(r"@(!?)(\S+)\s+bra(?:\.uni)?\s+(\S+)\s*;\s*(mbarrier\.loop\.[^;]*;)\s*\3:")
+"""The loops that repeat a wait for a barrier until it succeeds: `again: wait p; @!p bra again;`, or with a jump behind the loop. A jump
+over such a loop."""
 _WORDS = {1: I8, 2: I16, 4: I32, 8: I64}
 _FLOAT = re.compile(r"0[fF]([0-9a-fA-F]{8})|0[dD]([0-9a-fA-F]{16})")
 
@@ -104,9 +111,11 @@ def as_type(value: ir.Expr, type: Scalar) -> ir.Expr:
 
 @lru_cache(maxsize=512)
 def statements(text: str) -> tuple[Statement, ...]:
-    """Return the instructions of a text. Raises UnsupportedError for labels and jumps."""
+    """Return the instructions of a text. Raises UnsupportedError for labels and jumps other than waits for barriers (`mbarrier.loop`)."""
     results = []
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL).replace("$$", "%%")
+    text = _WAIT_LOOP.sub(r"mbarrier.loop.\2", text)
+    text = _SKIPPED.sub(lambda match: f"@{'' if match[1] else '!'}{match[2]} {match[4]}", text)
     for source in re.sub(r"(^|;)\s*[{}]+(?=\s|$)|[{}]\s*$|^\s*\{", r"\1 ", text.strip()).split(";"):
         source = source.strip().strip("{}").strip() if not re.search(r"\{[^}]*\}", source) else source.strip()
         if not source or source.startswith(".reg"):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..ir import nodes as ir
 from ..language.types import BOOL, I64, Scalar, Vector
-from . import ptx_conversions, ptx_matrices, ptx_warpgroups, ptx_wmma  # noqa: F401
+from . import ptx_conversions, ptx_matrices, ptx_mbarriers, ptx_warpgroups, ptx_wmma  # noqa: F401
 from .accesses import Scope, regrouped
 from .arithmetic import constant, operation
 from .arrays import Need
@@ -25,7 +25,11 @@ def assembly_accesses(call: Instruction) -> Iterator[tuple[Operand, Scalar, Need
     for statement in instructions_of(call) or ():
         modules = ptx_matrices, ptx_warpgroups, ptx_wmma
         matrices = [type for module in modules for type in module.accessed(statement.name)]
-        for type, need in (*accessed(statement), *((type, "any") for type in matrices)):
+        for type, need in (
+            *accessed(statement),
+            *ptx_mbarriers.accessed(statement.name),
+            *((type, "any") for type in matrices),
+        ):
             lane = type.element if isinstance(type, Vector) else type
             yield from ((operand, lane, need) for operand in call.operands)
 

@@ -25,6 +25,8 @@ _FORMS = tuple((re.compile(rf"llvm\.nvvm\.{form}"), name) for form, name in (
     (r"redux\.sync\.(and|or|xor)", "redux.sync.{0}.b32"),
     (r"cp\.async\.(c[ag])\.shared\.global\.(?:\d+)(?:\.s)?", "cp.async.{0}.shared.global"),
     (r"cp\.async\.(commit|wait)\.(group|all)", "cp.async.{0}_{1}"),
+    (r"mbarrier\.(init|inval|arrive)(?:\.shared)?", "mbarrier.{0}.shared.b64"),
+    (r"mbarrier\.test\.wait(?:\.shared)?", "mbarrier.test_wait.shared.b64"),
     (r"prmt", "prmt.b32"),
     (r"fence\.proxy\.async(?:\.shared_cta)?", "fence.proxy.async.shared::cta"),
     (r"wgmma\.(fence|commit_group)\.sync\.aligned", "wgmma.{0}.sync.aligned"),

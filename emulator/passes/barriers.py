@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir import nodes as ir
-from ..ir.effects import is_ordered, performed, row_of, written_array
+from ..ir.effects import MBARRIER_OPS, is_ordered, performed, row_of, written_array
 from ..ir.walk import bodies, once_a_node, statements
 from ..language.types import Scalar
 
@@ -43,7 +43,7 @@ def order_matters(kernel: ir.Function) -> bool:
             return True
         if isinstance(value, ir.Atomic):
             float_sum = not (isinstance(value.type, Scalar) and value.type.is_integer)
-            if stmt.target is not None or float_sum or value.op in ("exchange", "inc", "dec"):
+            if stmt.target is not None or float_sum or value.op in ("exchange", "inc", "dec", *MBARRIER_OPS):
                 return True
             if kinds.setdefault(value.array, value.op) != value.op:
                 return True

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..ir import nodes as ir
 from ..ir.effects import is_ordered, performed
+from ..ir.mbarriers import WAITS
 from ..ir.walk import once_a_node, registers, statements
 from .barriers import holds_barrier
 
@@ -80,9 +81,10 @@ def _observes_others(loop: ir.While) -> bool:
 
 
 def changes_nothing(atomic: ir.Atomic) -> bool:
-    """Return whether an operation is an atomic load: `atomicAdd(&x, 0)`."""
+    """Return whether an operation is an atomic load: `atomicAdd(&x, 0)`, or a wait for a barrier."""
     value = atomic.value
-    return atomic.op in ("add", "sub", "or", "xor") and isinstance(value, ir.Const) and value.value == 0
+    adds = atomic.op in ("add", "sub", "or", "xor")
+    return atomic.op in WAITS or (adds and isinstance(value, ir.Const) and value.value == 0)
 
 
 @once_a_node

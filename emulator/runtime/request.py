@@ -49,7 +49,7 @@ class LaunchOptions:
         `Result.compiled`.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers",
-        "arithmetic", "wgmma", "acquire" (also reads of released data without acquire) and, not in "all",
+        "arithmetic", "wgmma", "mbarrier", "acquire" (also reads of released data without acquire) and, not in "all",
         "benign" (also races that write the same value) and "nan". Blocks run in sequence for races
         and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : number of another order of blocks and warps for a second run; a difference is a fault. schedules : the first

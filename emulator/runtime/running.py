@@ -314,9 +314,17 @@ def _run_once(engine: Engine, request: Request) -> Outcome:
     shown = request.show_prints and not outcome.printed
     again = engine_named("numpy").run(replace(request, interleave=True, show_prints=shown))
     if _waits(again):
+        named = [one for one in again.faults if one.message.startswith("deadlock: ")]
+        outcome.faults = [next((own for own in named if _is_of(own, one)), one) for one in outcome.faults]
         return outcome
     again.faults += _deadlocks(request, outcome.faults, again.waits)
     return again
+
+
+def _is_of(deadlock: Diagnostic, endless: Diagnostic) -> bool:
+    """Return whether a wait is in an endless loop."""
+    wait, loop = deadlock.span, endless.span
+    return endless.kind == "step limit" and wait.file == loop.file and loop.line <= wait.line <= loop.end_line
 
 
 def _deadlocks(request: Request, lockstep: Sequence[Diagnostic], waits: Any) -> list[Diagnostic]:

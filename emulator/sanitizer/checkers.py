@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from ..errors import Diagnostic, LaunchError
 from ..ir import nodes as ir
-from . import arithmetic, bounds, nan, products, uninitialised
+from . import arithmetic, bounds, mbarriers, nan, products, uninitialised
 from .checker import Checker, OnAccess
 from .races import shadow
 
@@ -41,6 +41,7 @@ CHECKERS = (
         instrument=arithmetic.Instrumentation,
         describe=arithmetic.undefined_result,
     ),
+    Checker("mbarrier", ("mbarrier",), instrument=mbarriers.Instrumentation, describe=mbarriers.wrong_use),
     Checker("wgmma", ("wgmma",), instrument=products.Instrumentation, describe=products.unordered),
     Checker(
         "nan",

@@ -41,6 +41,7 @@ def test_every_class_has_its_pairs() -> None:
         "arithmetic",
         "step limit",
         "schedule",
+        "mbarrier",
         "wgmma",
     }
     assert {pair.fault for pair in PAIRS.values()} == kinds

@@ -230,7 +230,7 @@ def test_addresses_from_the_start_of_shared_memory() -> None:
 
 
 REFUSED = [
-    ("mbarrier.init.shared.b64 [%1], 1;", "mbarrier.init"),
+    ("mbarrier.arrive_drop.shared.b64 _, [%1];", "mbarrier.arrive_drop"),
     (
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%1], [%1], [%1];",
         "cp.async.bulk.tensor",

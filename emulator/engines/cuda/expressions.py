@@ -8,8 +8,9 @@ from typing import Any
 
 from ...errors import CompileError, Diagnostic
 from ...ir import nodes as ir
-from ...ir.effects import REDUCTIONS, is_extreme_of_floats
+from ...ir.effects import MBARRIER_OPS, REDUCTIONS, is_extreme_of_floats
 from ...ir.matrices import INSTRUCTIONS
+from ...ir.mbarriers import initial_count
 from ...ir.updates import UPDATES
 from ...ir.wide import access_type
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
@@ -189,6 +190,9 @@ class Expressions:
             return Fragment(f"__pipeline_memcpy_async(&{place}, &{source}, {node.value.type.size})")
         if isinstance(node.value, ir.MoveMatrix) and node.value.mode == "store":  # folded into its store
             return Fragment(f"{moved(node.value)}(&{place}, {self(node.value.value)})")
+        if node.order == "mbarrier":
+            count = initial_count(node.value)
+            return Fragment(f"mbarrier_inval(&{place})" if count is None else f"mbarrier_init(&{place}, {self(count)})")
         if node.order == "volatile":
             assert node.value.type is not None
             return Fragment(f"*(volatile {type_name(node.value.type)}*)&{place} = {self(node.value)}")
@@ -200,6 +204,8 @@ class Expressions:
         if is_extreme_of_floats(node):
             place = self.accessed(node).text
             return Fragment(f"atomic_{node.op}_{node.scope}(&{place}, {self(node.value)})")
+        if node.op in MBARRIER_OPS:
+            return Fragment(f"{node.op}(&{self.accessed(node).text}, {self(node.value)})")
         if node.order != "relaxed":
             name = "exchange_n" if node.op == "exchange" else f"fetch_{node.op}"
             how = f"__NV_ATOMIC_{node.order.upper()}, __NV_THREAD_SCOPE_{node.scope.upper()}"
@@ -263,6 +269,12 @@ class Expressions:
         if not isinstance(value, ir.Load):
             raise _not_printed("rows of a matrix in several elements of shared memory", node)
         return Fragment(f"{moved(node)}(&{self.accessed(value).text})")
+
+    def _BulkCopy(self, node: ir.BulkCopy) -> Fragment:
+        target, source = self.names[node.to.name], self.names[node.source.name]
+        places = f"(uint4*){target} + {self(node.at, UNARY)}, (const uint4*){source} + {self(node.index, UNARY)}"
+        barrier = self.element(node.barrier.name, node.which).text
+        return Fragment(f"bulk_copy({places}, {self(node.bytes)}, &{barrier})")
 
     def _Wgmma(self, node: ir.Wgmma) -> Fragment:
         a = [node.a] if node.in_a is None else [node.in_a, node.a]

@@ -129,6 +129,8 @@ class _Folder:
                 return self.counted(stmt)
             case ir.While():
                 return [self.loop(stmt)]
+            case ir.Let(target=ir.Reg(name=name), value=ir.Atomic()) if "@" in name and not self.reads[name]:
+                return [replace(stmt, target=None)]
         return [stmt]
 
     def counted(self, loop: ir.For) -> list[ir.Stmt]:

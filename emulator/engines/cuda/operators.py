@@ -21,7 +21,7 @@ from ...ir.matrices import INSTRUCTIONS
 from ...ir.ops import CUDA_NAMES, TABLE
 from ...ir.shifts import is_shift, power_of_two
 from ...language.types import BOOL, COMPLEX, F32, F64, HALVES, I64, U16, U32, U64, Scalar, Value, Vector
-from . import matrices
+from . import matrices, mbarriers
 
 ANY, TERNARY, UNARY, PRIMARY = 0, 3, 15, 16
 INFIX = {
@@ -103,7 +103,7 @@ static __device__ __forceinline__ {{T}} atomic_{op}_{scope}({{T}}* place, {{T}} 
     for op in ("min", "max")
     for scope, suffix in SCOPES.items()
 }
-HELPERS |= matrices.HELPERS
+HELPERS |= matrices.HELPERS | mbarriers.HELPERS
 """Helpers: Python's `//` and `%` with narrower types promoted to int; the two results of `frexp`; a vote without its second
 result; ordered exchanges; extremes of floats in memory by compare-and-swap."""
 BITS = {
@@ -201,8 +201,12 @@ def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     return result
 
 
-def helper(op: ir.Op | ir.Effect | ir.Wgmma) -> tuple[str, str] | None:
+def helper(op: ir.Op | ir.Effect | ir.Wgmma | ir.BulkCopy | ir.Store) -> tuple[str, str] | None:
     """The function that an operation calls: its name and its text."""
+    if isinstance(op, ir.Store):
+        return ("mbarrier_init", mbarriers.HELPERS["mbarrier_init"]) if op.order == "mbarrier" else None
+    if isinstance(op, ir.BulkCopy):
+        return "bulk_copy", mbarriers.BULK_COPY
     if isinstance(op, ir.Wgmma):
         return matrices.group_function(op), matrices.group_helper(op)
     if (called := _helper(op)) is None:
@@ -216,6 +220,8 @@ def _helper(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
     if isinstance(op, ir.CompareSwap):
         return None if op.order == "relaxed" else (f"compare_swap_{op.order}_{op.scope}", type_name(op.type))
     if isinstance(op, ir.Atomic):
+        if op.op in mbarriers.HELPERS:
+            return op.op, ""
         return (f"atomic_{op.op}_{op.scope}", type_name(op.type)) if is_extreme_of_floats(op) else None
     if isinstance(op, ir.Vote):
         assert isinstance(op.value.type, Scalar)

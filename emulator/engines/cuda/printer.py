@@ -167,7 +167,9 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
         yield Line("")
         yield from (Line(f"#include <{name}>") for name in includes)
     yield Line("")
-    called = [n for s in body for n in (s, *nodes(s)) if isinstance(n, ir.Op | ir.Effect | ir.Wgmma)]
+    called = [
+        n for s in body for n in (s, *nodes(s)) if isinstance(n, ir.Op | ir.Effect | ir.Wgmma | ir.BulkCopy | ir.Store)
+    ]
     for _, text in sorted({own for n in called if (own := helper(n)) is not None}):
         yield from map(Line, text.splitlines())
         yield Line("")

@@ -22,11 +22,12 @@ from ...profiler import events
 from ...profiler.events import Counts
 from ...profiler.samples import Table, row_of
 from ...runtime.engine import MAX_FAULTS_PER_LOOP
-from ...sanitizer import barriers, grids
+from ...sanitizer import barriers, grids, mbarriers
 from ...sanitizer.places import thread_text
 from ...sanitizer.races import happens_before
 from ...sanitizer.tracking import Plan
 from . import lanes
+from .expressions import scalar
 from .polls import polled_element
 from .warp_group import NO_LANES, Mask, Scheduler, Values, WarpGroup
 
@@ -277,8 +278,23 @@ class Loop:
                 table["lanes"][row] += active_lanes
                 table["warps"][row] += warps
 
-    def _endless(self, limit: int, stalled: bool) -> Callable[[int, int, str], Diagnostic]:
-        return lambda row, lane, place: barriers.endless(self.node.span, place, limit, stalled)
+    def _endless(self, group: WarpGroup, limit: int, stalled: bool) -> Callable[[int, int, str], Diagnostic]:
+        def built(row: int, lane: int, place: str) -> Diagnostic:
+            found = barriers.endless(self.node.span, place, limit, stalled)
+            for (wait, array), (index, state, word) in zip(waits_for, values, strict=True):
+                if word[row, lane] >> 63 == state[row, lane] >> 63:
+                    return mbarriers.deadlock(found, wait, array, int(index[row, lane]), int(word[row, lane]))
+            return found
+
+        polled = list(
+            mbarriers.polled((*getattr(self.node, "setup", ()), *self.node.body), group.request.prepared.program.kernel)
+        )
+        waits_for = [(wait, array) for _, wait, array in polled]
+        values = [
+            [group.full(scalar(e)(group)).reshape(-1, WARP_SIZE) for e in (wait.index, wait.value, word)]
+            for word, wait, _ in polled
+        ]
+        return built
 
     def _end_faulty(self, groups: Sequence[WarpGroup], before: Sequence[Values | int]) -> bool:
         """End the warps with too many accesses out of bounds since the loop began; return whether other lanes remain."""
@@ -296,7 +312,7 @@ class Loop:
         for group in groups:
             if group.active is NO_LANES:
                 continue
-            group.fault("step limit", self.site, group.full(group.active), self._endless(limit, stalled))
+            group.fault("step limit", self.site, group.full(group.active), self._endless(group, limit, stalled))
             group.kill(group.active)
             group.active = NO_LANES
 

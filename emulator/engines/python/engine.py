@@ -18,6 +18,7 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import Array
+from ...passes.bulk_copies import lower_bulk_copies
 from ...passes.grids import is_cooperative
 from ...passes.textures import lower_fetches
 from ...passes.waiting import may_stall, waits
@@ -253,7 +254,7 @@ def code_of(request: Request, recorded: bool, traced: bool) -> Code:
 
 
 def _printed(request: Request, recorded: bool, traced: bool) -> Code:
-    program = lower_products(lower_fetches(request.program))
+    program = lower_bulk_copies(lower_products(lower_fetches(request.program)))
     prepared = request.prepared.program.kernel
     waiting: dict[Span, bool] = {}
     progress: set[Span] = set()

@@ -14,7 +14,7 @@ from ...ir.matrices import PARTS, moved
 from ...ir.updates import update_of
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
-from ...sanitizer import barriers
+from ...sanitizer import barriers, mbarriers
 from .expressions import pack
 from .threads import Thread, order_lanes
 
@@ -82,18 +82,24 @@ class Printed(WarpOperation):
 
 
 class Iteration(WarpOperation):
-    """An iteration of a loop that waits for other threads."""
+    """An iteration of a loop that waits for other threads. Operands: `shown`, index, state and word of the barriers for which it waits."""
 
-    def __init__(self, node: Any, stalls: bool, limit: int) -> None:
+    def __init__(self, node: Any, stalls: bool, limit: int, kernel: ir.Function) -> None:
         super().__init__(node)
-        self.stalls, self.limit = stalls, limit
+        self.stalls, self.limit, self.polled = stalls, limit, list(mbarriers.polled(node.setup, kernel, inner=False))
+        self.shown = [e for word, wait, _ in self.polled for e in (wait.index, wait.value, word)]
 
     def perform(self, group: list[Thread]) -> list[Any]:
         team = group[0].team
         team.idle += 1
         if team.idle > self.limit:
-            place = group[0].place(len(group) - 1)
-            group[0].fail(barriers.endless(self.span, place, self.limit, self.stalls))
+            found = barriers.endless(self.span, group[0].place(len(group) - 1), self.limit, self.stalls)
+            values = [int(value) for value in group[0].operands]
+            for number, (_, wait, array) in enumerate(self.polled):
+                index, state, word = values[3 * number :][:3]
+                if word >> 63 == state >> 63:
+                    found = mbarriers.deadlock(found, wait, array, index, word)
+            group[0].fail(found)
         return [None] * len(group)
 
 

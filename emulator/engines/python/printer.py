@@ -188,7 +188,7 @@ class FunctionPrinter(Expressions):
         return False
 
     def loop_waits(self, stmt: ir.Stmt) -> bool:
-        return isinstance(stmt, ir.While) and stmt.span in self.rules.waiting
+        return isinstance(stmt, ir.While) and stmt.span.without_calls in self.rules.waiting
 
     def holds_wait(self, stmt: ir.Stmt) -> bool:
         return self.is_wait(stmt) or any(self.holds_wait(s) for body in bodies(stmt) for s in body)
@@ -459,14 +459,15 @@ class FunctionPrinter(Expressions):
         start, iteration = [*setup, leave], self.counting(loop, counted)
         if waiting:
             self.prefix += [ast.Constant(loop.site), name(counter_of(loop))]
-            operation = Iteration(loop, self.rules.waiting[loop.span], self.rules.limits[0])
-            start.append(ast.Expr(self.wait(loop, operation)))
+            stalls = self.rules.waiting[loop.span.without_calls]
+            operation = Iteration(loop, stalls, self.rules.limits[0], self.function)
+            start.append(ast.Expr(self.wait(loop, operation, *map(self.value, operation.shown))))
             del self.prefix[-2:]
         first: list[ast.stmt] = [ast.Assign([target(counter_of(loop))], ast.Constant(-1))] if counted else []
         if waiting:
-            idle = ast.Attribute(attribute(name(THREAD), "team"), "idle", ast.Store())
-            first.append(ast.Assign([idle], ast.Constant(0)))
-        if not setup and not waiting:
+            team = attribute(name(THREAD), "team")
+            first.append(ast.Assign([ast.Attribute(team, "idle", ast.Store())], ast.Constant(0)))
+        if not (setup or waiting):
             return [*first, ast.While(self.truth(loop.cond), [*iteration, *body] or [ast.Pass()], [])]
         return [*first, ast.While(ast.Constant(True), [*iteration, *start, *body], [])]
 

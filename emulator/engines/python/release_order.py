@@ -100,10 +100,11 @@ class ReleaseOrder:
             own.fences[key] = Release(clock, access.block, of_block)
         present = [own.fences[name] for name in ("device", "block", key) if name in own.fences]
         published: Clock = {("block", access.block): self.published[access.block]}
-        return [
-            *head,
-            *(Release(_join(dict(one.clock), [published]), one.block, one.of_block or of_block) for one in present),
-        ]
+        merged = {(one.block, one.of_block): one.clock for one in head}
+        for one in present:
+            key = one.block, one.of_block or of_block
+            merged[key] = _join(dict(one.clock), [published, merged.get(key, {})])
+        return [Release(clock, *reached) for reached, clock in merged.items()]
 
     def status(self, earlier: Access, access: Access) -> int:
         """Return how an earlier access was released to the thread of a later one."""

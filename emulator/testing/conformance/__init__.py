@@ -25,6 +25,7 @@ from . import (  # noqa: F401  (their decorators fill FEATURES)
     features_atomics,
     features_complex,
     features_control,
+    features_copies,
     features_grids,
     features_halves,
     features_maths,

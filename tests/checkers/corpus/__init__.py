@@ -5,6 +5,7 @@ from . import (
     of_barriers,
     of_bounds,
     of_grids,
+    of_mbarriers,
     of_products,
     of_protocols,
     of_races,
@@ -16,6 +17,6 @@ from . import (
 from .pair import PAIRS, Pair
 
 __all__ = [
-    "PAIRS", "Pair", "of_arithmetic", "of_barriers", "of_bounds", "of_grids", "of_products", "of_protocols", "of_races", "of_releases",
-    "of_uninitialised", "of_waits", "of_warps",
+    "PAIRS", "Pair", "of_arithmetic", "of_barriers", "of_bounds", "of_grids", "of_mbarriers", "of_products", "of_protocols", "of_races",
+    "of_releases", "of_uninitialised", "of_waits", "of_warps",
 ]  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....ir import nodes as ir
+from ....ir.effects import MBARRIER_OPS
+from ....ir.mbarriers import COUNT, EXPECTED, NO_BYTES, TX, TX_FIELD, WAITS
 from ....language.types import HALVES, I64, Scalar
 from ....llvm.builder import FunctionBuilder, many, scalar_type, splat
 from ....llvm.casts import extended
@@ -93,6 +95,8 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, oper
             new = builder.let(f"select i1 {same}, {element} {operands[1]}, {element} {old}", "new")
         case "inc" | "dec":
             new = _wrapping(builder, word, element, old, operands[0])
+        case _ if word in MBARRIER_OPS:
+            new = _arrived(builder, word, old, operands[0])
         case "min" | "max" if not type.is_float:
             new = builder.intrinsic(
                 f"llvm.{'s' if type.kind == 'int' else 'u'}{word}", element, old, operands[0], hint="new"
@@ -116,6 +120,23 @@ def _wrapping(builder: FunctionBuilder, word: str, element: str, old: str, limit
     less = builder.let(f"sub {element} {old}, 1", "less")
     wraps = builder.let(f"or i1 {none}, {beyond}", "wraps")
     return builder.let(f"select i1 {wraps}, {element} {limit}, {element} {less}", "new")
+
+
+def _arrived(builder: FunctionBuilder, word: str, old: str, operand: str) -> str:
+    """Return the word of a barrier after an operation, see `ir.updates`."""
+    if word in WAITS:
+        return old
+    new, bytes = old, builder.let(f"shl i64 {operand}, {TX}", "bytes")
+    if word.endswith("_tx"):
+        new = builder.let(f"{'sub' if word == 'mbarrier_complete_tx' else 'add'} i64 {new}, {bytes}", "new")
+    if "arrive" in word:
+        new = builder.let(f"sub i64 {new}, {operand if word == 'mbarrier_arrive' else 1}", "new")
+    arrivals = builder.let(f"and i64 {new}, {COUNT}", "arrivals")
+    left = builder.let(f"and i64 {builder.let(f'lshr i64 {new}, {TX}')}, {TX_FIELD}", "bytes")
+    left = builder.let(f"or i64 {builder.let(f'xor i64 {left}, {NO_BYTES}')}, {arrivals}", "left")
+    count = builder.let(f"and i64 {builder.let(f'lshr i64 {new}, {EXPECTED}')}, {COUNT}", "count")
+    following = builder.let(f"or i64 {builder.let(f'xor i64 {new}, {-1 << 63}')}, {count}", "following")
+    return builder.let(f"select i1 {builder.let(f'icmp eq i64 {left}, 0')}, i64 {following}, i64 {new}", "new")
 
 
 def _atomic(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, operands: list[str]) -> str:

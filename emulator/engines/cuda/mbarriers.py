@@ -1,0 +1,75 @@
+"""Barriers in shared memory in CUDA C++: functions with the PTX instructions `mbarrier`.
+
+A wait returns a word whose bit 63 differs from that of its operand if the phase is complete (`ir.mbarriers.is_complete`).
+"""
+
+from __future__ import annotations
+
+_U64 = "unsigned long long"
+_HEAD = "static __device__ __forceinline__"
+_PLACE = '"r"((unsigned int)__cvta_generic_to_shared(barrier))'
+
+
+def _arrival(name: str, instruction: str, operand: str) -> str:
+    return f"""\
+{_HEAD} {_U64} {name}({_U64}* barrier, {_U64} operand) {{{{
+    {_U64} state;
+    asm volatile("{instruction} %0, [%1]{", %2" * bool(operand)};" : "=l"(state) : {_PLACE}{operand} : "memory");
+    return state;
+}}}}
+"""
+
+
+def _update(name: str, instruction: str) -> str:
+    return f"""\
+{_HEAD} {_U64} {name}({_U64}* barrier, {_U64} bytes) {{{{
+    asm volatile("{instruction} [%0], %1;" :: {_PLACE}, "r"((unsigned int)bytes) : "memory");
+    return 0;
+}}}}
+"""
+
+
+def _wait(name: str, operand: str) -> str:
+    instruction = name.replace("mbarrier_", "mbarrier.").replace("_parity", ".parity")
+    return f"""\
+{_HEAD} {_U64} {name}({_U64}* barrier, {_U64} state) {{{{
+    unsigned int complete;
+    asm volatile("{{{{ .reg .pred p; {instruction}.shared.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }}}}"
+        : "=r"(complete) : {_PLACE}, {operand} : "memory");
+    return state ^ ({_U64})complete << 63;
+}}}}
+"""
+
+
+HELPERS = {
+    "mbarrier_init": f"""\
+{_HEAD} void mbarrier_init({_U64}* barrier, {_U64} count) {{
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: {_PLACE}, "r"((unsigned int)count) : "memory");
+}}
+{_HEAD} void mbarrier_inval({_U64}* barrier) {{
+    asm volatile("mbarrier.inval.shared.b64 [%0];" :: {_PLACE} : "memory");
+}}
+""",
+    "mbarrier_arrive": f"""\
+#if __CUDA_ARCH__ >= 900
+{_arrival("mbarrier_arrive", "mbarrier.arrive.shared.b64", ', "r"((unsigned int)operand)')}\
+#else
+{_arrival("mbarrier_arrive", "mbarrier.arrive.shared.b64", "")}\
+#endif
+""",
+    "mbarrier_arrive_expect_tx": _arrival(
+        "mbarrier_arrive_expect_tx", "mbarrier.arrive.expect_tx.shared.b64", ', "r"((unsigned int)operand)'
+    ),
+    "mbarrier_expect_tx": _update("mbarrier_expect_tx", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64"),
+    "mbarrier_complete_tx": _update("mbarrier_complete_tx", "mbarrier.complete_tx.relaxed.cta.shared::cta.b64"),
+    "mbarrier_test_wait": _wait("mbarrier_test_wait", '"l"(state)'),
+    "mbarrier_test_wait_parity": _wait("mbarrier_test_wait_parity", '"r"((unsigned int)(state >> 63))'),
+    "mbarrier_try_wait_parity": _wait("mbarrier_try_wait_parity", '"r"((unsigned int)(state >> 63))'),
+}
+"""By operation; the first one also ends barriers. Texts are formats, but that of the first."""
+BULK_COPY = f"""\
+{_HEAD} void bulk_copy(uint4* target, const uint4* source, int bytes, {_U64}* barrier) {{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+        :: "r"((unsigned int)__cvta_generic_to_shared(target)), "l"(__cvta_generic_to_global(source)), "r"(bytes), {_PLACE} : "memory");
+}}
+"""

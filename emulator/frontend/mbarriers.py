@@ -1,0 +1,91 @@
+"""Calls of the functions of barriers in shared memory."""
+
+from __future__ import annotations
+
+import ast
+from typing import cast
+
+from ..ir import mbarriers
+from ..ir import nodes as ir
+from ..ir.wide import aligned_index, alignment_check
+from ..language import forms
+from ..language.intrinsics import Intrinsic
+from ..language.types import I32, U64
+from ..span import Span
+from .protocols import Args, Binder, FunctionReader
+from .values import NOTHING, ArrayValue, SourceError, Value
+
+
+def unsigned(value: ir.Expr) -> ir.Expr:
+    """Return a number as u64."""
+    if isinstance(value, ir.Const):
+        return ir.Const(value.value, U64, value.span)
+    return value if value.type is U64 else ir.Op("cast_u64", (value,), U64, value.span)
+
+
+def barrier(reader: FunctionReader, node: ast.expr, index: ast.expr, what: str, span: Span) -> tuple[str, ir.Expr]:
+    """Return the array and the index of a barrier."""
+    array = reader.array(node)
+    if array.type.space != "shared" or array.type.element is not U64:
+        actual = f"{array.shown} is {array.type.space} {array.type.element}"
+        raise SourceError(span, f"{what} works on a shared array of u64, {actual}", "write st.shared(st.u64, count)")
+    return array.name, reader.index(array, index)
+
+
+def _operate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    op = cast(forms.MbarrierForm, word.form).op
+    array, index = barrier(reader, cast(ast.expr, args["barriers"]), cast(ast.expr, args["index"]), word.name, span)
+    if op is None:
+        count = cast(ast.expr | None, args.get("count"))
+        none = ir.Const(0, U64, span)
+        initial = (
+            none if count is None else mbarriers.initial(unsigned(reader.convert(count, I32, "a number of arrivals")))
+        )
+        reader.emit(ir.Store(array, index, initial, span, order="mbarrier"))
+        return NOTHING
+    given = next(args[name] for name in ("count", "bytes", "state", "parity") if name in args)
+    type = U64 if "state" in args else I32
+    operand = reader.convert(given, type, "an operand") if isinstance(given, ast.expr) else ir.Const(given, type, span)
+    operand = unsigned(operand)
+    if op.endswith("parity"):
+        operand = mbarriers.state_of_parity(operand)
+    order: forms.MemoryOrder = (
+        "acquire" if op in mbarriers.WAITS else "relaxed" if op == "mbarrier_expect_tx" else "release"
+    )
+    old = reader.let(ir.Atomic(op, array, index, operand, U64, span, order, "block"), "barrier", span)
+    if op in mbarriers.WAITS:
+        return mbarriers.is_complete(old, operand)
+    return NOTHING if op in ("mbarrier_expect_tx", "mbarrier_complete_tx") else old
+
+
+def _unit(reader: FunctionReader, array: ArrayValue, node: ast.expr, span: Span) -> ir.Expr:
+    """Return the index of an element in units of 16 bytes, with a check that it is at a multiple of them."""
+    place, size = reader.index(array, node), array.type.element.size
+    offset = place.flat if isinstance(place, ir.Within) else place
+    index, aligned = aligned_index(offset, size, 16)
+    if aligned is not None:
+        reader.emit(alignment_check(array.name, offset, size, 16, aligned, span))
+    return index
+
+
+def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    nodes = {name: cast(ast.expr, node) for name, node in args.items()}
+    target, source = reader.array(nodes["shared"]), reader.array(nodes["source"])
+    spaces, elements = (target.type.space, source.type.space), (target.type.element, source.type.element)
+    if spaces != ("shared", "global") or elements[0] != elements[1] or not reader.in_kernel:
+        actual = f"{target.shown} is {spaces[0]} {elements[0]}, {source.shown} is {spaces[1]} {elements[1]}"
+        message = f"bulk_copy copies elements of one type from global to shared memory, in the kernel itself; {actual}"
+        raise SourceError(span, message)
+    at, index = _unit(reader, target, nodes["i"], span), _unit(reader, source, nodes["j"], span)
+    bytes = reader.convert(nodes["bytes"], I32, "a number of bytes")
+    _, whole = aligned_index(bytes, 1, 16)
+    if whole is not None:
+        reader.emit(alignment_check(target.name, bytes, 1, 16, whole, span))
+    barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
+    refs = (ir.ArrayRef(name, span) for name in (target.name, source.name, barriers))
+    own, other, counted = refs
+    reader.emit(ir.BulkCopy(own, at, other, index, bytes, counted, which, span))
+    return NOTHING
+
+
+BINDERS: dict[type, Binder] = {forms.MbarrierForm: _operate, forms.BulkCopyForm: _copy}

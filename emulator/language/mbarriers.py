@@ -1,0 +1,78 @@
+"""Barriers in shared memory that count arrivals of threads and bytes of asynchronous copies: the PTX instructions `mbarrier`.
+
+A barrier is an element of a shared array of u64. Its phases have the parities 0, 1, 0, ... A phase is complete when its arrivals have
+arrived and its bytes have been copied; then the next one begins. An arrival is a release, a successful wait an acquire, for the block.
+Wait in a loop: `while not st.mbarrier_try_wait_parity(barriers, i, parity): pass`. Needs compute capability 8.0, or 9.0 for bytes,
+for `try_wait` and for several arrivals at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .forms import BulkCopyForm, MbarrierForm
+from .hints import Array
+from .intrinsics import intrinsic
+
+
+@intrinsic(MbarrierForm(None))
+def mbarrier_init(barriers: Array[int], index: int, count: int) -> None:
+    """Make barriers[index] a barrier with `count` arrivals a phase, 1 to 2^20 - 1. Other threads use it after a barrier of the block."""
+
+
+@intrinsic(MbarrierForm(None))
+def mbarrier_inval(barriers: Array[int], index: int) -> None:
+    """End the use of barriers[index] as a barrier."""
+
+
+@intrinsic(MbarrierForm("mbarrier_arrive"))
+def mbarrier_arrive(barriers: Array[int], index: int, count: int = 1) -> int:
+    """Arrive `count` times; return the state of the phase, of u64."""
+
+
+@intrinsic(MbarrierForm("mbarrier_arrive_expect_tx"))
+def mbarrier_arrive_expect_tx(barriers: Array[int], index: int, bytes: int) -> int:
+    """Expect `bytes` more of the phase, then arrive; return the state of the phase, of u64."""
+
+
+@intrinsic(MbarrierForm("mbarrier_expect_tx"))
+def mbarrier_expect_tx(barriers: Array[int], index: int, bytes: int) -> None:
+    """Expect `bytes` more of the phase, fewer than 2^20."""
+
+
+@intrinsic(MbarrierForm("mbarrier_complete_tx"))
+def mbarrier_complete_tx(barriers: Array[int], index: int, bytes: int) -> None:
+    """Complete `bytes` of the phase, as a copy does."""
+
+
+@intrinsic(MbarrierForm("mbarrier_test_wait"))
+def mbarrier_test_wait(barriers: Array[int], index: int, state: int) -> bool:
+    """Whether the phase of a state is complete."""
+
+
+@intrinsic(MbarrierForm("mbarrier_test_wait_parity"))
+def mbarrier_test_wait_parity(barriers: Array[int], index: int, parity: int) -> bool:
+    """Whether the phase with a parity is complete: the present one, or the one before it."""
+
+
+@intrinsic(MbarrierForm("mbarrier_try_wait_parity"))
+def mbarrier_try_wait_parity(barriers: Array[int], index: int, parity: int) -> bool:
+    """As `mbarrier_test_wait_parity`; a GPU suspends the thread for a time before it returns False."""
+
+
+@intrinsic(BulkCopyForm())
+def bulk_copy(
+    shared: Array[Any], i: int, source: Array[Any], j: int, bytes: int, barriers: Array[int], index: int
+) -> None:
+    """Copy `bytes` from source[j] on in global memory to shared[i] on, asynchronously: `cp.async.bulk`.
+
+    The copy completes its bytes of the phase of barriers[index], and is visible to threads that have waited for the phase. The two
+    places and `bytes` are multiples of 16 bytes. Each thread that calls it copies. Needs compute capability 9.0.
+    """
+
+
+__all__ = [
+    "bulk_copy",
+    "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
+    "mbarrier_test_wait", "mbarrier_test_wait_parity", "mbarrier_try_wait_parity",
+]  # fmt: skip

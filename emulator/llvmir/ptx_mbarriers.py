@@ -1,0 +1,83 @@
+"""The PTX instructions of barriers in shared memory: rows as in `ptx_table`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ir import mbarriers
+from ..ir import nodes as ir
+from ..language.types import BOOL, I32, U32, U64, Scalar
+from .arithmetic import cast, operation
+from .arrays import Need
+from .assembly import Registers
+from .ptx_table import row
+
+_SHARED = r"(?:\.shared(?:::cta)?)?\.b64"
+_RELEASE, _ACQUIRE = r"(?:\.release)?(?:\.cta)?", r"(?:\.acquire)?(?:\.cta)?"
+
+
+def _number(r: Registers, operand: str) -> ir.Expr:
+    return r.let(cast(r.read(operand, U32), U64))
+
+
+def _operate(r: Registers, op: Any, place: str, operand: ir.Expr, order: Any) -> ir.Expr:
+    """Perform an operation; return the word before it."""
+    return r.let(r.scope.arrays.atomic(op, r.address(place), operand, True, "barrier", (order, "block")))
+
+
+@row(rf"mbarrier\.(init|inval){_SHARED}")
+def _initialise(r: Registers, mode: str, place: str, count: str = "0") -> None:
+    word = mbarriers.initial(_number(r, count)) if mode == "init" else r.number(0, U64)
+    r.scope.arrays.store(r.address(place), word, "mbarrier")
+
+
+@row(rf"mbarrier\.arrive(\.expect_tx)?{_RELEASE}{_SHARED}")
+def _arrive(r: Registers, expects: str | None, state: str, place: str, count: str = "1") -> None:
+    op = "mbarrier_arrive_expect_tx" if expects else "mbarrier_arrive"
+    r.write(state, _operate(r, op, place, _number(r, count), "release"))
+
+
+@row(rf"mbarrier\.(expect|complete)_tx(?:\.relaxed)?(?:\.cta)?{_SHARED}")
+def _transaction(r: Registers, mode: str, place: str, bytes: str) -> None:
+    order = "relaxed" if mode == "expect" else "release"
+    _operate(r, f"mbarrier_{mode}_tx", place, _number(r, bytes), order)
+
+
+@row(rf"mbarrier\.(loop\.)?(test|try)_wait(\.parity)?{_ACQUIRE}{_SHARED}")
+def _wait(
+    r: Registers, loop: str | None, mode: str, parity: str | None, complete: str, place: str, state: str, time: str = ""
+) -> None:
+    """loop: the instruction is repeated until it succeeds (`assembly.statements`). time: a limit, without an effect here."""
+    phase = mbarriers.state_of_parity(_number(r, state)) if parity else r.read(state, U64)
+    op = f"mbarrier_{mode if parity else 'test'}_wait{'_parity' if parity else ''}"
+    phase, emitter = r.let(phase), r.scope.emitter
+    if not loop:
+        r.write(complete, mbarriers.is_complete(_operate(r, op, place, phase, "acquire"), phase))
+        return
+    with emitter.block() as setup:
+        done = r.let(mbarriers.is_complete(_operate(r, op, place, phase, "acquire"), phase))
+    emitter.emit(ir.While(tuple(setup), operation("not", done), (), r.span))
+    r.write(complete, ir.Const(True, BOOL, r.span))
+
+
+@row(r"cp\.async\.bulk\.shared::(?:cluster|cta)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?")
+def _bulk_copy(r: Registers, target: str, source: str, bytes: str, barrier: str, hint: str = "") -> None:
+    own, other = (
+        r.scope.arrays.place(r.address(place), 16, U32, reads) for place, reads in ((target, False), (source, True))
+    )
+    counted = r.scope.arrays.place(r.address(barrier), 8, U64)
+    refs = [ir.ArrayRef(place.array, r.span) for place in (own, other, counted)]
+    size = r.let(r.read(bytes, I32))
+    r.scope.emitter.emit(ir.BulkCopy(refs[0], own.index, refs[1], other.index, size, refs[2], counted.index, r.span))
+
+
+@row(r"fence\.mbarrier_init\.release\.cluster")
+def _initialised(r: Registers) -> None:
+    """A barrier of the block follows."""
+
+
+def accessed(name: str) -> list[tuple[Scalar, Need]]:
+    """Return the type of the elements that an instruction accesses, and its need."""
+    if name.startswith("cp.async.bulk"):
+        return [(U32, "any")]
+    return [(U64, "exact")] if name.startswith("mbarrier.") else []

@@ -1,0 +1,49 @@
+"""Bulk copies as loops over 16 bytes, and the completion of their bytes. The hardware copies until then; here the issue copies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from ..ir import nodes as ir
+from ..ir.names import temporary
+from ..ir.walk import map_bodies, statements
+from ..language.types import I32, U64, VECTORS
+from .generated import Code
+from .sites import UNCOUNTED
+
+UNIT = VECTORS["int4"]
+
+
+def lower_bulk_copies(program: ir.Program) -> ir.Program:
+    """Return the program without bulk copies."""
+    kernel = program.kernel
+    if not any(isinstance(stmt, ir.BulkCopy) for stmt in statements(kernel.body)):
+        return program
+    numbers = count()
+
+    def lowered(body: ir.Body) -> ir.Body:
+        return tuple(
+            new
+            for stmt in body
+            for new in (_copied(stmt, numbers) if isinstance(stmt, ir.BulkCopy) else (map_bodies(stmt, lowered),))
+        )
+
+    return ir.Program(replace(kernel, body=lowered(kernel.body)), program.functions)
+
+
+def _copied(stmt: ir.BulkCopy, numbers: count[int]) -> list[ir.Stmt]:
+    code, inner = Code(stmt.span, "bulk@part", numbers), Code(stmt.span, "bulk@part", numbers)
+    at, index = (code.let(code.cast(own, I32)) for own in (stmt.at, stmt.index))
+    units = code.op("shr", stmt.bytes, 4)
+    number = ir.Reg(temporary(code.stem, next(numbers)), I32, stmt.span)
+    value = inner.let(ir.Load(stmt.source.name, inner.op("add", index, number), UNIT, stmt.span))
+    inner.body.append(ir.Store(stmt.to.name, inner.op("add", at, number), value, stmt.span, UNCOUNTED))
+    zero = ir.Const(0, I32, stmt.span)
+    code.body.append(ir.For(number, zero, units, 1, False, tuple(inner.body), stmt.span, UNCOUNTED))
+    bytes = code.cast(stmt.bytes, U64)
+    complete = ir.Atomic(
+        "mbarrier_complete_tx", stmt.barrier.name, stmt.which, bytes, U64, stmt.span, "release", "block"
+    )
+    code.let(complete, -1)
+    return code.body

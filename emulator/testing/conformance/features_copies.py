@@ -1,0 +1,78 @@
+"""Feature kernels of barriers in shared memory and bulk copies. See features.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import simtbed as st
+from simtbed import Global, f32, i32
+
+from .feature import feature, out
+
+
+@feature([sum(range(32)) * (k + 1) + x for k in range(4) for x in range(32)], block=64, out=out(128))
+@st.kernel
+def phases_of_barriers(out: Global[i32]) -> None:
+    """Warp 0 fills a buffer four times; warp 1 reads it. No warp waits for a later one."""
+    barriers = st.shared(st.u64, 2)
+    buffer = st.shared(i32, 32)
+    if st.thread.x == 0:
+        st.mbarrier_init(barriers, 0, 33)
+        st.mbarrier_init(barriers, 1, 32)
+    st.sync()
+    for k in range(4):
+        if st.warp == 0:
+            if k > 0:
+                while not st.mbarrier_try_wait_parity(barriers, 1, (k + 1) % 2):
+                    pass
+            buffer[st.lane] = st.lane * (k + 1)
+            st.mbarrier_arrive(barriers, 0)
+            if st.lane == 0:
+                st.mbarrier_expect_tx(barriers, 0, 8)
+                st.mbarrier_arrive_expect_tx(barriers, 0, 8)
+                st.mbarrier_complete_tx(barriers, 0, 16)
+        else:
+            while not st.mbarrier_test_wait_parity(barriers, 0, k % 2):
+                pass
+            total = st.lane
+            for i in range(32):
+                total += buffer[i]
+            out[32 * k + st.lane] = total
+            st.mbarrier_arrive(barriers, 1)
+        st.sync()
+    if st.thread.x == 0:
+        st.mbarrier_inval(barriers, 0)
+        st.mbarrier_init(barriers, 0, 64)
+    st.sync()
+    state = st.mbarrier_arrive(barriers, 0)
+    st.sync()
+    while not st.mbarrier_test_wait(barriers, 0, state):
+        pass
+
+
+@feature(
+    [float(256 * k + 255 - i) for k in range(2) for i in range(256)],
+    block=64,
+    x=np.arange(512, dtype=np.float32),
+    n=512,
+    out=out(512, "f32"),
+)
+@st.kernel
+def bulk_copies(x: Global[f32], n: i32, out: Global[f32]) -> None:
+    """Each phase has two copies of n bytes."""
+    barriers = st.shared(st.u64, 1)
+    buffer = st.shared(f32, 2, 128)
+    t = st.thread.x
+    if t == 0:
+        st.mbarrier_init(barriers, 0, 1)
+        st.fence_async()
+    st.sync()
+    for k in range(2):
+        if t == 0:
+            st.mbarrier_arrive_expect_tx(barriers, 0, 2 * n)
+            st.bulk_copy(buffer, (0, 0), x, 256 * k, n, barriers, 0)
+            st.bulk_copy(buffer, (1, 0), x, 256 * k + 128, n, barriers, 0)
+        while not st.mbarrier_try_wait_parity(barriers, 0, k):
+            pass
+        for i in range(t, 256, 64):
+            out[256 * k + i] = buffer[1 - i // 128, 127 - i % 128]
+        st.sync()
