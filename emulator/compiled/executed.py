@@ -23,6 +23,7 @@ from ..sass.execution import Program
 from ..sass.state import ExecutionError, GlobalMemory, aligned, packed
 from .device_launch import DeviceLaunch, execute_on_device
 from .kernel_launches import KernelLaunches, LaunchInputs
+from .opcode_classes import Access, access_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,8 +33,8 @@ core. Beyond, one of so many blocks is, as `profiler.block_sampling` samples the
 
 CHUNKS = 8
 """Executed parts of a launch whose accesses are traced."""
-Tracer = Callable[[Sequence[Instruction], int], AccessTrace]
-"""Returns the trace of a kernel, given the number of executed blocks."""
+Tracer = Callable[[Sequence[Access], int], AccessTrace]
+"""Returns the trace of a kernel, given the accesses of its instructions and the number of executed blocks."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def execute_launches(
     for inputs in launched.inputs:
         count = prod(inputs.request.grid)
         blocks = _blocks(count, interval, 1 if tracer is None else max(1, count // (CHUNKS * interval)))
-        trace = None if tracer is None or first is not None else tracer(instructions, len(blocks))
+        trace = None if tracer is None or first is not None else tracer([*map(access_of, instructions)], len(blocks))
         given = device_launch(launched.source.interface, inputs.request, inputs.memory.before)
         counts, memory = execute_on_device(given, sections, program, blocks, trace)
         scale = count / len(blocks)

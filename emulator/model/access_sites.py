@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..compiled.opcode_classes import EFFECTS, access_width, is_indexed_constant_load
-from ..engines.cuda.sass import Instruction
+from ..compiled.opcode_classes import Access
 from ..ir import nodes as ir
 from ..ir.access import Operation
 from ..ir.walk import statements
@@ -33,7 +32,7 @@ _KINDS: dict[str, dict[Any, int]] = {
 }  # fmt: skip
 _KIND_OF_EFFECT = {
     "global_load": Kind.LOAD, "global_store": Kind.STORE, "global_atomic": Kind.ATOMIC, "global_reduction": Kind.ATOMIC,
-    "local_load": Kind.LOCAL_LOAD, "local_store": Kind.LOCAL_STORE,
+    "local_load": Kind.LOCAL_LOAD, "local_store": Kind.LOCAL_STORE, "constant_load": Kind.CONSTANT,
 }  # fmt: skip
 
 
@@ -51,29 +50,17 @@ class AccessSites:
     site_of: Words
 
 
-def access_kind(instruction: Instruction) -> str:
-    """Return the kind of an access; empty for other instructions."""
-    return "constant_load" if is_indexed_constant_load(instruction) else EFFECTS.get(instruction.opcode, "")
-
-
-def sites_of_sass(instructions: Sequence[Instruction]) -> AccessSites:
-    """Return the memory instructions of a kernel. Their elements are those of an array at address 0."""
-    found = {
-        n: Kind.CONSTANT if kind == "constant_load" else _KIND_OF_EFFECT[kind]
-        for n, one in enumerate(instructions)
-        if (kind := access_kind(one)) in (*_KIND_OF_EFFECT, "constant_load")
-    }
-    site_of = np.full(len(instructions), -1)
-    site_of[list(found)] = np.arange(len(found))
+def sites_of_sass(accesses: Sequence[Access]) -> AccessSites:
+    """Return the memory instructions of a kernel. accesses: of its instructions. Elements are those of an array at address 0."""
+    found = [n for n, one in enumerate(accesses) if one.kind in _KIND_OF_EFFECT]
+    site_of = np.full(len(accesses), -1)
+    site_of[found] = np.arange(len(found))
     base, size, kinds, local_bytes, float_add = np.zeros((5, len(found)), np.int64)
-    size[:] = [access_width(instructions[n]) for n in found]
-    kinds[:] = list(found.values())
+    size[:] = [accesses[n].size for n in found]
+    kinds[:] = [_KIND_OF_EFFECT[accesses[n].kind] for n in found]
     local_bytes[:] = State.local_stride
-    float_add[:] = [
-        kinds[site] == Kind.ATOMIC and ".ADD." in f"{instructions[n].operation}." and ".F" in instructions[n].operation
-        for site, n in enumerate(found)
-    ]
-    fetching = frozenset(site for site, n in enumerate(found) if access_kind(instructions[n]) == "global_atomic")
+    float_add[:] = [accesses[n].adds_floats for n in found]
+    fetching = frozenset(site for site, n in enumerate(found) if accesses[n].kind == "global_atomic")
     return AccessSites(base, size, kinds, local_bytes, float_add, fetching, site_of)
 
 

@@ -11,12 +11,11 @@ import numpy.typing as npt
 
 from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
-from ..compiled.opcode_classes import access_width, is_indexed_constant_load, phases_of
+from ..compiled.opcode_classes import access_of, access_width, is_indexed_constant_load, phases_of
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..passes.work_queues import uses_dynamic_work
 from .access_lines import Kind
-from .access_sites import access_kind
 from .executed_warps import ExecutedWarps, executed_warps
 from .line_trace import LINE, LineTrace
 from .traffic import Column, Traffic
@@ -177,7 +176,7 @@ def _fill_accesses(
 ) -> None:
     """Fill in access profiles. by_class: float64[class, instruction], executions."""
     for n, counted in enumerate(compiled.instructions):
-        kind, site = access_kind(counted.instruction), int(lines.sites.site_of[n])
+        kind, site = access_of(counted.instruction).kind, int(lines.sites.site_of[n])
         if not counted.requests:
             continue
         if kind.startswith("shared"):

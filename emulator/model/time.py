@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compiled.kernel import CompiledKernel, compiled_kernel
 from ..compiled.kernel_launches import printed_kernels
-from ..engines.cuda.sass import Instruction
+from ..compiled.opcode_classes import Access, access_of
 from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
@@ -32,7 +32,7 @@ from ..runtime.registry import engine_named
 from ..sass.operands import UnsupportedInstruction
 from ..sass.state import ExecutionError
 from .access_lines import Kind
-from .access_sites import access_kind, sites_of_sass
+from .access_sites import sites_of_sass
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .executed_warps import ExecutedWarps, Words
@@ -103,11 +103,9 @@ class ObservedLaunch:
                 self.kernels[arch] = str(error).splitlines()[0]
         return self.kernels[arch]
 
-    def _tracer(self, instructions: Sequence[Instruction], blocks: int) -> LineTrace:
+    def _tracer(self, accesses: Sequence[Access], blocks: int) -> LineTrace:
         """Return a trace of the SASS for so many blocks."""
-        return LineTrace(
-            sites_of_sass(instructions), self.request.device, self.blocks, blocks, self.warps, self.max_lines
-        )
+        return LineTrace(sites_of_sass(accesses), self.request.device, self.blocks, blocks, self.warps, self.max_lines)
 
     @property
     def shared_bytes(self) -> int:
@@ -278,7 +276,7 @@ def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: CompiledK
     )  # fmt: skip
     result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
     traffic = replace(traffic, merge_ratio=result.merge_ratio)
-    kinds = [access_kind(one.instruction) for one in kernel.instructions]
+    kinds = [access_of(one.instruction).kind for one in kernel.instructions]
     wavefronts = sum(
         one.transactions for one, kind in zip(kernel.instructions, kinds, strict=True) if kind[:6] == "shared"
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from simtbed import devices
-from simtbed.engines.cuda.sass import Instruction
+from simtbed.compiled.opcode_classes import Access
 from simtbed.model.access_lines import RECORD, Kind, RecordWord, Total
 from simtbed.model.access_sites import sites_of_sass
 from simtbed.model.line_trace import LineTrace
@@ -27,8 +27,8 @@ def traces(most: int) -> list[LineTrace]:
     """Return the traces of the interpreted and of the compiled program."""
     result: list[LineTrace] = []
 
-    def tracer(instructions: Sequence[Instruction], blocks: int) -> LineTrace:
-        result.append(LineTrace(sites_of_sass(instructions), devices.H200, blocks, blocks, _WARPS, most))
+    def tracer(accesses: Sequence[Access], blocks: int) -> LineTrace:
+        result.append(LineTrace(sites_of_sass(accesses), devices.H200, blocks, blocks, _WARPS, most))
         return result[-1]
 
     arrays = {"x": np.zeros(1 << 16, np.uint32)}

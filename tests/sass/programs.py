@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from simtbed import SimtbedError, devices
 from simtbed.compiled.executed import Tracer
+from simtbed.compiled.opcode_classes import access_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.sass.counts import Counts
 from simtbed.sass.execution import Launch, Program, execute
@@ -54,7 +55,7 @@ def run(
         workspace = memory.workspace_address if cooperative else 0
         bank = parameter_bank((block, 1, 1), (grid, 1, 1), packed(parameters), SM_90.parameters, workspace)
         all_banks = {0: bank, **(banks or {})}
-        trace = None if tracer is None else tracer(instructions(*texts), grid)
+        trace = None if tracer is None else tracer([*map(access_of, instructions(*texts))], grid)
         counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32), trace)
         launch = Launch(
             (grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SM_90.shared_reserved, memory, all_banks, cooperative
