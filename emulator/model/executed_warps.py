@@ -68,10 +68,10 @@ def executed_warps(counts: Counts, blocks: Words, grid: int, tickets: bool) -> E
         lengths, class_of = work, _median_cut(instructions.T, _MAX_DEVIATION * mean)
         longest = _longest_warp(np.where(is_kept, work, 0), launched)
     by_class = [executions[:, class_of == number].sum(axis=1)[block_of] for number in range(int(class_of.max()) + 1)]
-    numbers = numbers.reshape(len(blocks), -1)
-    complete = is_kept[numbers].all(axis=1)
+    replayed = numbers.reshape(len(blocks), -1)
+    complete = is_kept[replayed].all(axis=1)
     return ExecutedWarps(
-        path, first, counts.ends_run, lengths, class_of, launched * np.array(by_class), longest, blocks[complete], numbers[complete],
+        path, first, counts.ends_run, lengths, class_of, launched * np.array(by_class), longest, blocks[complete], replayed[complete],
     )  # fmt: skip
 
 

@@ -69,12 +69,12 @@ class LineTrace:
         one, device, warps = self.sites, self.device, self.grid * self.warps
         is_local = np.isin(one.kinds, (Kind.LOCAL_LOAD, Kind.LOCAL_STORE))
         most_lines = 32 * int((one.size[is_local] // 4).max(initial=1))
-        self._hot_regions = np.zeros((3, REGIONS), np.int64)
+        self._hot_regions, self._counters = np.zeros((3, REGIONS), np.int64), np.array([0, 0, 0, 1])
         self.totals, self.work = np.zeros((len(one.kinds), TOTALS), np.int64), np.zeros(warps, np.int64)
-        self._counts = zeroed(
+        counts = zeroed(
             TraceCounts, totals=self.totals.reshape(-1), hot_regions=self._hot_regions.reshape(-1), work=self.work,
             access_numbers=warps, phase_numbers=3 * self.grid, stored_lines=warps, recent_sectors=3 * RECENT_SLOTS,
-            counters=np.array([0, 0, 0, 1]),
+            counters=self._counters,
         )  # fmt: skip
         buffers = zeroed(
             LineBuffers, slots=2 * HASH_SLOTS, words=LINE_WORDS * most_lines, word_lanes=32 * 32, bit_slices=6
@@ -82,9 +82,10 @@ class LineTrace:
         full_lines = int(device.loads_cached and device.load_sector == device.line)
         sites: Any = one.base, one.size, one.kinds, one.local_bytes, one.float_add
         options: Any = full_lines, self.warps, device.sms * device.threads_per_sm, self.most
-        records, lines = np.empty(RECORD * (self.most + 1), np.int64), np.empty(self.most + most_lines, np.int64)
-        results: Any = records, lines
-        self._tracer = Tracer(Sites(*sites), self._counts, buffers, Options(*options), *results)
+        self._records = np.empty(RECORD * (self.most + 1), np.int64)
+        self._lines = np.empty(self.most + most_lines, np.int64)
+        results: Any = self._records, self._lines
+        self._tracer = Tracer(Sites(*sites), counts, buffers, Options(*options), *results)
 
     # -------------------------------------------------------------- names of sass.counts.AccessTrace
     def begin_batch(self, first_warp: int, phases: Words) -> None:
@@ -110,12 +111,12 @@ class LineTrace:
     @property
     def accesses(self) -> int:
         """Number of traced accesses."""
-        return int(self._counts.counters[Counter.ACCESSES])
+        return int(self._counters[Counter.ACCESSES])
 
     @property
     def sampling_stride(self) -> int:
         """One of so many lines is in the trace."""
-        return int(self._counts.counters[Counter.SAMPLING_STRIDE])
+        return int(self._counters[Counter.SAMPLING_STRIDE])
 
     def busiest_slice_cycles(self, slices: int, store_cycles: float, atomic_cycles: float) -> float:
         """Return cycles of the busiest L2 slice in the launch. store_cycles, atomic_cycles: per line of a store, per
@@ -146,10 +147,10 @@ class LineTrace:
     @cached_property
     def sorted(self) -> tuple[Words, Words, Words]:
         """Records by block and warp, int64[n * RECORD]; start of each warp's records; the lines."""
-        _, record_count, line_count, _ = self._counts.counters.tolist()
+        _, record_count, line_count, _ = self._counters.tolist()
         records, lines = (
-            self._tracer.records[: RECORD * record_count].reshape(-1, RECORD),
-            self._tracer.lines[:line_count],
+            self._records[: RECORD * record_count].reshape(-1, RECORD),
+            self._lines[:line_count],
         )
         if len(records) and (np.diff(records[:, RecordWord.BLOCK_WARP]) < 0).any():
             records = records[np.argsort(records[:, RecordWord.BLOCK_WARP], kind="stable")]
