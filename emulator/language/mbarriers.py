@@ -62,7 +62,13 @@ def mbarrier_try_wait_parity(barriers: Array[int], index: int, parity: int) -> b
 
 @intrinsic(BulkCopyForm())
 def bulk_copy(
-    shared: Array[Any], i: int, source: Array[Any], j: int, bytes: int, barriers: Array[int], index: int
+    shared: Array[Any],
+    i: int | tuple[int, ...],
+    source: Array[Any],
+    j: int | tuple[int, ...],
+    bytes: int,
+    barriers: Array[int],
+    index: int,
 ) -> None:
     """Copy `bytes` from source[j] on in global memory to shared[i] on, asynchronously: `cp.async.bulk`.
 

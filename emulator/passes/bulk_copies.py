@@ -7,10 +7,10 @@ from itertools import count
 
 from ..ir import nodes as ir
 from ..ir.names import temporary
+from ..ir.nodes import UNCOUNTED
 from ..ir.walk import map_bodies, statements
 from ..language.types import I32, U64, VECTORS
 from .generated import Code
-from .sites import UNCOUNTED
 
 UNIT = VECTORS["int4"]
 

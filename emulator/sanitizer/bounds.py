@@ -9,7 +9,7 @@ from ..ir import nodes as ir
 from ..ir.access import FREED, OUTSIDE, Operation
 from ..ir.names import Name
 from ..ir.walk import expressions
-from ..ir.wide import width
+from ..ir.wide import access_type, width
 from ..language.types import Array
 from ..span import Span
 

@@ -43,7 +43,7 @@ class DeviceMemory(AddressSpace):
 
     def block(self, start: int) -> Bytes:
         """Return the bytes of an allocation."""
-        owner = self.owners[start]
+        owner: Bytes = self.owners[start]
         first = start - owner.ctypes.data
         return owner[first : first + self.sizes[start]]
 

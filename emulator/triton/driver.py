@@ -60,7 +60,7 @@ def _registers(cubin: bytes) -> int:
     """Return the registers of a thread, which the header of the section of its code has."""
     (start,), (size, count) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HH", cubin, 58)
     headers = (struct.unpack_from("<IIQQQQII", cubin, start + number * size) for number in range(count))
-    return max(header[7] >> 24 for header in headers if header[2] & _EXECUTABLE)
+    return max(int(header[7]) >> 24 for header in headers if header[2] & _EXECUTABLE)
 
 
 def _inlined(module: Any) -> Any:

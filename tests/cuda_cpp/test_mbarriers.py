@@ -106,7 +106,8 @@ def test_bulk_copies() -> None:
         result = st.launch(kernel, grid=1, block=64, shared=2048, args=args, engine=engine, check="all")
         assert np.array_equal(result.out.reshape(2, 256), X.reshape(2, 256)[:, ::-1])
 
-    check_each(["jit", "numpy"], check)
+    engines: list[EngineName] = ["jit", "numpy"]
+    check_each(engines, check)
 
 
 @pytest.mark.slow
@@ -123,7 +124,10 @@ def test_producer_and_consumer() -> None:
         assert np.array_equal(result.out.reshape(3, 32), 2 * x.reshape(3, 32)[:, ::-1])
         assert not result.remarks
 
-    check_each([(STATIC, 0, "jit"), (DYNAMIC, 256, "jit"), (STATIC, 0, "numpy"), (STATIC, 0, "python")], check)
+    rows: list[tuple[str, int, EngineName]] = [
+        (STATIC, 0, "jit"), (DYNAMIC, 256, "jit"), (STATIC, 0, "numpy"), (STATIC, 0, "python")
+    ]  # fmt: skip
+    check_each(rows, check)
 
 
 @pytest.mark.parametrize(

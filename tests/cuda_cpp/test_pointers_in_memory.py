@@ -48,6 +48,11 @@ class Device:
         memory_at(start, array.nbytes)[:] = array.view(np.uint8)
         return start
 
+    def freed(self, start: int) -> int:
+        """Free an allocation, and return its address."""
+        self.arena.free(start)
+        return start
+
     def launch(self, kernel: CudaKernel, *args: int, threads: int = 32, **options: Any) -> Any:
         type = kernel.signature().parameters[MEMORY].type
         assert isinstance(type, Array)
@@ -100,7 +105,7 @@ FINDINGS: dict[str, tuple[Callable[[Device, int], int], int, str]] = {
     "before the start": (lambda device, row: row, -1, "global write out of bounds: allocation[255], but allocation has 2 elements"),
     "null": (lambda device, row: 0, 3, "access through a null pointer"),
     "freed": (
-        lambda device, row: device.arena.free(row) or row, 2,
+        lambda device, row: device.freed(row), 2,
         "global write after free: byte 8 of a freed allocation",
     ),
     "host memory": (lambda device, row: 0x7FF0_0000_0000, 0, "no allocation has the address 0x7ff000000000"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 import numpy as np
 import simtbed as st
@@ -25,18 +26,18 @@ def main() -> int:
     parser.add_argument("--engine", choices=("cuda", "jit", "numpy"), default="cuda")
     options = parser.parse_args()
     total = 0
-    cases = [
+    cases: list[tuple[Any, ...]] = [
         (own.name, own.kernel, own.block, 0, own.args, np.array(own.expected))
         for own in FEATURES
         if own.name in ("phases_of_barriers", "bulk_copies")
     ]
     y = test_mbarriers.X
-    kernel, args = st.cuda_source(test_mbarriers.COPIED)["copied"], {"x": y, "out": np.zeros_like(y), "n": 512}
-    cases.append(("inline PTX, bulk copies", kernel, 64, 2048, args, y.reshape(2, 256)[:, ::-1].ravel()))  # type: ignore[arg-type]
+    copied, args = st.cuda_source(test_mbarriers.COPIED)["copied"], {"x": y, "out": np.zeros_like(y), "n": 512}
+    cases.append(("inline PTX, bulk copies", copied, 64, 2048, args, y.reshape(2, 256)[:, ::-1].ravel()))
     x = np.arange(96, dtype=np.float32)
     for name, text, shared in (("static", test_mbarriers.STATIC, 0), ("dynamic", test_mbarriers.DYNAMIC, 256)):
-        kernel, args = st.cuda_source(text)["pipe"], {"x": x, "out": np.zeros_like(x)}
-        cases.append((f"inline PTX, {name}", kernel, 64, shared, args, 2 * x.reshape(3, 32)[:, ::-1].ravel()))  # type: ignore[arg-type]
+        pipe, args = st.cuda_source(text)["pipe"], {"x": x, "out": np.zeros_like(x)}
+        cases.append((f"inline PTX, {name}", pipe, 64, shared, args, 2 * x.reshape(3, 32)[:, ::-1].ravel()))
     for name in (
         "barrier_used_before_the_block_synchronised",
         "bulk_copy_that_is_not_waited_for",

@@ -22,7 +22,8 @@ def test_deadlocks_are_named_by_the_barrier() -> None:
         (fault,) = PAIRS["bytes_that_nothing_completes"].launch(False, engine).faults
         assert fault.message == "deadlock: waits for the barrier barriers[1]: 0 arrivals and 16 bytes are pending"
 
-    check_each(["numpy", "jit", "python"], check)
+    engines: list[EngineName] = ["numpy", "jit", "python"]
+    check_each(engines, check)
 
 
 @st.kernel
