@@ -314,9 +314,10 @@ class CudaKernel(LaunchableKernel):
         if interface.variables or self.textures or self.takes_addresses:
             return None
         constants = {
-            row.symbol: np.array(consts[name], split(row.element)[0].dtype).tobytes()
+            row.symbol: contents
             for name, row in interface.constants.items()
-        }
+            if (contents := np.array(consts[name], split(row.element)[0].dtype).tobytes()) != row.contents
+        }  # a constant that the program does not change may have no symbol in compiled code
         aliases, parameters = dict(self.aliases), interface.signature.parameters
         if any(
             own.name in aliases or own.name not in parameters

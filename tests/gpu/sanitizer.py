@@ -1,6 +1,6 @@
 """The corpus of mistakes as one CUDA program, and the reports of NVIDIA's compute-sanitizer on it on a GPU.
 
-    python -m tests.gpu.sanitizer print corpus.cu && nvcc -arch=sm_90 -lineinfo -o corpus corpus.cu
+    python -m tests.gpu.sanitizer print corpus.cu && nvcc -gencode arch=compute_90a,code=sm_90a -lineinfo -o corpus corpus.cu
     python -m tests.gpu.sanitizer run corpus --out tests/checkers/sanitizer_h200.json
 
 `corpus NUMBER ...` runs twins by number: 2 n is the mistake of the n-th pair, 2 n + 1 its fixed twin. Buffers passed to

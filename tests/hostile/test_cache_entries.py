@@ -27,7 +27,7 @@ from simtbed.runtime.request import prepare_request
 from tests.hardware.listing import listing
 from tests.language.test_cuda_build import REPORT, elf
 
-KINDS = (".o", ".helper", ".json", ".slow", ".cubin", ".kernel", ".listing")
+KINDS = (".o", ".helper", ".slow", ".cubin", ".kernel", ".listing")
 
 
 @st.kernel
