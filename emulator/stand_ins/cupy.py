@@ -419,6 +419,8 @@ def _assertion(name: str) -> Callable[..., None]:
 
 def modules() -> dict[str, ModuleType]:
     """Return the modules of CuPy by name."""
+    from .cupy_kernels import ElementwiseKernel, ReductionKernel  # they are made of these arrays
+
     null = Stream()
     result: dict[str, ModuleType] = {}
     cuda = {
@@ -432,7 +434,8 @@ def modules() -> dict[str, ModuleType]:
         "ndarray": ndarray, "array": array, "asarray": _asarray("K"), "asanyarray": _asarray("K"), "copy": array,
         "ascontiguousarray": _asarray("C"), "asfortranarray": _asarray("F"), "asnumpy": asnumpy,
         "get_default_memory_pool": MemoryPool, "get_default_pinned_memory_pool": MemoryPool,
-        "RawKernel": RawKernel, "RawModule": RawModule, "is_available": lambda: True, "__version__": "13.0", "__path__": [],
+        "RawKernel": RawKernel, "RawModule": RawModule, "ElementwiseKernel": ElementwiseKernel, "ReductionKernel": ReductionKernel,
+        "is_available": lambda: True, "__version__": "13.0", "__path__": [],
         "get_array_module": lambda *args: result["cupy"] if any(isinstance(one, ndarray) for one in args) else np,
     }  # fmt: skip
     for name, words in (("linalg", cupy_names.LINALG), ("fft", cupy_names.FFT)):

@@ -164,8 +164,8 @@ def test_raw_kernels(cupy: Any) -> None:
     assert x.get().tolist() == [0, 3, 6, 9, 4, 5, 6, 7] and type(x.get()) is np.ndarray
     with pytest.raises(st.LaunchError, match="a is f32, the launch gives float64"):
         cupy.RawKernel(f'extern "C" {SCALE}', "scale")((1,), (32,), (x, 3.0, 4))
-    with pytest.raises(AttributeError, match=r"cupy.ElementwiseKernel is not emulated"):
-        cupy.ElementwiseKernel("float32 x", "float32 y", "y = x", "copy")
+    with pytest.raises(AttributeError, match=r"cupy.vectorize is not emulated"):
+        cupy.vectorize("float32 x", "float32 y", "y = x", "copy")
 
 
 def test_instances_of_raw_modules(cupy: Any) -> None:
@@ -218,6 +218,53 @@ def test_random_numbers_of_cupy_have_the_given_type(cupy: Any) -> None:
         ((2, 3), "<f4"), ((4,), "<f4"), ((5,), "<f4"), ((6,), "<i4"), ((7,), "<f8"),
     ]  # fmt: skip
     assert all(isinstance(x, cupy.ndarray) for x in samples)
+
+
+def test_elementwise_kernels_of_cupy(cupy: Any) -> None:
+    x, y = cupy.arange(10, dtype="f4").reshape(2, 5), cupy.arange(5, dtype="f4")
+    square = cupy.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = (x - y) * (x - y)", "square")
+    expected = np.array([[0.0] * 5, [25.0] * 5], np.float32)
+    out = cupy.zeros((5, 2), "f4").T
+    assert square(x, y, out) is out
+    for result in (square(x, y), out, square(x, y.get().tolist()[0]) * 0 + square(x, y)):
+        np.testing.assert_array_equal(result.get(), expected)
+    any_type = cupy.ElementwiseKernel(
+        "T x, raw T y, S s", "T z, S w", "z = x + y[_ind.size() - i - 1]; w = s", preamble="#define S2 2"
+    )
+    z, w = any_type(cupy.arange(4), cupy.arange(4), np.float32(2.5))
+    assert (z.get().tolist(), w.get().tolist(), z.dtype, w.dtype) == (
+        [3] * 4,
+        [2.5] * 4,
+        np.dtype("i8"),
+        np.dtype("f4"),
+    )
+    filled = cupy.ElementwiseKernel("", "int32 z", "z = i + first", loop_prep="int first = 7", return_tuple=True)
+    assert filled(size=3)[0].get().tolist() == [7, 8, 9]
+    for arguments, error in (
+        ((x, cupy.arange(5)), TypeError),
+        ((x, np.ones(5)), TypeError),
+        ((x,), TypeError),
+        ((x, y, y), ValueError),
+    ):
+        with pytest.raises(error):
+            square(*arguments)
+    with pytest.raises(st.FaultError, match="read out of bounds"):
+        cupy.ElementwiseKernel("raw T x", "T z", "z = x[i + 1]")(y, size=5)
+
+
+def test_reduction_kernels_of_cupy(cupy: Any) -> None:
+    norm = cupy.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
+    values = np.random.default_rng(1).random((3, 4, 300))
+    x = cupy.asarray(values)
+    for axis in (None, 0, 1, -1, (0, 2)):
+        for keep in (False, True):
+            expected = np.sqrt((values * values).sum(axis, keepdims=keep))
+            np.testing.assert_allclose(norm(x, axis=axis, keepdims=keep).get(), expected, rtol=1e-12)
+    product = cupy.ReductionKernel("T x, T y", "int64 n", "x > y", "a + b", "n = a", "0", reduce_type="int64")
+    assert int(product(x, 0.5)) == (values > 0.5).sum()
+    out = cupy.zeros(3)
+    assert norm(x, out, axis=(1, 2)) is out
+    np.testing.assert_allclose(out.get(), np.sqrt((values * values).sum((1, 2))), rtol=1e-12)
 
 
 def test_modules_of_cupy(cupy: Any) -> None:
