@@ -36,14 +36,18 @@ SECONDS, KIBIBYTES, BLOCKS = 10, 4_000_000, 400_000
 """Limits of the compiler: processor time, memory, and the size of its output in blocks of 512 bytes."""
 MAX_WAIT = 300
 """Seconds until a compiler is ended that other processes keep from its processor time."""
+DEVICE = (
+    "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-fgpu-rdc", "-S", "-emit-llvm", "-O1", "-Xclang", "-disable-llvm-passes",
+    "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off", "-fno-strict-aliasing",
+    "-fno-delete-null-pointer-checks",
+)  # fmt: skip
+"""Options of the code of kernels. It is that of -O1 before LLVM's passes: `llvmir.optimising` runs those that keep the accesses of each
+statement."""
 ARGUMENTS = (
-    "-x", "cuda", "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++",
-    "-target", "x86_64-linux-gnu", "-std=c++17", "-fgpu-rdc", "-S", "-emit-llvm", "-O1", "-Xclang", "-disable-llvm-passes",
-    "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off", "-fno-exceptions", "-fno-strict-aliasing",
-    "-fno-delete-null-pointer-checks", "-Wno-everything", "-Werror=uninitialized", "-Wno-sometimes-uninitialized", "-ferror-limit=0",
+    "-x", "cuda", *DEVICE, "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-target", "x86_64-linux-gnu", "-std=c++17",
+    "-fno-exceptions", "-Wno-everything", "-Werror=uninitialized", "-Wno-sometimes-uninitialized", "-ferror-limit=0",
     "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ftemplate-depth=400", "-isystem", f"{ROOT}/include", "-include", HEADER,
 )  # fmt: skip
-"""The code is that of -O1 before LLVM's passes: `llvmir.optimising` runs those that keep the accesses of each statement."""
 MACRO_OPTIONS = ("-D", "-U")
 USED_OPTIONS = (*MACRO_OPTIONS, "-std=", "--std=")
 """Options of nvcc that change the meaning of a text. Others, such as `-O3` and `--use_fast_math`, have no effect here."""

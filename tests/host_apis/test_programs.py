@@ -60,6 +60,10 @@ PROGRAMS = {
         "k<<<1, 1>>>(P{d, d + 1, 4, nullptr}); cudaMemcpy(h, d, 12, cudaMemcpyDeviceToHost); cudaFree(d); return h[0]; }",
         (), 7, "",
     ),
+    "a null pointer": (
+        "__global__ void k(int *p) { *p = 1; }\nint main() { k<<<1, 1>>>(0); return cudaDeviceSynchronize() != 700; }",
+        (), 1, "program.cu:1:30: access through a null pointer",
+    ),
     "no runtime function": (
         "int main() {\n  return cudaIpcOpenMemHandle(0, 0, 0);\n}", (), 3, "program.cu:2: cudaIpcOpenMemHandle is not emulated",
     ),

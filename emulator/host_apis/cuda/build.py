@@ -43,10 +43,6 @@ _COMMON = (
     "-Wno-everything", "-ferror-limit=20", "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ftemplate-depth=400", "-D_GNU_SOURCE",
     "-x", "cuda",
 )  # fmt: skip
-_DEVICE = (
-    "--cuda-device-only", "--cuda-gpu-arch=sm_90", "-fgpu-rdc", "-S", "-emit-llvm", "-Xclang", "-disable-llvm-passes",
-    "-Xclang", "-debug-info-kind=standalone", "-fno-discard-value-names", "-ffp-contract=off",
-)  # fmt: skip
 _HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fwrapv", "-fPIC", "-c")
 """Overflow wraps, as in the unoptimised code of nvcc."""
 _C = (
@@ -237,7 +233,7 @@ class _Builder:
                 self._compile(source, object, *dependencies)
                 modules.append("")
                 continue
-            self._compile(source, module, *_DEVICE, *dependencies)
+            self._compile(source, module, *clang.DEVICE, *dependencies)
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
             modules.append(_with_host_symbols(module.read_text(encoding="utf-8", errors="replace")))
         if self.program.relocatable:
