@@ -25,8 +25,8 @@ def block_signals() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     replaced = {}
     if threading.current_thread() is threading.main_thread():
-        known = {number: signal.getsignal(number) for number in ENDING}
-        replaced = {number: own for number, own in known.items() if own not in (signal.SIG_IGN, None)}
+        handlers = {number: signal.getsignal(number) for number in ENDING}
+        replaced = {number: own for number, own in handlers.items() if own not in (signal.SIG_IGN, None)}
     for number in replaced:
         signal.signal(number, lambda received, frame: delayed.append(received))
     try:

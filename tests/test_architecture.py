@@ -275,12 +275,12 @@ def test_every_folder_is_within_its_budget(table: str) -> None:
 
 
 def test_a_budget_only_falls() -> None:
-    def found(count: int) -> list[str]:
+    def problems(count: int) -> list[str]:
         return budget.problems({"a": count}, {"a": 5000})
 
-    assert found(5000) == found(4900) == []
-    assert found(5001) == ["a: 5,001, 1 over the budget of 5,000"]
-    assert found(4899) == ["a: 4,899 of 5,000: lower the budget: python -m tests.budget"]
+    assert problems(5000) == problems(4900) == []
+    assert problems(5001) == ["a: 5,001, 1 over the budget of 5,000"]
+    assert problems(4899) == ["a: 4,899 of 5,000: lower the budget: python -m tests.budget"]
     assert budget.problems({"a": 1}, {"b": 1}) == ["a: not in budget.toml", "b: in budget.toml alone"]
 
 

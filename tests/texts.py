@@ -9,5 +9,5 @@ from pathlib import Path
 def texts(file: str) -> dict[str, str]:
     """Return the sections of a file, by name. file: below tests/. A section starts with the line `//// name`, or `;;;; name`."""
     text = (Path(__file__).parent / file).read_text(encoding="utf-8")
-    _, *parts = re.split(r"^(?:////|;;;;) (.*)\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+    _, *sections = re.split(r"^(?:////|;;;;) (.*)\n", text, flags=re.MULTILINE)
+    return dict(zip(sections[::2], sections[1::2], strict=True))

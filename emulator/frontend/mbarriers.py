@@ -43,9 +43,9 @@ def _operate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
         )
         reader.emit(ir.Store(array, index, initial, span, order="mbarrier"))
         return NOTHING
-    given = next(args[name] for name in ("count", "bytes", "state", "parity") if name in args)
+    value = next(args[name] for name in ("count", "bytes", "state", "parity") if name in args)
     type = U64 if "state" in args else I32
-    operand = reader.convert(given, type, "an operand") if isinstance(given, ast.expr) else ir.Const(given, type, span)
+    operand = reader.convert(value, type, "an operand") if isinstance(value, ast.expr) else ir.Const(value, type, span)
     operand = unsigned(operand)
     if op.endswith("parity"):
         operand = mbarriers.state_of_parity(operand)

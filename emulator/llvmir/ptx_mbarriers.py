@@ -55,8 +55,8 @@ def _wait(
         r.write(complete, mbarriers.is_complete(_operate(r, op, place, phase, "acquire"), phase))
         return
     with emitter.block() as setup:
-        done = r.let(mbarriers.is_complete(_operate(r, op, place, phase, "acquire"), phase))
-    emitter.emit(ir.While(tuple(setup), operation("not", done), (), r.span))
+        is_done = r.let(mbarriers.is_complete(_operate(r, op, place, phase, "acquire"), phase))
+    emitter.emit(ir.While(tuple(setup), operation("not", is_done), (), r.span))
     r.write(complete, ir.Const(True, BOOL, r.span))
 
 

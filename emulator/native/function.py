@@ -204,8 +204,8 @@ class Native(DeviceFunction):
         module, name = self.function.__module__, self.function.__qualname__
         if disk_cache.edition_covers(module) and "<" not in name:  # of a function of the emulator: its name
             return f"{module}.{name}"
-        found = digest(self)
-        return None if found is None else found.key
+        own = digest(self)
+        return None if own is None else own.key
 
 
 def _described(metadata: bytes) -> tuple[list[_Parameter], str | None]:

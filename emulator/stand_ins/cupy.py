@@ -418,9 +418,7 @@ def _assertion(name: str) -> Callable[..., None]:
 
 
 def modules() -> dict[str, ModuleType]:
-    """Return the modules of CuPy by name."""
-    from .cupy_kernels import ElementwiseKernel, ReductionKernel  # they are made of these arrays
-
+    """Return the modules of CuPy by name, without kernels of expressions."""
     null = Stream()
     result: dict[str, ModuleType] = {}
     cuda = {
@@ -434,7 +432,7 @@ def modules() -> dict[str, ModuleType]:
         "ndarray": ndarray, "array": array, "asarray": _asarray("K"), "asanyarray": _asarray("K"), "copy": array,
         "ascontiguousarray": _asarray("C"), "asfortranarray": _asarray("F"), "asnumpy": asnumpy,
         "get_default_memory_pool": MemoryPool, "get_default_pinned_memory_pool": MemoryPool,
-        "RawKernel": RawKernel, "RawModule": RawModule, "ElementwiseKernel": ElementwiseKernel, "ReductionKernel": ReductionKernel,
+        "RawKernel": RawKernel, "RawModule": RawModule,
         "is_available": lambda: True, "__version__": "13.0", "__path__": [],
         "get_array_module": lambda *args: result["cupy"] if any(isinstance(one, ndarray) for one in args) else np,
     }  # fmt: skip

@@ -101,9 +101,9 @@ class _Generated(Named):
 
     def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return the inputs, and the outputs that are given. Raises TypeError."""
-        count, wanted = len(self.inputs), len(self.outputs)
-        if len(args) not in (count, count + wanted):
-            raise TypeError(f"{self.name} takes {count} or {count + wanted} arguments, {len(args)} are given")
+        count, results = len(self.inputs), len(self.outputs)
+        if len(args) not in (count, count + results):
+            raise TypeError(f"{self.name} takes {count} or {count + results} arguments, {len(args)} are given")
         for parameter, value in zip((*self.inputs, *self.outputs), args, strict=False):
             if isinstance(value, np.ndarray):
                 raise TypeError(f"{self.name}: {parameter.name} is an array of NumPy: give cupy.asarray of it")
@@ -114,12 +114,12 @@ class _Generated(Named):
         follow."""
         parameters = (*self.inputs, *self.outputs)
         types = {p.type: np.dtype(p.type) for p in parameters if len(p.type) > 1}
-        given = [(p, value) for p, value in zip(parameters, args, strict=False)]
-        for parameter, value in sorted(given, key=lambda one: not isinstance(one[1], ndarray)):
+        pairs = [(p, value) for p, value in zip(parameters, args, strict=False)]
+        for parameter, value in sorted(pairs, key=lambda one: not isinstance(one[1], ndarray)):
             own = value.dtype if isinstance(value, ndarray) else np.asarray(value).dtype
-            known = types.setdefault(parameter.type, own)
-            if isinstance(value, ndarray) and own != known:
-                raise TypeError(f"{self.name}: {parameter.name} is {known}, the array has elements of {own}")
+            type = types.setdefault(parameter.type, own)
+            if isinstance(value, ndarray) and own != type:
+                raise TypeError(f"{self.name}: {parameter.name} is {type}, the array has elements of {own}")
         missing = [p.type for p in parameters if p.type not in types]
         if missing:
             raise TypeError(f"{self.name}: the type {missing[0]} does not follow from the arguments")
@@ -254,11 +254,11 @@ class ReductionKernel(_Generated):
         shape = np.broadcast_shapes(*(v.shape for p, v in zip(self.inputs, inputs, strict=True) if _is_element(p, v)))
         chosen = range(len(shape)) if axis is None else (axis,) if isinstance(axis, int) else axis
         axes = tuple(sorted(one % len(shape) for one in chosen))
-        kept = tuple(one for one in range(len(shape)) if one not in axes)
+        remaining = tuple(one for one in range(len(shape)) if one not in axes)
         types = self._types((*inputs, *outputs))
-        ready = [self._arranged(v, shape, kept + axes) if _is_element(p, v) else v
+        ready = [self._arranged(v, shape, remaining + axes) if _is_element(p, v) else v
                  for p, v in zip(self.inputs, inputs, strict=True)]  # fmt: skip
-        expected = tuple(1 if one in axes else shape[one] for one in range(len(shape)) if keepdims or one in kept)
+        expected = tuple(1 if one in axes else shape[one] for one in range(len(shape)) if keepdims or one in remaining)
         result = outputs[0] if outputs else ndarray(expected, types[self.outputs[0].type])
         if result.shape != expected:
             raise ValueError(f"{self.name}: out has the shape {result.shape}, the arguments give {expected}")

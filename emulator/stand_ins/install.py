@@ -8,7 +8,7 @@ from importlib import import_module
 
 from ..errors import SimtbedError
 
-LIBRARIES = {"pycuda": "pycuda_modules", "cupy": "cupy"}
+LIBRARIES = {"pycuda": "pycuda_modules", "cupy": "cupy_modules"}
 """The stand-in of each library, which lists its modules."""
 
 

@@ -20,11 +20,11 @@ BYTES = 4 * 32
 
 
 class _Machine:
-    """Allocations, and launches of 32 threads on them. found: the elements that were read and not written."""
+    """Allocations, and launches of 32 threads on them. reads: the elements that were read and not written."""
 
     def __init__(self) -> None:
         self.space = AddressSpace()
-        self.found: list[str] = []
+        self.reads: list[str] = []
 
     def allocate(self, size: int = BYTES) -> int:
         return self.space.allocate(size)
@@ -46,7 +46,7 @@ class _Machine:
         args = {n: elements(memory_at(s, self.space.sizes[s]), pointers[n]) for n, s in owners.items()}
         options = LaunchOptions(grid=1, block=threads, args=args, check=check)
         result = launch_in_memory(bound, options, self.space.written)
-        self.found += [f"{fault.message}, {fault.count}" for fault in result.faults]
+        self.reads += [f"{fault.message}, {fault.count}" for fault in result.faults]
 
 
 def _never_written(m: _Machine) -> None:
@@ -129,7 +129,7 @@ def test_reads_of_unwritten_memory() -> None:
     def check(row: tuple[Callable[[_Machine], None], list[str]]) -> None:
         machine = _Machine()
         row[0](machine)
-        assert machine.found == row[1]
+        assert machine.reads == row[1]
 
     check_each(EXPECTED.items(), check, lambda row: row[0].__name__)
 

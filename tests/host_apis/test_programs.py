@@ -259,8 +259,8 @@ def test_linked_units(tmp_path: Path) -> None:
     (tmp_path / "other.cu").write_text(OTHER_UNIT)
     result = run(tmp_path, UNITS, "other.cu", "-rdc=true", "-O3", "-DN=0")
     assert result.returncode == 10 * 9 + 2 * 7 + 2 + 2 * 8, result
-    found = run(tmp_path, UNITS, "other.cu", "-rdc", "true", "-DN=1")
-    assert "other.cu:6:41: global read out of bounds: x[1]" in found.stdout, found
+    faulty = run(tmp_path, UNITS, "other.cu", "-rdc", "true", "-DN=1")
+    assert "other.cu:6:41: global read out of bounds: x[1]" in faulty.stdout, faulty
     (tmp_path / "other.cu").write_text(OTHER_UNIT + "__device__ int twice(float x) { return 3; }")
     clash = run(tmp_path, UNITS.replace("scale", "x") + "__device__ int counter;", "other.cu", "-rdc=true", "-DN=0")
     assert (clash.returncode, "counter" in clash.stderr) == (2, True), clash

@@ -48,4 +48,4 @@ def run_alone(name: str, cache: Path) -> Answer:
 
 def checked_kernels(cache: Path) -> set[str]:
     """Return the names of cached kernels. Cached code also depends on time: code that runs for long is optimised."""
-    return {path.name for path in cache.glob("*.json")}
+    return {path.name for path in cache.glob("*.object")}

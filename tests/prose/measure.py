@@ -121,10 +121,17 @@ def passages(path: Path) -> Iterator[Passage]:
 
 
 def _strings(name: str, tree: ast.Module) -> Iterator[Passage]:
-    """Docstrings, the texts below attributes and constants, and messages: strings of at least three words."""
+    """Docstrings, the texts below attributes and constants, and messages: strings of at least three words. Kernels given as text are
+    left out, see `_identifiers`."""
+    kernels = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.keyword) and node.arg == "source"
+        for inner in ast.walk(node)
+    }
     statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in kernels:
             kind = "docstring" if id(node) in statements else "message"
             text = _INLINE_CODE.sub(" ", node.value)
             if kind == "docstring" or (" " in node.value.strip() and len(words(text)) >= 3):

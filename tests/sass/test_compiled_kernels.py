@@ -70,7 +70,9 @@ def check(kernel: KernelLaunches) -> None:
 @needs_sass
 @pytest.mark.slow
 def test_kernels_of_the_conformance_suite() -> None:
-    check_kernels(feature_case(one).run for one in [one for one in FEATURES if not one.shared][::6])
+    """Without grid barriers: blocks that wait for others run as many instructions as their order needs."""
+    chosen = [one for one in FEATURES if not one.shared and not one.cooperative]
+    check_kernels(feature_case(one).run for one in chosen[::6])
 
 
 @needs_sass

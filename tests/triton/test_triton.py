@@ -97,8 +97,8 @@ def test_mistakes_are_found_at_line_and_column(kernel: str) -> None:
     faults = json.loads(completed.stdout)["kernels"][0]["faults"]
     places = [(fault["kind"], fault["line"], fault["column"]) for fault in faults]
     assert (mark[1], line, text.index(mark[2]) + 1) in places, faults
-    said = json.dumps(faults[0])
-    assert WORDS[kernel] in said and "program (" in said and "block (" not in said, said
+    words = json.dumps(faults[0])
+    assert WORDS[kernel] in words and "program (" in words and "block (" not in words, words
 
 
 def test_threads_with_equal_values_are_no_remark(tmp_path: Path) -> None:

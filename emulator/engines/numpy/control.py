@@ -280,11 +280,11 @@ class Loop:
 
     def _endless(self, group: WarpGroup, limit: int, stalled: bool) -> Callable[[int, int, str], Diagnostic]:
         def built(row: int, lane: int, place: str) -> Diagnostic:
-            found = barriers.endless(self.node.span, place, limit, stalled)
+            fault = barriers.endless(self.node.span, place, limit, stalled)
             for (wait, array), (index, state, word) in zip(waits_for, values, strict=True):
                 if word[row, lane] >> 63 == state[row, lane] >> 63:
-                    return mbarriers.deadlock(found, wait, array, int(index[row, lane]), int(word[row, lane]))
-            return found
+                    return mbarriers.deadlock(fault, wait, array, int(index[row, lane]), int(word[row, lane]))
+            return fault
 
         polled = list(
             mbarriers.polled((*getattr(self.node, "setup", ()), *self.node.body), group.request.prepared.program.kernel)

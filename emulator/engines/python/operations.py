@@ -93,13 +93,13 @@ class Iteration(WarpOperation):
         team = group[0].team
         team.idle += 1
         if team.idle > self.limit:
-            found = barriers.endless(self.span, group[0].place(len(group) - 1), self.limit, self.stalls)
+            fault = barriers.endless(self.span, group[0].place(len(group) - 1), self.limit, self.stalls)
             values = [int(value) for value in group[0].operands]
             for number, (_, wait, array) in enumerate(self.polled):
                 index, state, word = values[3 * number :][:3]
                 if word >> 63 == state >> 63:
-                    found = mbarriers.deadlock(found, wait, array, index, word)
-            group[0].fail(found)
+                    fault = mbarriers.deadlock(fault, wait, array, index, word)
+            group[0].fail(fault)
         return [None] * len(group)
 
 

@@ -101,9 +101,9 @@ class ReleaseOrder:
         present = [own.fences[name] for name in ("device", "block", key) if name in own.fences]
         published: Clock = {("block", access.block): self.published[access.block]}
         merged = {(one.block, one.of_block): one.clock for one in head}
-        for one in present:
-            key = one.block, one.of_block or of_block
-            merged[key] = _join(dict(one.clock), [published, merged.get(key, {})])
+        for release in present:
+            key = release.block, release.of_block or of_block
+            merged[key] = _join(dict(release.clock), [published, merged.get(key, {})])
         return [Release(clock, *reached) for reached, clock in merged.items()]
 
     def status(self, earlier: Access, access: Access) -> int:
