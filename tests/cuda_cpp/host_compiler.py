@@ -56,7 +56,7 @@ class HostKernels:
                 continue
             text = _DYNAMIC.sub(r"\1 *\2 = (\1 *)dynamic_memory;", _INCLUDE.sub("", text)).replace('extern "C"', "")
             pieces.append(
-                f'#line 1 "text_{number}"\nnamespace text_{number} {{ {text}\n}}\n'
+                f'#line 1 "text_{number}"\nnamespace text_{number} {{\n{text}\n}}\n'
                 f'extern "C" bool launch_{number}(void **args, const unsigned int *shape, size_t shared) {{\n'
                 f"    using namespace text_{number};\n    return launch(&{kernel}, args, shape, shared);\n}}"
             )

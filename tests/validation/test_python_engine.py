@@ -25,7 +25,7 @@ WAITS = (
     "mailbox_freed_before_it_is_read", "block_barrier_passed_twice_by_one_count", "barrier_of_blocks_without_a_fence",
 )  # fmt: skip
 """Pairs whose corrected form has lanes or blocks that wait for later ones: this engine runs them in order."""
-ELSEWHERE = ("race", "unacquired race", "schedule", "wgmma")
+ELSEWHERE = ("race", "unacquired race", "schedule", "wgmma", "mbarrier")
 """Faults of another test, or that this engine does not look for."""
 MISTAKES = [n for n, pair in PAIRS.items() if pair.fault not in ELSEWHERE and n not in WAITS]
 SHOWN_VALUE = "off_by_one_in_a_function"

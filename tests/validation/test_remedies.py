@@ -23,7 +23,7 @@ WITHOUT_BARRIER = {
     "flag_not_awaited", "flag_awaited_by_one_thread", "flag_set_before_the_data", "double_checked_flag_without_fences",
     "mailbox_freed_before_it_is_read", "ring_head_moved_before_the_slot_is_full", "queue_item_stored_behind_its_count",
     "ticket_passed_on_without_a_release", "block_counted_before_its_sum", "block_barrier_passed_twice_by_one_count",
-    "prefix_published_to_its_own_block", "tile_handed_over_without_a_fence",
+    "prefix_published_to_its_own_block", "tile_handed_over_without_a_fence", "consumer_without_a_wait",
 }  # fmt: skip
 """Kernels with races between blocks, or of one statement: their advice is another one."""
 SYNCHRONISATION = {"race", "barrier", "convergence"}
