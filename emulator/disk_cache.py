@@ -229,7 +229,7 @@ def load(name: str, read: Callable[[bytes], Content]) -> Content | None:
         return None
 
 
-def kept(key: str, make: Callable[[], Content]) -> Content:
+def cached_object(key: str, make: Callable[[], Content]) -> Content:
     """Return an object that depends on a key alone, from the cache on disk if it is there. It is pickled."""
     name = f"{hashlib.sha256(key.encode()).hexdigest()}.object"
     result: Content | None = load(name, pickle.loads)

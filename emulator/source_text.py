@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import threading
 import tokenize
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -15,8 +16,30 @@ from io import BytesIO, StringIO, TextIOWrapper
 from types import CodeType
 from typing import Any
 
+from .forking import call_in_child
+
 MAX_VERSIONS = 4
 """Versions of a file among which the text of a function is searched."""
+_parsing = threading.RLock()
+
+
+@call_in_child
+def _unlock() -> None:
+    global _parsing
+    _parsing = threading.RLock()
+
+
+def parsed(text: str, file: str = "<unknown>") -> ast.Module:
+    """Return the syntax tree of a text, as `ast.parse`. One thread parses at a time: CPython 3.11 has one count of the depth of trees
+    for all threads, and raises SystemError where two parse."""
+    with _parsing:
+        return ast.parse(text, file)
+
+
+def parsed_expression(text: str) -> ast.expr:
+    """Return the syntax tree of an expression, see `parsed`."""
+    with _parsing:
+        return ast.parse(text, mode="eval").body
 
 
 class SourceFile:
@@ -34,7 +57,7 @@ class SourceFile:
     @cached_property
     def tree(self) -> ast.Module:
         """The syntax tree. Raises SyntaxError, ValueError, RecursionError and MemoryError."""
-        return ast.parse("".join(self.lines), self.name)
+        return parsed("".join(self.lines), self.name)
 
     @cached_property
     def definitions(self) -> list[ast.FunctionDef]:
@@ -62,7 +85,7 @@ class SourceFile:
 def functions_in(text: str) -> tuple[ast.FunctionDef, ...]:
     """Return the definitions of functions in a Python text; none in a text of another language."""
     try:
-        tree = ast.parse(text)
+        tree = parsed(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))

@@ -22,7 +22,7 @@ MOST_LINES = 500
 # another folder.
 BASE = {"source_text", "escaping", "span", "errors", "checked", "language", "ir", "own_code", "dominators"}
 ALLOWED: dict[str, set[str]] = {
-    "source_text": set(),
+    "source_text": {"forking"},
     "own_code": set(),
     "dominators": set(),
     "escaping": set(),
@@ -45,7 +45,7 @@ ALLOWED: dict[str, set[str]] = {
     "maths": {"language", "ir", "llvm", "native", "disk_cache", "documents"},
     "machine": {"documents", "escaping", "errors", "checked", "language", "native"},
     "sanitizer": {*BASE, "passes", "native", "machine"},
-    "profiler": {"documents", "escaping", "span", "errors", "checked", "language", "machine", "native"},
+    "profiler": {"documents", "escaping", "source_text", "span", "errors", "checked", "language", "machine", "native"},
     "runtime": {*BASE, "tracebacks", "frontend", "passes", "machine", "sanitizer", "profiler", "disk_cache", "forking"},
     "driver": {"errors", "forking", "machine", "runtime"},
     "llvmir": BASE,
@@ -63,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "numba_hook": set(),
     "triton": {*BASE, "disk_cache", "llvmir", "machine", "numba", "runtime"},
-    "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "runtime"},
+    "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "machine", "runtime"},
     "host_apis": {
         *BASE,
         "cuda_cpp",

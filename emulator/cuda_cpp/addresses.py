@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from ..language.types import Scalar
 from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_scalars, source_size
-from ..runtime.observing import PendingLaunch, overrides
-from ..runtime.request import LaunchOptions, find_device, validated_request
+from ..machine.device import H200, Device
+from ..runtime.launching import pending_launch
+from ..runtime.observing import overrides
 from ..runtime.result import LaunchDetails
 from ..runtime.running import launch_in_place
 from ..runtime.written_bytes import WrittenBytes
@@ -61,14 +62,14 @@ def elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
     return block[:whole].view(element.dtype)
 
 
-def launch_in_memory(kernel: CudaKernel, options: LaunchOptions, written: WrittenBytes) -> LaunchDetails:
-    """Launch a kernel whose arrays are allocations, which it modifies. written: the bytes of these. Raises CompileError and LaunchError."""
-    engine, device = overrides("jit", find_device(options.device))
-    launched, args = kernel.bind(options.args)
-    options = replace(options, args=args, device=device, counters=False, in_place=True)
-    request = replace(validated_request(launched, options), show_prints=True, plain_prints=True)
-    stream = options.stream
-    return written.run(request, lambda own: launch_in_place(PendingLaunch(launched, args, own, engine, stream)), stream)
+def launch_in_memory(kernel: CudaKernel, written: WrittenBytes, device: Device = H200, **options: Any) -> LaunchDetails:
+    """Launch a kernel whose arrays are allocations, which it modifies. written: their bytes that something has written. options: of
+    `launch`. Raises CompileError and LaunchError."""
+    engine, device = overrides("jit", device)
+    call = pending_launch(kernel, engine=engine, device=device, counters=False, **options)
+    changed = frozenset(call.request.specialisation.summary.changed)
+    request = call.request.with_changes_in_place(changed, plain_prints=True)
+    return written.run(request, lambda own: launch_in_place(replace(call, request=own)), call.stream)
 
 
 def value_of(type: SourceType, data: bytes) -> Any:

@@ -78,7 +78,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
     def __getitem__(self, name: str) -> CudaKernel:
         """Return a kernel. Raises CompileError if it is not supported, LaunchError for an unknown name."""
         if name not in self._kernels:
-            declaration = disk_cache.kept(f"declaration {self.digest} {name}", lambda: self._declaration(name))
+            declaration = disk_cache.cached_object(f"declaration {self.digest} {name}", lambda: self._declaration(name))
             self._kernels[name] = CudaKernel(self, name, declaration)
         return self._kernels[name]
 
@@ -355,12 +355,12 @@ class CudaKernel(LaunchableKernel):
     # -------------------------------------------------------------- the kernel's program
     @cached_property
     def interface(self) -> HostInterface:
-        return disk_cache.kept(f"interface {self.digest()}", lambda: self._lowered.interface)
+        return disk_cache.cached_object(f"interface {self.digest()}", lambda: self._lowered.interface)
 
     @cached_property
     def _program(self) -> ir.Program:
         """The program with the initial contents of its variables."""
-        return disk_cache.kept(f"program {self.digest()}", lambda: self._lowered.program)
+        return disk_cache.cached_object(f"program {self.digest()}", lambda: self._lowered.program)
 
     @cached_property
     def _lowered(self) -> LoweredKernel:

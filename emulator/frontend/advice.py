@@ -12,6 +12,7 @@ import numpy as np
 from ..checked import closest
 from ..language.types import SIGNED, Scalar, from_numpy
 from ..language.types import Value as ValueType
+from ..source_text import parsed_expression
 from ..span import Span
 from .constants import Tuple
 from .values import ArrayValue, Host, Value, written
@@ -109,7 +110,7 @@ def cast_of(type: ValueType, source: ValueType, place: Span | None) -> str:
 
 def _expression(text: str) -> ast.expr | None:
     try:
-        return ast.parse(text, mode="eval").body
+        return parsed_expression(text)
     except SyntaxError:
         return None
 

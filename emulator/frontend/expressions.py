@@ -16,6 +16,7 @@ from ..ir import nodes as ir
 from ..language import hints, intrinsics
 from ..language.types import BOOL, F32, I32, Array, Vector
 from ..language.types import Value as ValueType
+from ..source_text import parsed_expression
 from ..span import Span
 from . import arrays, calls, complex_numbers, maths, records, struct_arrays, typing
 from .advice import ARRAY_FIRST, LISTED, PYTHON_BUILTINS, advice_for, no_attribute, type_advice
@@ -414,7 +415,7 @@ class ExpressionReader(BooleanReader):
         """Return the object named by an annotation; `Global[f32]` is the pair (Global, element)."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             try:
-                read = ast.parse(node.value, mode="eval").body
+                read = parsed_expression(node.value)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 raise SourceError(self.span(node), f"{shown(node.value)} is not a type", _WRITE_TYPES) from None
             for child in ast.walk(read):  # errors point at the annotation

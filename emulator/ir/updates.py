@@ -28,7 +28,7 @@ def _decremented(old: Values, limit: Values) -> Values:
 
 
 def _counted(change: Callable[[Values], Values]) -> Callable[[Values, Values], Values]:
-    """Return the update of a barrier (`mbarriers`) to whose word a change is added."""
+    """Return the update that adds a change to the word of a barrier (`mbarriers`)."""
 
     def update(old: Values, operand: Values) -> Values:
         new = old + change(operand)

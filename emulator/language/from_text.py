@@ -9,6 +9,7 @@ import textwrap
 from typing import Any
 
 from ..errors import LaunchError
+from ..source_text import parsed
 
 CALLER = 3
 """Frames from `function_of` to the user's call of `kernel` or `device`."""
@@ -24,7 +25,7 @@ def function_of(text: str, word: str) -> Any:
     text = textwrap.dedent(text)
     file = f"<{word} {sha256(text.encode()).hexdigest()[:8]}>"
     try:
-        tree = ast.parse(text, file)
+        tree = parsed(text, file)
     except SyntaxError as error:
         raise LaunchError(f"st.{word}(source=...), line {error.lineno}: {error.msg}") from None
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]

@@ -1,38 +1,24 @@
-"""Bulk copies as loops over 16 bytes, and the completion of their bytes. The hardware copies until then; here the issue copies."""
+"""Bulk copies as loops over 16 bytes, and the completion of their bytes. The emulators copy where the instruction is issued."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import count
+from collections.abc import Iterator
 
 from ..ir import nodes as ir
 from ..ir.names import temporary
 from ..ir.nodes import UNCOUNTED
-from ..ir.walk import map_bodies, statements
 from ..language.types import I32, U64, VECTORS
-from .generated import Code
+from .generated import Code, replaced
 
 UNIT = VECTORS["int4"]
 
 
 def lower_bulk_copies(program: ir.Program) -> ir.Program:
     """Return the program without bulk copies."""
-    kernel = program.kernel
-    if not any(isinstance(stmt, ir.BulkCopy) for stmt in statements(kernel.body)):
-        return program
-    numbers = count()
-
-    def lowered(body: ir.Body) -> ir.Body:
-        return tuple(
-            new
-            for stmt in body
-            for new in (_copied(stmt, numbers) if isinstance(stmt, ir.BulkCopy) else (map_bodies(stmt, lowered),))
-        )
-
-    return ir.Program(replace(kernel, body=lowered(kernel.body)), program.functions)
+    return replaced(program, ir.BulkCopy, _copied)
 
 
-def _copied(stmt: ir.BulkCopy, numbers: count[int]) -> list[ir.Stmt]:
+def _copied(stmt: ir.BulkCopy, numbers: Iterator[int]) -> list[ir.Stmt]:
     code, inner = Code(stmt.span, "bulk@part", numbers), Code(stmt.span, "bulk@part", numbers)
     at, index = (code.let(code.cast(own, I32)) for own in (stmt.at, stmt.index))
     units = code.op("shr", stmt.bytes, 4)

@@ -2,17 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any, TypeVar
 
 from ..ir import nodes as ir
 from ..ir.names import temporary
 from ..ir.nodes import UNCOUNTED
 from ..ir.ops import TABLE
+from ..ir.walk import map_bodies, statements
 from ..language.types import Scalar
 from ..span import Span
 
 Operand = ir.Expr | int | float
+
+
+S = TypeVar("S", bound=ir.Stmt)
+
+
+def replaced(program: ir.Program, kind: type[S], new: Callable[[S, Iterator[int]], Iterable[ir.Stmt]]) -> ir.Program:
+    """Return the program with other statements in place of those of a kind in its kernel. new: returns them, with the numbers of their
+    registers."""
+    kernel = program.kernel
+    if not any(isinstance(stmt, kind) for stmt in statements(kernel.body)):
+        return program
+    numbers = count()
+
+    def changed(body: ir.Body) -> ir.Body:
+        return tuple(
+            own
+            for stmt in body
+            for own in (new(stmt, numbers) if isinstance(stmt, kind) else (map_bodies(stmt, changed),))
+        )
+
+    return ir.Program(replace(kernel, body=changed(kernel.body)), program.functions)
 
 
 class Code:

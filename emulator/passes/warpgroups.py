@@ -6,17 +6,14 @@ Warp w computes the rows 16 w ... 16 w + 15. A matrix in shared memory consists 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from itertools import count
+from collections.abc import Iterator
 
 from ..ir import nodes as ir
 from ..ir.matrices import GROUP_INSTRUCTIONS, GroupInstruction, registers
 from ..ir.nodes import UNCOUNTED
-from ..ir.walk import map_bodies, statements
 from ..language.intrinsics import FULL_MASK
 from ..language.types import I32, U32, Vector
-from .generated import Code
+from .generated import Code, replaced
 
 SIGNS = {"f16": 0x80008000, "bf16": 0x80008000, "tf32": 0x80000000, "e4m3": 0x80808080, "e5m2": 0x80808080}
 """Sign bits of the elements in a register."""
@@ -27,18 +24,7 @@ INCOMPLETE = "wgmma needs the four warps of a warpgroup"
 
 def lower_products(program: ir.Program) -> ir.Program:
     """Return the program without products of warpgroups."""
-    kernel = program.kernel
-    if not any(isinstance(stmt, ir.Wgmma) for stmt in statements(kernel.body)):
-        return program
-    numbers = count()
-
-    def lowered(body: ir.Body) -> ir.Body:
-        return tuple(new for stmt in body for new in statement(stmt))
-
-    def statement(stmt: ir.Stmt) -> Iterable[ir.Stmt]:
-        return _Product(stmt, numbers).statements() if isinstance(stmt, ir.Wgmma) else (map_bodies(stmt, lowered),)
-
-    return ir.Program(replace(kernel, body=lowered(kernel.body)), program.functions)
+    return replaced(program, ir.Wgmma, lambda stmt, numbers: _Product(stmt, numbers).statements())
 
 
 class _Matrix:

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..language.intrinsics import WARP_SIZE
+from ..source_text import parsed
 from .advice_texts import text
 from .costs import Costs, Place
 from .counters import Row
@@ -126,7 +127,7 @@ def _of_control(profile: Costs, total: float) -> Iterator[Explanation]:
 def _statements(source: str) -> dict[tuple[int, int], ast.For | ast.If]:
     """Return the loops and branches of a file by `_position`, without elif; none if the file does not parse."""
     try:
-        tree = ast.parse(source)
+        tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the text of a saved run may be anything
         return {}
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.If)]

@@ -170,9 +170,9 @@ class Request:
         memory = {name: self.forms[name].flat(array.host) for name, array in self.device_arrays.items()}
         return self._with(arguments={**self.arguments, **memory})
 
-    def with_changes_in_place(self, names: frozenset[str]) -> Request:
-        """Return the launch with permission to modify these device arrays in place."""
-        return self._with(in_place=names)
+    def with_changes_in_place(self, names: frozenset[str], plain_prints: bool = False) -> Request:
+        """Return the launch with permission to modify these arrays in place."""
+        return self._with(in_place=names, plain_prints=plain_prints or self.plain_prints)
 
     def _with(self, **fields: Any) -> Request:
         """Return the launch with other fields, on which no cached property depends."""

@@ -19,7 +19,7 @@ from .registry import EngineRow, engine_named, row_of
 from .request import LaunchOptions, find_device, with_options
 from .result import LaunchDetails, Result
 from .running import checked, launch_in_place, locked, prepare_arrays, run_locked
-from .specialisation import AnyKernel, KernelFacts
+from .specialisation import AnyKernel, KernelFacts, known_facts
 from .streams import RECORDER
 
 _FAULTS = ("raise", "return")
@@ -97,21 +97,27 @@ def _request(
     return plan.bind(cast("Mapping[str, Any]", options.args))
 
 
-def compile_launch(kernel: AnyKernel, **keywords: Any) -> Mapping[str, Any]:
-    """Validate and compile a launch; return its arguments by name, with defaults. Raises the errors of `launch`."""
+def pending_launch(kernel: AnyKernel, **keywords: Any) -> PendingLaunch:
+    """Return a validated launch, by the plan of an earlier one if there is one. Raises the errors of `launch`."""
     options = LaunchOptions(**keywords)
-    if options.in_place:
-        raise LaunchError("a compiled launch does not modify arrays in place: leave in_place=False, or use launch")
     row, options.device = row_of(options.engine), find_device(options.device)
     kernel, facts, args = arranged(kernel, options.args)
     keywords = {name: value for name, value in keywords.items() if name not in _NOT_PLANNED}
     key, options.args = plan_key(facts, row.name, options.device, keywords, args), args
     with locked([value for value in args.values() if isinstance(value, DeviceArray)]):
         request = _request(kernel, facts, key, find_plan(facts, key), options, row)
-        compiling = engine_named(row.name)
-        if isinstance(compiling, CompilingEngine):
-            compiling.compile(request)
-    return {name: args[name] for name in facts.signature.parameters}
+    return PendingLaunch(kernel, args, request, options.engine, options.stream)
+
+
+def compile_launch(kernel: AnyKernel, **keywords: Any) -> Mapping[str, Any]:
+    """Validate and compile a launch; return its arguments by name, with defaults. Raises the errors of `launch`."""
+    if keywords.get("in_place"):
+        raise LaunchError("a compiled launch does not modify arrays in place: leave in_place=False, or use launch")
+    call = pending_launch(kernel, **keywords)
+    compiling = engine_named(call.engine)
+    if isinstance(compiling, CompilingEngine):
+        compiling.compile(call.request)
+    return {name: call.arguments[name] for name in known_facts(call.kernel).signature.parameters}
 
 
 _NOT_PLANNED = frozenset({"args", "engine", "device", "stream", "faults"})

@@ -152,7 +152,7 @@ class Specialisation:
     def summary(self) -> ProgramSummary:
         if self.key is None:
             return ProgramSummary.from_program(self.program)
-        return _kept("summary", self.key, lambda: ProgramSummary.from_program(self.program))
+        return _cached_object("summary", self.key, lambda: ProgramSummary.from_program(self.program))
 
 
 def _unpickled(
@@ -175,7 +175,7 @@ class KernelFacts:
     def __init__(self, kernel: LaunchableKernel) -> None:
         self.kernel, self.key = kernel, kernel.digest()
         read = kernel.signature
-        self.signature = read() if self.key is None else _kept("signature", self.key, read)
+        self.signature = read() if self.key is None else _cached_object("signature", self.key, read)
         self.specialisations: dict[Any, Specialisation] = {}
         self.plans: dict[Any, Any] = {}
         self.recent_options: tuple[tuple[Any, ...], tuple[type, ...]] = ((), ())
@@ -244,6 +244,6 @@ def specialisation_of(
     return facts.specialisations[key]
 
 
-def _kept(what: str, key: str, make: Callable[[], Content]) -> Content:
+def _cached_object(what: str, key: str, make: Callable[[], Content]) -> Content:
     """Return a result of the front end, from the disk cache if available."""
-    return disk_cache.kept("\0".join((what, key, disk_cache.edition())), make)
+    return disk_cache.cached_object("\0".join((what, key, disk_cache.edition())), make)

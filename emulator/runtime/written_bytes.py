@@ -75,8 +75,7 @@ class WrittenBytes:
             flags, offset = np.ones(place[1], np.bool_), address - place[0]
             self._flags[place[0]] = flags
         if flags is not None:
-            flags[offset : offset + size] = True if own is None else own
-            self._end(address - offset)
+            self._mark(address - offset, offset, size, own)
 
     def unwritten(self, address: int, size: int) -> int:
         """Return how many of these bytes nothing has written."""
@@ -87,6 +86,9 @@ class WrittenBytes:
         self, request: Request, launch: Callable[[Request], LaunchDetails], stream: Stream | None = None
     ) -> LaunchDetails:
         """Run a launch of arrays in place with the written elements before it, and mark those that it wrote."""
+        may_race = are_possible(stream)
+        if not self._flags and not may_race:
+            return launch(request)
         places = [
             _View(name, place[0], address - place[0], memory)
             for name, memory in request.arguments.items()
@@ -95,7 +97,7 @@ class WrittenBytes:
             for place in [self.range_of(address)]
             if place is not None and place[0] in self.allocations
         ]
-        if are_possible(stream):
+        if may_race:
             request = replace(request, allocations={view.name: self.allocations[view.start] for view in places})
         views = [view for view in places if view.start in self._flags]
         if not views:
@@ -111,13 +113,19 @@ class WrittenBytes:
         written = {view.name: self._elements(view) for view in tracked}
         details = launch(replace(request, unwritten=names, written={n: f for n, f in written.items() if f.any()}))
         for view in views:
-            if view.name in changed:
-                own = details.written.get(view.name)
-                flags = self._flags[view.start][view.offset : view.offset + view.memory.nbytes]
-                flags |= True if own is None else own.repeat(view.memory.nbytes // own.size)[: flags.size]
-        for start in {view.start for view in views if view.name in changed}:
-            self._end(start)
+            if view.name in changed and view.start in self._flags:
+                own, size = details.written.get(view.name), view.memory.nbytes
+                self._mark(view.start, view.offset, size, None if own is None else own.repeat(size // own.size))
         return details
+
+    def _mark(self, start: int, offset: int, size: int, own: Flags | None) -> None:
+        """Set the flags of bytes of an allocation. own: of these bytes; None for all written."""
+        flags = self._flags[start]
+        if own is not None or offset or size < flags.size:  # else no page of the flags is touched
+            flags[offset : offset + size] = True if own is None else own[: flags.size - offset]
+            if not (flags[0] and flags[-1] and flags.all()):
+                return
+        del self._flags[start]
 
     def _elements(self, view: _View) -> Flags:
         """Return which elements of an array are written as a whole. Bytes behind the allocation count as written."""
@@ -130,7 +138,3 @@ class WrittenBytes:
         """Return the flags of the allocation with an address, None if it is written as a whole, and the offset in it."""
         place = self.range_of(address)
         return (None, 0) if place is None else (self._flags.get(place[0]), address - place[0])
-
-    def _end(self, start: int) -> None:
-        if self._flags[start].all():
-            del self._flags[start]

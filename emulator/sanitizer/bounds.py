@@ -51,7 +51,7 @@ def out_of_bounds(
     name, shown = user_name(node.array), user_name(node.array)
     index, length, *dimensions = numbers
     first = index * width(node, type)
-    what = f"{name}[{max(first, length) if first > 0 else first}], but {name} has {_elements(length)}"
+    what = f"{name}[{max(first, length) if first >= 0 else first}], but {name} has {_elements(length)}"
     extents = [length]
     notes = [thread]
     if isinstance(node.index, ir.Within) and (left := _dimension_out_of_bounds(node.index, dimensions)):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cuda_cpp.kernel import CudaSource
+from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
 from .cupy import ndarray
 from .memory import Variables, launch_by_address
@@ -97,7 +97,7 @@ class _Generated(Named):
     def __init__(self, inputs: str, outputs: str, name: str, preamble: str, options: Sequence[str]) -> None:
         self.inputs, self.outputs = _parameters(inputs), _parameters(outputs)
         self.name, self.preamble, self.options = name, preamble, tuple(options)
-        self.kernels: dict[Any, tuple[Any, Variables]] = {}
+        self.kernels: dict[str, tuple[CudaKernel, Variables]] = {}
 
     def _split(self, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """Return the inputs, and the outputs that are given. Raises TypeError."""
@@ -114,8 +114,9 @@ class _Generated(Named):
         follow."""
         parameters = (*self.inputs, *self.outputs)
         types = {p.type: np.dtype(p.type) for p in parameters if len(p.type) > 1}
-        pairs = [(p, value) for p, value in zip(parameters, args, strict=False)]
-        for parameter, value in sorted(pairs, key=lambda one: not isinstance(one[1], ndarray)):
+        for parameter, value in sorted(
+            zip(parameters, args, strict=False), key=lambda own: not isinstance(own[1], ndarray)
+        ):
             own = value.dtype if isinstance(value, ndarray) else np.asarray(value).dtype
             type = types.setdefault(parameter.type, own)
             if isinstance(value, ndarray) and own != type:

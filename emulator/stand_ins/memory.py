@@ -17,7 +17,6 @@ from ..errors import LaunchError
 from ..language.types import Scalar
 from ..llvmir.debug import Record
 from ..runtime.arrays import DeviceArray
-from ..runtime.request import LaunchOptions
 from ..runtime.result import LaunchDetails
 from ..runtime.running import checked
 
@@ -163,8 +162,8 @@ def launch_by_address(
     pointed = {parameter.name: parameter for parameter in kernel.pointers}
     values |= {name: elements(MEMORY.block(start), pointed[name]) for name, start in owners.items()}
     variables.write()
-    options = LaunchOptions(grid=grid, block=block, args=values, shared=shared)
-    result = checked(launch_in_memory(bound, options, MEMORY.written), "raise")
+    result = launch_in_memory(bound, MEMORY.written, grid=grid, block=block, args=values, shared=shared)
+    checked(result, "raise")
     variables.read()
     return result
 

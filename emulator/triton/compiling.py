@@ -125,7 +125,7 @@ def _expressions(file: str, text: str) -> Mapping[tuple[int, int], Span]:
     """Return the spans in the text of a file by line and column of their begin, from 1: of the call there, else of the longest
     expression."""
     try:
-        tree = ast.parse(text)
+        tree = source_text.parsed(text)
     except (SyntaxError, ValueError):
         return {}
     spans: dict[tuple[int, int], tuple[bool, Span]] = {}

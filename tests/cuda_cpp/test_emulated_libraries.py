@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.runtime import plans
 from simtbed.stand_ins.install import LIBRARIES, install
 
 SCALE = "__global__ void scale(float *x, float a, int n) { int i = threadIdx.x; if (i < n) x[i] *= a; }"
@@ -51,6 +52,14 @@ def test_copies_of_arguments(pycuda: Any) -> None:
     assert x.tolist() == [0, 2, 4, 6, 8, 5, 6, 7]
     scale(drv.In(x), np.float32(2), np.int32(5), block=(32, 1, 1))
     assert x.tolist() == [0, 2, 4, 6, 8, 5, 6, 7]
+
+
+def test_a_repeated_launch_is_validated_once(pycuda: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scale, x = pycuda.compiler.SourceModule(SCALE).get_function("scale"), pycuda.gpuarray.to_gpu(np.ones(8, np.float32))
+    scale(x, np.float32(2), np.int32(8), block=(32, 1, 1))
+    monkeypatch.setattr(plans, "unlimited_request", None)
+    scale(x, np.float32(3), np.int32(8), block=(32, 1, 1))
+    assert x.get().tolist() == [6.0] * 8
 
 
 def test_generated_kernels(pycuda: Any) -> None:

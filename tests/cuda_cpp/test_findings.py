@@ -82,6 +82,15 @@ def test_an_access_to_a_null_pointer_is_a_finding() -> None:
         assert {(fault.kind, fault.message) for fault in result.faults} == {("bounds", "access through a null pointer")}
 
 
+def test_the_first_element_outside_is_named() -> None:
+    kernel = st.cuda_source("__global__ void k(float *x) { float4 v = *(float4 *)x; x[0] = v.x; }").k
+    for engine in ("jit", "numpy", "python"):
+        faults = st.launch(
+            kernel, grid=1, block=1, args={"x": st.zeros(2, "f32")}, engine=engine, faults="return"
+        ).faults
+        assert faults[0].message == "global read out of bounds: x[2], but x has 2 elements", engine
+
+
 def test_a_misaligned_access_is_a_finding() -> None:
     kernel = st.cuda_source("__global__ void k(float *x) { float4 v = *(float4 *)(x + threadIdx.x); x[0] = v.x; }").k
     for engine in ("jit", "numpy", "python"):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import simtbed as st
 from simtbed.cuda_cpp.addresses import bound_to_addresses, elements, launch_in_memory, memory_at
 from simtbed.driver.memory import AddressSpace
-from simtbed.runtime.request import LaunchOptions
 
 from tests.table_checks import check_each
 
@@ -44,8 +43,7 @@ class _Machine:
         bound, owners = bound_to_addresses(kernel, by_name, find)
         pointers = {p.name: p for p in kernel.parameters}
         args = {n: elements(memory_at(s, self.space.sizes[s]), pointers[n]) for n, s in owners.items()}
-        options = LaunchOptions(grid=1, block=threads, args=args, check=check)
-        result = launch_in_memory(bound, options, self.space.written)
+        result = launch_in_memory(bound, self.space.written, grid=1, block=threads, args=args, check=check)
         self.reads += [f"{fault.message}, {fault.count}" for fault in result.faults]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import importlib.util
 import linecache
@@ -11,12 +12,14 @@ import py_compile
 import sys
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 import simtbed as st
 from simtbed import CompileError
+from simtbed.source_text import parsed
 
 from tests.table_checks import check_each
 
@@ -224,3 +227,35 @@ def test_an_unchanged_file_is_read_once(tmp_path: Path) -> None:
     path.write_text(TEXT)
     first, second = (imported(path).top.versions for _ in range(2))
     assert len(first) == 1 and first[0] is second[0]
+
+
+class _Collected:
+    """An object in a cycle, whose end runs Python code: other threads run meanwhile."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        sum(range(50))
+
+
+@pytest.mark.slow
+def test_threads_parse_at_different_depths_of_the_stack() -> None:
+    text = "\n".join(f"x{n} = [a + {n} * (b - f(c, {n}))]" for n in range(300))
+
+    def parse(depth: int) -> None:
+        if depth:
+            return parse(depth - 1)
+        for _ in range(20):
+            _Collected()
+            parsed(text)
+
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(5)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(parse, (0, 20, 40, 60)))
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*threshold)

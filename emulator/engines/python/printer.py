@@ -46,8 +46,8 @@ from .trees import (
     attribute_target,
     attributes_of,
     counter_of,
+    expression_of,
     loop_numbers,
-    unplaced,
 )  # fmt: skip
 
 POSITION, FINDING = "@position", "@finding"
@@ -248,7 +248,7 @@ class FunctionPrinter(Expressions):
                 items = [ast.Constant(i) if isinstance(i, str) else self.value(i) for i in stmt.items]
                 return [ast.Expr(self.wait(stmt, OPERATIONS[ir.Print](stmt), *items))]
             case ir.HostCall():
-                return [ast.Expr(unplaced(ast.parse(stmt.source, mode="eval").body))]
+                return [ast.Expr(expression_of(stmt.source))]
             case ir.Assert():
                 shown = barriers.asserted_values(stmt)
                 return [self.check(self.truth(stmt.cond), access.assertion_failed, stmt, *map(self.value, shown))]

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...ir import nodes as ir
 from ...ir.walk import map_bodies
+from ...source_text import parsed_expression
 from .expressions import attribute, name
 
 
@@ -36,8 +37,9 @@ def attributes_of(node: ast.AST) -> Any:
     return node
 
 
-def unplaced(tree: ast.expr) -> ast.expr:
-    """Return the tree without places, for `FunctionPrinter.at`."""
+def expression_of(source: str) -> ast.expr:
+    """Return the tree of an expression without places, for `FunctionPrinter.at`."""
+    tree = parsed_expression(source)
     for node in ast.walk(tree):
         for key in {"lineno", "end_lineno"} & vars(node).keys():
             delattr(node, key)

@@ -15,7 +15,6 @@ from ...llvmir.allocations import ARENA, MEMORY, TABLE
 from ...llvmir.debug import source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
-from ...runtime.request import LaunchOptions
 from ...runtime.result import LaunchDetails
 from ...runtime.streams import Stream
 from ...runtime.textures import Surface, Texture
@@ -86,16 +85,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             size = places.whole(start, type.element.size if isinstance(type, Array) else 1)
             values[parameter.name] = elements(memory_at(start, size), parameter)
     _add_variables(bound, values)
-    options = LaunchOptions(
-        grid=shape.grid,
-        block=shape.block,
-        args=values,
-        device=device,
-        shared=shape.shared,
-        cooperative=shape.cooperative,
-        stream=shape.stream,
-    )
-    return launch_in_memory(bound, options, places.written)
+    return launch_in_memory(bound, places.written, device, args=values, **vars(shape))
 
 
 def _allocations(kernel: CudaKernel, addresses: Mapping[str, int]) -> dict[str, Any]:

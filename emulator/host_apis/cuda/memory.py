@@ -150,12 +150,13 @@ class Memory(Queues):
     cudaMemcpyAsync = cudaMemcpy
 
     def _order(self, addresses: dict[int, bool], size: int, stream: int | None = None) -> None:
-        """Place a copy or memset behind the work of its stream, and add the races with that of others. addresses: whether it writes."""
+        """Order a copy or memset behind the work of its stream, and record its races with the work of others. addresses: whether each
+        is written."""
         queue = self.streams.get(stream or 0)
         begin_launch(queue)
-        for address, writes in addresses.items():
+        for address, writes in addresses.items() if self.findings.are_recorded else ():
             start, whole = self.memory.range_of(address) or (0, 0)
-            if self.findings.are_recorded and start in self.memory.written.allocations:
+            if start in self.memory.written.allocations:
                 section = slice(address - start, address - start + size)
                 memory = self.memory.written.allocations[start]
                 races = unordered_copy(memory, whole, section, writes, span_of(self.place), queue)

@@ -61,7 +61,7 @@ class ProgramUnit(CudaSource):
     @cached_property
     def contents(self) -> UnitContents:
         """The kernels and variables of the module."""
-        return disk_cache.kept(f"unit {self.digest}", self._contents)
+        return disk_cache.cached_object(f"unit {self.digest}", self._contents)
 
     def _contents(self) -> UnitContents:
         from ...cuda_cpp.lowering import outside_variable  # late, as above
