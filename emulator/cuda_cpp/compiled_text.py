@@ -50,10 +50,6 @@ class CompiledModule:
         symbols = (match[1].strip('"') for match in _KERNEL.finditer(self.text))
         return {symbol: functions[symbol] for symbol in symbols if symbol in functions}
 
-    def function(self, name: str) -> DescribedFunction:
-        """Return a kernel by its name or its symbol."""
-        return next(own for symbol, own in self.functions.items() if name in (own.name, symbol))
-
     def name_of(self, variable: Variable) -> str:
         return self.module.debug.variable(variable.described).get("name", variable.name)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..frontend.signature import Signature
 from ..ir.names import components
 from ..language.types import Scalar
-from ..llvmir.debug import PointerTo, SourceType, source_leaves
+from ..llvmir.debug import PointerTo, SourceType, source_leaves, source_size
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,16 @@ class HostParameter:
     @property
     def reference(self) -> bool:
         return isinstance(self.type, PointerTo) and self.type.reference
+
+    @cached_property
+    def overlaid(self) -> frozenset[str]:
+        """Names of its pointers in unions, which may have the bytes of another member."""
+        spans = [(at, at + source_size(leaf), path, leaf) for path, leaf, at in source_leaves(self.type)]
+        return frozenset(
+            components(self.name, path)
+            for start, end, path, leaf in spans
+            if isinstance(leaf, PointerTo) and sum(first < end and start < last for first, last, _, _ in spans) > 1
+        )
 
 
 @dataclass(frozen=True)

@@ -350,7 +350,9 @@ class CudaKernel(LaunchableKernel):
         return OwnArgument(source_size(type), alignment, contents)
 
     def digest(self) -> str:
-        return sha256(repr((self.owner.digest, self.__name__, self.aliases, self.textures)).encode()).hexdigest()
+        return sha256(
+            repr((self.owner.digest, self.declaration.symbol, self.aliases, self.textures)).encode()
+        ).hexdigest()
 
     # -------------------------------------------------------------- the kernel's program
     @cached_property
@@ -367,7 +369,9 @@ class CudaKernel(LaunchableKernel):
         from .lowering import lower  # late: most processes find a compiled program on the disk
 
         text = self.owner.compiled
-        return lower(self.__name__, text, text.function(self.__name__), dict(self.aliases), dict(self.textures))
+        return lower(
+            self.__name__, text, text.functions[self.declaration.symbol], dict(self.aliases), dict(self.textures)
+        )
 
 
 def pointers_of(parameter: HostParameter, value: Any) -> dict[str, Any]:

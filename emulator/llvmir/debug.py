@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 
 from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
 
@@ -95,6 +97,32 @@ def source_scalars(type: SourceType | None) -> set[Scalar]:
     return set()
 
 
+def _with_distinct_members(members: Sequence[tuple[str, SourceType, int]]) -> tuple[tuple[str, SourceType, int], ...]:
+    """Return members with a name for each base class that has a member of the name of another one, as those of a tuple have."""
+    names = Counter(name for member in members for name in _names_in(*member[:2]))
+    return tuple(
+        (name or f"base{number}" * any(names[own] > 1 for own in _names_in(name, type)), type, offset)
+        for number, (name, type, offset) in enumerate(members)
+    )
+
+
+def _names_in(name: str, type: SourceType) -> set[str]:
+    """Return the names of a member in its structure: a base class has those of its members."""
+    if name or not isinstance(type, Record):
+        return {name}
+    return {own for field, kind, _ in type.fields for own in _names_in(field, kind)}
+
+
+def _with_distinct_names(parameters: Sequence[tuple[str, SourceType]]) -> tuple[tuple[str, SourceType], ...]:
+    """Return parameters with a number behind the second of a name and further ones: those of a pack have one name."""
+    result: dict[str, SourceType] = {}
+    for name, type in parameters:
+        numbered = (f"{name}{number}" for number in count(1))
+        own = name if name not in result else next(n for n in numbered if n not in result)
+        result[own] = type
+    return tuple(result.items())
+
+
 @dataclass(frozen=True)
 class DescribedFunction:
     """name: with the arguments of a template. parameters: name and type of each, in order."""
@@ -174,7 +202,7 @@ class DebugInformation:
             case "!DICompositeType" if tag == "enumeration_type":
                 return self.type(base) if base >= 0 else _ENCODINGS.get(("unsigned", size))
             case "!DICompositeType":
-                members = tuple(self._members(fields.get("elements", "")))
+                members = _with_distinct_members(list(self._members(fields.get("elements", ""))))
                 return Record(fields.get("name", ""), size // 8, members)
         return None
 
@@ -220,7 +248,7 @@ class DebugInformation:
         for key in own_numbers:
             fields = self.fields(key)
             symbol = fields.get("linkageName", fields.get("name", ""))
-            own = tuple(value for _, value in sorted(parameters.get(key, {}).items()))
+            own = _with_distinct_names([value for _, value in sorted(parameters.get(key, {}).items())])
             result[symbol] = DescribedFunction(
                 fields.get("name", ""), symbol, self.file(key), int(fields.get("line", 0)), own
             )

@@ -15,7 +15,7 @@ from .assembly import Registers, Statement, packed, pairs
 from .calls import fixed
 from .effect_calls import COPIED, copy_async
 from .ptx_table import PAIRED, TYPES, row
-from .thread_calls import active_mask, shuffled, trap
+from .thread_calls import active_mask, shuffled, shuffled_in_limits, trap
 from .types import UnsupportedError
 
 # ------------------------------------------------------------------ memory
@@ -79,15 +79,15 @@ def _access(
         r.write(name, cast(value, I32 if lane in UNSIGNED else U32) if lane.size < 2 else value)
 
 
+_MODIFIERS = r"((?:\.(?:relaxed|acquire|release|acq_rel|global|shared|shared::cta|cta|cluster|gpu|sys))*)"
 _ATOMIC = re.compile(
-    r"(atom|red)((?:\.(?:relaxed|acquire|release|acq_rel|global|shared|shared::cta|cta|cluster|gpu|sys))*)"
-    r"\.(add|min|max|and|or|xor|exch|cas|inc|dec)(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
+    rf"(atom|red){_MODIFIERS}\.(add|min|max|and|or|xor|exch|cas|inc|dec){_MODIFIERS}(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
 )
 
 
 @row(_ATOMIC.pattern)
-def _atomic(r: Registers, kind: str, modifiers: str, op: str, type: str, *operands: str) -> None:
-    words = modifiers.split(".")
+def _atomic(r: Registers, kind: str, first: str, op: str, last: str, type: str, *operands: str) -> None:
+    words = (first + last).split(".")
     order: Any = next((word for word in words if word in ("acquire", "release", "acq_rel")), "relaxed")
     ordering: Ordering = (order, _LEVELS[next((word for word in words if word in _LEVELS), None)])
     d, place, *values = operands if kind == "atom" else ("_", *operands)
@@ -164,7 +164,7 @@ def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
     if match := _ACCESS.fullmatch(statement.name):
         yield _value_type(match[5], match[6]), "any"
     elif match := _ATOMIC.fullmatch(statement.name):
-        op, type = match[3], match[4]
+        op, type = match[3], match[5]
         own = VECTORS["half2" if type == "f16x2" else "bfloat162"] if type in PAIRED else TYPES[type]
         yield own, atomic_need(op, own)
     elif statement.name.startswith("cp.async.c") and "commit" not in statement.name:
@@ -194,16 +194,31 @@ def _fence(r: Registers, level: str | None) -> None:
 def _shuffle(r: Registers, mode: str, d: str, a: str, b: str, c: str, mask: str) -> None:
     own: Any = {"bfly": "xor"}.get(mode, mode)
     name, _, predicate = d.partition("|")
+    arguments = r.scope, own, r.read(mask, U32), r.read(a, I32), r.read(b, I32), r.read(c, I32)
     if predicate:
-        raise UnsupportedError("the predicate of a shuffle is not supported")
-    r.write(name, shuffled(r.scope, own, r.read(mask, U32), r.read(a, I32), r.read(b, I32), r.read(c, I32)))
+        value, inside = shuffled_in_limits(*arguments)
+        r.write(name, value)
+        r.write(predicate, inside)
+    else:
+        r.write(name, shuffled(*arguments))
 
 
-@row(r"vote\.sync\.(ballot|any|all)\.(?:b32|pred)")
+@row(r"vote\.(?:sync\.)?(ballot|any|all)\.(?:sync\.)?(?:b32|pred)")
 def _vote(r: Registers, mode: str, d: str, a: str, mask: str) -> None:
     own: Any = mode
     vote = ir.Vote(own, r.read(a, BOOL), r.read(mask, U32), U32 if mode == "ballot" else BOOL, r.span)
     r.write(d, r.scope.emitter.effect(vote, mode))
+
+
+@row(r"elect\.sync")
+def _elect(r: Registers, d: str, mask: str) -> None:
+    """The lowest lane of the mask is elected."""
+    name, _, predicate = d.partition("|")
+    own = r.let(r.read(mask, U32))
+    below = operation("and", operation("invert", own), operation("sub", own, r.number(1, U32)))
+    leader = cast(operation("popcount", below), I32)
+    r.write(name, leader)
+    r.write(predicate, operation("eq", ir.Special("lane", I32, r.span), leader))
 
 
 @row(r"redux\.sync\.(add|min|max|and|or|xor)\.(T)")
@@ -229,6 +244,11 @@ def _active(r: Registers, d: str) -> None:
 @row(r"nanosleep\.u32")
 def _sleep(r: Registers, time: str) -> None:
     r.scope.emitter.emit(ir.Sleep(r.read(time, U32), r.span))
+
+
+@row(r"exit")
+def _exit(r: Registers) -> None:
+    r.scope.emitter.emit(ir.Return(None, r.span))
 
 
 @row(r"trap|brkpt")

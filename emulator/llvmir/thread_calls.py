@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..ir import nodes as ir
+from ..ir.nodes import UNCOUNTED
 from ..language.forms import BarrierMode, FenceScope, ShuffleMode, VoteMode
 from ..language.types import BOOL, I32, I64, U32, Scalar
 from .accesses import Scope
-from .arithmetic import cast, constant, negated, operation, signed, unsigned
+from .arithmetic import cast, constant, negated, operation, selected, signed, unsigned
 from .calls import Handler, fixed, operand_values
 from .module import Instruction
 from .types import UnsupportedError, scalar_of
@@ -111,13 +112,40 @@ def shuffled(
     stem: str = "shuffled",
 ) -> ir.Expr:
     """Return the value of another lane. clamp: the limits of the lanes in the form of PTX. Raises UnsupportedError."""
-    limits = fixed(clamp, "width of a shuffle")
-    width, last = 32 - (limits >> 8 & 31), limits & 31
-    if last != (0 if mode == "up" else 31) or width not in (2, 4, 8, 16, 32):
-        raise UnsupportedError(f"a shuffle with the limits {limits:#x} is not supported")
     assert isinstance(value.type, Scalar)
+    limits = clamp.value if isinstance(clamp, ir.Const) else None
+    width = 32 - (limits >> 8 & 31) if limits is not None else 0
+    if limits is None or limits & 31 != (0 if mode == "up" else 31) or width not in (2, 4, 8, 16, 32):
+        return shuffled_in_limits(scope, mode, mask, value, lane, clamp)[0]
     shuffle = ir.Shuffle(mode, value, lane, width, unsigned(mask), value.type, scope.emitter.span)
     return scope.emitter.effect(shuffle, stem)
+
+
+def shuffled_in_limits(
+    scope: Scope, mode: ShuffleMode, mask: ir.Expr, value: ir.Expr, lane: ir.Expr, clamp: ir.Expr
+) -> tuple[ir.Expr, ir.Expr]:
+    """Return the value of another lane, the own one where that lane is outside the limits, and whether it is inside.
+
+    clamp: the limits. The rule is that of `shfl` in PTX. The operations for the lane are not counted: they are part of the instruction.
+    """
+    span = scope.emitter.span
+
+    def let(name: str, a: ir.Expr, b: ir.Expr | int) -> ir.Expr:
+        result = operation(name, a, constant(b, I32, span) if isinstance(b, int) else b)
+        return scope.emitter.let(result, "lane", UNCOUNTED)
+
+    own, clamp, lane = ir.Special("lane", I32, span), signed(clamp), let("and", signed(lane), 31)
+    segment = let("and", let("shr", clamp, 8), 31)
+    rest = let("xor", segment, 31)
+    first = let("and", own, segment)
+    bound = let("or", first, let("and", let("and", clamp, 31), rest))
+    moved: dict[str, str] = {"up": "sub", "down": "add", "xor": "xor"}
+    source = let("or", first, let("and", lane, rest)) if mode == "idx" else let(moved[mode], own, lane)
+    inside = let("ge" if mode == "up" else "le", source, bound)
+    chosen = scope.emitter.let(selected(inside, source, own), "lane", UNCOUNTED)
+    assert isinstance(value.type, Scalar)
+    shuffle = ir.Shuffle("idx", value, chosen, 32, unsigned(mask), value.type, span)
+    return scope.emitter.effect(shuffle, "shuffled"), inside
 
 
 _VOTES: tuple[VoteMode | str, ...] = ("all", "any", "uni", "ballot")

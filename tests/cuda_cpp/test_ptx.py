@@ -19,6 +19,8 @@ def signed(value: int) -> int:
     return value - (1 << 32) if value >> 31 else value
 
 
+_LIMITED = "{ .reg .pred p; .reg .u32 l; mov.u32 l, %%laneid;"
+_ADDED = "@p add.u32 %0, %0, 100; }"
 ROWS: list[tuple[str, int]] = [
     ("add.u32 %0, %1, %2;", A + B & MASK),
     ("sub.s32 %0, %2, %1;", B - A & MASK),
@@ -81,6 +83,18 @@ ROWS: list[tuple[str, int]] = [
     ("ld.acquire.gpu.global.u32 %0, [%4];", A),
     ("ld.relaxed.gpu.u32 %0, [%4];", A),
     ("{ .reg .pred p; isspacep.global p, %4; selp.b32 %0, 1, 0, p; }", 1),
+    # The limits in C end at lane 17 for lane 3.
+    (f"{_LIMITED} shfl.sync.down.b32 %0|p, l, 2, %3, 0xffffffff; {_ADDED}", LANE + 2 + 100),
+    (f"{_LIMITED} shfl.sync.down.b32 %0|p, l, 26, %3, 0xffffffff; {_ADDED}", LANE),
+    (f"{_LIMITED} shfl.sync.up.b32 %0|p, l, 1, 0x1c03, 0xffffffff; {_ADDED}", LANE),
+    (f"{_LIMITED} shfl.sync.up.b32 %0|p, l, 3, 0, 0xffffffff; {_ADDED}", 100),
+    (f"{_LIMITED} shfl.sync.idx.b32 %0|p, l, 9, 0x181f, 0xffffffff; {_ADDED}", 1 + 100),
+    (f"{_LIMITED} shfl.sync.bfly.b32 %0|p, l, 31, %3, 0xffffffff; {_ADDED}", LANE),
+    (f"{_LIMITED} setp.lt.u32 p, l, 4; vote.ballot.sync.b32 %0, p, 0xffffffff; }}", 15),
+    (f"{_LIMITED} elect.sync l|p, 0xffffff00; mov.u32 %0, l; {_ADDED}", 8),
+    (f"{_LIMITED} elect.sync _|p, 0xfffffff8; mov.u32 %0, 1; {_ADDED}", 101),
+    ("atom.or.relaxed.gpu.b32 %0, [%4], 0;", A),
+    (f"{_LIMITED} setp.eq.u32 p, l, 3; mov.u32 %0, 1; @!p exit; }}", 1),
     ("griddepcontrol.wait; membar.gl; fence.acq_rel.gpu; prefetch.global.L2 [%4]; mov.u32 %0, 7;", 7),
 ]
 HALVES: list[tuple[str, list[float]]] = [

@@ -241,3 +241,47 @@ add<<<1, 32, 0, t>>>(d, 1);
 cudaMemcpyAsync(h, d, 128, cudaMemcpyDeviceToHost, s);
 cudaMemcpy(h, d, 128, cudaMemcpyDeviceToHost); cudaMemcpyAsync(d, h, 128, cudaMemcpyHostToDevice, s);
 cudaMemcpy(h, e, 128, cudaMemcpyDeviceToHost); cudaFree(d); cudaFree(e); }
+
+//// library templates
+#include <cub/block/block_scan.cuh>
+#include <cub/warp/warp_reduce.cuh>
+#include <cuda/atomic>
+#include <cuda/std/array>
+#include <thrust/device_vector.h>
+#include <thrust/functional.h>
+#include <thrust/transform.h>
+__global__ void blocks(int *x, int *counter) {
+    using Scan = cub::BlockScan<int, 64>;
+    using Warp = cub::WarpReduce<int>;
+    __shared__ union { typename Scan::TempStorage scan; typename Warp::TempStorage warps[2]; } shared;
+    cuda::std::array<int, 2> values{x[threadIdx.x], 0};
+    Scan(shared.scan).ExclusiveSum(values[0], values[1]);
+    __syncthreads();
+    int sum = Warp(shared.warps[threadIdx.x / 32]).Sum(values[1], 20);
+    x[threadIdx.x] = threadIdx.x % 32 ? values[1] : sum;
+    cuda::atomic_ref<int, cuda::thread_scope_device>(*counter).fetch_add(1, cuda::memory_order_relaxed);
+}
+int main() {
+    thrust::device_vector<int> x(64), counter(1);
+    for (int i = 0; i < 64; i++) x[i] = -i;
+    thrust::transform(x.begin(), x.end(), x.begin(), thrust::negate<int>());
+    blocks<<<1, 64>>>(thrust::raw_pointer_cast(x.data()), thrust::raw_pointer_cast(counter.data()));
+    printf("%d %d %d %d\n", (int)x[0], (int)x[5], (int)x[63], (int)counter[0]);
+}
+
+//// unions packs and members of one name
+template <int N> struct leaf { int value; };
+struct row : leaf<0>, leaf<1> { union { int *unused; long number; }; };
+template <class... T> __global__ void k(int *x, T... rest) { *x = (rest + ...); }
+__global__ void m(int *x, row r) { *x += 10 * r.leaf<0>::value + r.leaf<1>::value + r.number; }
+int main() {
+    int *d, h;
+    cudaMalloc(&d, 4);
+    k<<<1, 1>>>(d, 1, 2);
+    row r;
+    r.leaf<0>::value = 2; r.leaf<1>::value = 3; r.number = 4;
+    m<<<1, 1>>>(d, r);
+    cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost);
+    cudaFree(d);
+    return h;
+}

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from simtbed import SimtbedError
+from simtbed import SimtbedError, UnavailableError
+from simtbed.host_apis.cuda import build
 from simtbed.host_apis.cuda.build import Program
 from simtbed.host_apis.cuda.declarations import runtime_functions, shim_text
 from simtbed.host_apis.cuda.runtime import Runtime
+from simtbed.host_apis.cuda.unit import short_name
 from simtbed.reports.targets.target import CudaProgram, find_target, is_built
 
 from tests.table_checks import check_each
@@ -60,6 +62,7 @@ PROGRAMS = {
         "k<<<1, 1>>>(P{d, d + 1, 4, nullptr}); cudaMemcpy(h, d, 12, cudaMemcpyDeviceToHost); cudaFree(d); return h[0]; }",
         (), 7, "",
     ),
+    "unions packs and members of one name": (TEXTS["unions packs and members of one name"], (), 30, ""),
     "a null pointer": (
         "__global__ void k(int *p) { *p = 1; }\nint main() { k<<<1, 1>>>(0); return cudaDeviceSynchronize() != 700; }",
         (), 1, "program.cu:1:30: access through a null pointer",
@@ -84,6 +87,29 @@ PROGRAMS = {
         (), 1, "cudaErrorInvalidValue, invalid argument",
     ),
 }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_library_templates(tmp_path: Path) -> None:
+    pytest.importorskip("nvidia.cuda_cccl")
+    done = run(tmp_path, TEXTS["library templates"])
+    assert done.returncode == 0 and "1140 10 1953 64" in done.stdout.splitlines(), done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_templates_that_are_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_cccl_folder", lambda: None)
+    (tmp_path / "program.cu").write_text("\n#include <cub/cub.cuh>\nint main() {}\n")
+    message = r"program.cu:2: cub/cub.cuh is of nvidia-cuda-cccl-cu12: python -m pip install 'simtbed\[cuda-source\]'"
+    with pytest.raises(UnavailableError, match=message):
+        build.built(build.Program((str(tmp_path / "program.cu"),)), print)
+
+
+def test_a_name_of_a_template_instance_is_shortened() -> None:
+    long = "sort<cub::detail::policy<int, 4>::Policy, thrust::plus<int>, " + "unsigned, " * 3 + "true>"
+    assert short_name("sort<cub::policy<int>, 4>") == "sort<cub::policy<int>, 4>"
+    assert short_name(long) == "sort<Policy, plus<>, unsigned, unsigned, unsigned, true>"
+    assert short_name(f"sort<{'unsigned, ' * 20}int>") == "sort<...>"
 
 
 @pytest.mark.slow

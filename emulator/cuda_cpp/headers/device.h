@@ -261,6 +261,9 @@ template <class T, class V> SIMTBED_INLINE bool __nv_atomic_compare_exchange_n(T
 extern "C" __host__ __device__ void *memcpy(void *to, const void *from, size_t size);
 extern "C" __host__ __device__ void *memset(void *to, int value, size_t size);
 SIMTBED_INTRINSIC inline void *operator new(size_t, void *place) noexcept { return place; }
+SIMTBED_INTRINSIC inline void operator delete(void *, void *) noexcept {}
+SIMTBED_INLINE void cudaGridDependencySynchronize() { asm volatile("griddepcontrol.wait;"); }
+SIMTBED_INLINE void cudaTriggerProgrammaticLaunchCompletion() { asm volatile("griddepcontrol.launch_dependents;"); }
 template <class T> SIMTBED_INLINE T __ldg(const T *p) { return *p; }
 template <class T> SIMTBED_INLINE T __ldcg(const T *p) { return *p; }
 template <class T> SIMTBED_INLINE T __ldca(const T *p) { return *p; }
@@ -271,9 +274,16 @@ template <class T> SIMTBED_INLINE void __stcg(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stcs(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stwb(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stwt(volatile T *p, T value) { *p = value; }
-#define SIMTBED_SPACE(NAME, SPACE) \
-    SIMTBED_INLINE size_t __cvta_generic_to_##NAME(const void *p) { return (size_t)(const void __attribute__((address_space(SPACE))) *)p; }
-SIMTBED_SPACE(global, 1) SIMTBED_SPACE(shared, 3) SIMTBED_SPACE(constant, 4) SIMTBED_SPACE(local, 5)
+#define SIMTBED_SPACE(NAME, TEST, WORD, SPACE) \
+    SIMTBED_INLINE size_t __cvta_generic_to_##NAME(const void *p) { return (size_t)(const void __attribute__((address_space(SPACE))) *)p; } \
+    SIMTBED_INLINE void *__cvta_##NAME##_to_generic(size_t p) { return (void *)(void __attribute__((address_space(SPACE))) *)p; } \
+    SIMTBED_INLINE unsigned TEST(const void *p) { \
+        unsigned result; \
+        asm("{ .reg .pred q; isspacep." #WORD " q, %1; selp.u32 %0, 1, 0, q; }" : "=r"(result) : "l"(p)); \
+        return result; \
+    }
+SIMTBED_SPACE(global, __isGlobal, global, 1) SIMTBED_SPACE(shared, __isShared, shared, 3)
+SIMTBED_SPACE(constant, __isConstant, const, 4) SIMTBED_SPACE(local, __isLocal, local, 5)
 SIMTBED_EFFECT void __pipeline_memcpy_async(void *to, const void *from, size_t size) __asm__("simtbed.copy_async");
 SIMTBED_EFFECT void __pipeline_commit() __asm__("simtbed.commit");
 SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait");

@@ -43,7 +43,7 @@ _COMMON = (
     "-Wno-everything", "-ferror-limit=20", "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ftemplate-depth=400", "-D_GNU_SOURCE",
     "-x", "cuda",
 )  # fmt: skip
-_HOST = ("--cuda-host-only", "-fno-sanitize=all", "-fwrapv", "-fPIC", "-c")
+_HOST = ("--cuda-host-only", "--cuda-gpu-arch=sm_90", "-fno-sanitize=all", "-fwrapv", "-fPIC", "-c")
 """Overflow wraps, as in the unoptimised code of nvcc."""
 _C = (
     "-target", "x86_64-linux-gnu", "-D_GNU_SOURCE", "-c", "-O1", "-fPIC", "-w", "-fwrapv", "-fno-sanitize=all",
@@ -64,12 +64,17 @@ _INCLUDES = (
     "libcxx/include", "libcxxabi/include", "include", "libc/include/x86_64-linux-gnu", "libc/include/x86-linux-gnu",
     "libc/include/generic-glibc", "libc/include/x86-linux-any", "libc/include/any-linux-any",
 )  # fmt: skip
+_CCCL = "nvidia.cuda_cccl"
+"""The package with NVIDIA's headers of CUB, Thrust and libcu++."""
+_SHADOWS = {"is_trivially_relocatable.h": "thrust/type_traits/is_trivially_relocatable.h"}
+"""Files of `headers/` that replace one of these."""
 _WITHOUT_EFFECT = re.compile(
     r"-O\d|-g|-G|-w|-lineinfo|--?use_fast_math|-arch=\w+|-gencode=\S+|--?(?:extended|expt)-\w[\w-]*"
 )
 """Options of nvcc for code or warnings that the emulator does not have."""
 _SUFFIX = re.compile(r"__(?:static|intern)__[0-9a-f]{8,16}\b")
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
+_CCCL_FILE = re.compile(r"'((?:cub|thrust|cuda|nv)/[^']*)' file not found")
 _UNKNOWN = re.compile(
     r"(?:undeclared identifier|unknown type name|no member named) '?(cu[A-Za-z]+[A-Z]\w*|thrust|cub)\b"
 )
@@ -126,7 +131,7 @@ def built(program: Program, report: Callable[[str], None]) -> Build:
     """
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise UnavailableError("whole CUDA programs run on Linux on x86-64 only")
-    inputs = (program, clang.compiler().identity, disk_cache.edition(), os.getcwd(), _headers_digest())
+    inputs = (program, clang.compiler().identity, disk_cache.edition(), os.getcwd(), _headers_digest(), _cccl_folder())
     key = sha256(repr(inputs).encode()).hexdigest()
     read = disk_cache.load(f"{key}.json", lambda data: dict[str, str](json.loads(data)))
     if read is not None and all(_digest(path) == digest for path, digest in read.items()):
@@ -158,6 +163,12 @@ def _digest(path: str) -> str:
         return disk_cache.source_digest(path)
     except OSError:
         return ""
+
+
+def _cccl_folder() -> Path | None:
+    """Return the folder of NVIDIA's headers of CUB, Thrust and libcu++; None where the package is not installed."""
+    spec = find_spec(_CCCL) if find_spec("nvidia") else None
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / "include"
 
 
 def _encoded(build: Build) -> bytes:
@@ -205,11 +216,13 @@ class _Builder:
         self.zig = Path(spec.origin).with_name("zig")
         cache = disk_cache.cache_folder().folder
         self.zig_cache = folder / "zig" if cache is None else cache / "zig"
+        self.cccl = _cccl_folder()
         from ...cuda_cpp.header import device_header  # late: it reads the table of operations
 
         headers = folder / "include"
-        names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name != "complex"}
-        names |= {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
+        replaced = {"complex"} if self.cccl is None else {"complex", "thrust/complex.h"}
+        names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name not in replaced}
+        names |= {_SHADOWS.get(path.name, path.name): path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
         self.options, definitions = clang.with_definitions(program.options)
         names |= {
             "simtbed_device.h": device_header(),
@@ -252,7 +265,8 @@ class _Builder:
         names = re.findall(r"(?:\\ |[^\s\\])+", words.replace("\\\n", " "))
         own = {os.path.abspath(name.replace("\\ ", " ")) for name in names if not name.endswith(":")}
         own |= {os.path.abspath(source) for source in self.program.sources}
-        return [path for path in own if not path.startswith((str(self.folder), str(self.zig.parent)))]
+        packages = tuple(str(folder) for folder in (self.folder, self.zig.parent, self.cccl) if folder)
+        return [path for path in own if not path.startswith(packages)]
 
     def _compile(self, source: str, output: Path, *how: str) -> None:
         """Compile a source. Raises CompileError."""
@@ -264,6 +278,7 @@ class _Builder:
             includes = (f"-isystem{library / name}" for name in _INCLUDES)
             macros = (f"-D{name}={value}" for name, value in _LIBRARY.items())
             command = ["clang", *_COMMON, *how, *macros, f"-isystem{include}", *includes, *self.options]
+            command += [f"-isystem{self.cccl}"] * (self.cccl is not None)
             command += ["-include", "program.h", "-include", "definitions.h"]
         result = self._run([str(self.zig), *command, source, "-o", str(output)])
         if result.returncode:
@@ -274,6 +289,11 @@ class _Builder:
         errors = []
         for match in filter(None, map(clang.MESSAGE.fullmatch, messages.splitlines())):
             span = Span(match[1], int(match[2]), int(match[3]), int(match[2]), int(match[3]) + 1)
+            if self.cccl is None and (missing := _CCCL_FILE.search(match[4])):
+                return UnavailableError(
+                    f"{printable(match[1])}:{match[2]}: {missing[1]} is of nvidia-cuda-cccl-cu12: "
+                    "python -m pip install 'simtbed[cuda-source]'"
+                )
             if unknown := _UNKNOWN.search(match[4]):
                 return UnavailableError(f"{printable(match[1])}:{match[2]}: {unknown[1]} is not emulated")
             errors.append(Diagnostic("compile", match[4], span))

@@ -62,7 +62,9 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
         kernel.parameters, (ctypes.c_void_p * len(kernel.parameters)).from_address(arguments), strict=True
     ):
         value = value_of(parameter.type, ctypes.string_at(pointer, source_size(parameter.type)))
-        addresses |= pointers_of(parameter, value)
+        for name, address in pointers_of(parameter, value).items():
+            foreign = name in parameter.overlaid and places.range_of(address) is None
+            addresses[name] = 0 if foreign else address
         if not parameter.is_address:
             texels = places.objects.get(value) if parameter.type is U64 else None
             values[parameter.name] = value if texels is None else texels()
@@ -75,9 +77,9 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
 
     bound, owners = bound_to_addresses(kernel, addresses, find)
     if bound.takes_addresses:
-        bound, owners = kernel, {}
+        bound, owners = kernel if kernel.takes_addresses else bound, {}
         places.written.forget()  # the kernel may write any allocation
-        values |= addresses | _allocations(kernel, addresses)
+        values |= addresses | _allocations(bound, addresses)
     for parameter in kernel.pointers:
         if parameter.name in owners:
             start = owners[parameter.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,9 @@ from ...cuda_cpp.places import SourceText
 
 if TYPE_CHECKING:
     from ...cuda_cpp.compiled_text import CompiledModule
+
+MAX_NAME = 60
+"""Characters of a kernel's name that is shown whole: those of library templates have up to 1,000."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,16 @@ class ProgramUnit(CudaSource):
         from ...cuda_cpp.lowering import outside_variable  # late, as above
 
         functions, variables = self.compiled.functions, self.compiled.module.variables
-        names = Counter(own.name for own in functions.values())
+        names = Counter[str]()
+        kernels = {}
+        for symbol, own in functions.items():
+            name = short_name(own.name)
+            names[name] += 1
+            parameters = tuple(HostParameter(*parameter) for parameter in own.parameters)
+            numbered = name if names[name] == 1 else f"{name} #{names[name]}"
+            kernels[symbol] = numbered, Declaration(symbol, parameters)
         return UnitContents(
-            {
-                symbol: (
-                    own.name if names[own.name] == 1 else symbol,
-                    Declaration(symbol, tuple(HostParameter(*parameter) for parameter in own.parameters)),
-                )
-                for symbol, own in functions.items()
-            },
+            kernels,
             {
                 symbol: contents
                 for symbol, own in variables.items()
@@ -84,6 +89,19 @@ class ProgramUnit(CudaSource):
         )
 
     def kernel(self, symbol: str) -> CudaKernel | None:
-        """Return the kernel with a symbol. A name of several kernels is replaced by the symbol."""
+        """Return the kernel with a symbol. The second kernel of a name, and further ones, have a number behind it."""
         row = self.contents.kernels.get(symbol)
         return None if row is None else CudaKernel(self, *row)
+
+
+def short_name(name: str) -> str:
+    """Return a kernel's name, one of more than MAX_NAME characters without namespaces and nested template arguments, else without any."""
+    if len(name) <= MAX_NAME:
+        return name
+    flat, depth = "", 0
+    for letter in name:
+        depth -= letter == ">"
+        flat += letter * (depth < 2)
+        depth += letter == "<"
+    flat = re.sub(r"\b\w+(?:<>)?::", "", flat)
+    return flat if len(flat) <= MAX_NAME else f"{name.partition('<')[0]}<...>"

@@ -18,3 +18,4 @@
 #include "runtime_templates.h"
 #include "driver_attributes.h"
 #include "driver.h"
+#include "cccl.h"

@@ -7,19 +7,42 @@
 #define CUDARTAPI
 #define SIMTBED_CODES(X) \
     X(0, Success, "no error") X(1, ErrorInvalidValue, "invalid argument") X(2, ErrorMemoryAllocation, "out of memory") \
-    X(3, ErrorInitializationError, "initialization error") X(9, ErrorInvalidConfiguration, "invalid configuration argument") \
+    X(3, ErrorInitializationError, "initialization error") X(4, ErrorCudartUnloading, "driver shutting down") \
+    X(5, ErrorProfilerDisabled, "profiler disabled while using external profiling tool") X(9, ErrorInvalidConfiguration, "invalid configuration argument") \
     X(12, ErrorInvalidPitchValue, "invalid pitch argument") X(13, ErrorInvalidSymbol, "invalid device symbol") \
-    X(17, ErrorInvalidDevicePointer, "invalid device pointer") X(21, ErrorInvalidMemcpyDirection, "invalid copy direction for memcpy") \
-    X(98, ErrorInvalidDeviceFunction, "invalid device function") X(100, ErrorNoDevice, "no CUDA-capable device is detected") \
-    X(101, ErrorInvalidDevice, "invalid device ordinal") X(209, ErrorNoKernelImageForDevice, "no kernel image is available for execution on the device") \
+    X(17, ErrorInvalidDevicePointer, "invalid device pointer") X(18, ErrorInvalidTexture, "invalid texture reference") \
+    X(19, ErrorInvalidTextureBinding, "texture is not bound to a pointer") X(20, ErrorInvalidChannelDescriptor, "invalid channel descriptor") \
+    X(21, ErrorInvalidMemcpyDirection, "invalid copy direction for memcpy") \
+    X(26, ErrorInvalidFilterSetting, "linear filtering not supported for non-float type") \
+    X(27, ErrorInvalidNormSetting, "read as normalized float not supported for 32-bit non float type") \
+    X(35, ErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version") \
+    X(43, ErrorDuplicateVariableName, "duplicate global variable looked up by string name") \
+    X(44, ErrorDuplicateTextureName, "duplicate texture looked up by string name") \
+    X(45, ErrorDuplicateSurfaceName, "duplicate surface looked up by string name") \
+    X(46, ErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable") \
+    X(49, ErrorIncompatibleDriverContext, "incompatible driver context") X(52, ErrorMissingConfiguration, "__global__ function call is not configured") \
+    X(65, ErrorLaunchMaxDepthExceeded, "launch would exceed maximum depth of nested launches") \
+    X(66, ErrorLaunchFileScopedTex, "launch failed because kernel uses unsupported, file-scoped textures (texture objects are supported)") \
+    X(67, ErrorLaunchFileScopedSurf, "launch failed because kernel uses unsupported, file-scoped surfaces (surface objects are supported)") \
+    X(68, ErrorSyncDepthExceeded, "cudaDeviceSynchronize failed because caller's grid depth exceeds cudaLimitDevRuntimeSyncDepth") \
+    X(98, ErrorInvalidDeviceFunction, "invalid device function") X(127, ErrorStartupFailure, "startup failure in cuda runtime") X(100, ErrorNoDevice, "no CUDA-capable device is detected") \
+    X(101, ErrorInvalidDevice, "invalid device ordinal") X(200, ErrorInvalidKernelImage, "device kernel image is invalid") \
+    X(205, ErrorMapBufferObjectFailed, "mapping of buffer object failed") X(206, ErrorUnmapBufferObjectFailed, "unmapping of buffer object failed") \
+    X(208, ErrorAlreadyMapped, "resource already mapped") \
+    X(209, ErrorNoKernelImageForDevice, "no kernel image is available for execution on the device") \
+    X(214, ErrorECCUncorrectable, "uncorrectable ECC error encountered") X(215, ErrorUnsupportedLimit, "limit is not supported on this architecture") \
+    X(216, ErrorDeviceAlreadyInUse, "exclusive-thread device already in use by a different thread") \
     X(217, ErrorPeerAccessUnsupported, "peer access is not supported between these two devices") \
+    X(302, ErrorSharedObjectSymbolNotFound, "shared object symbol not found") X(303, ErrorSharedObjectInitFailed, "shared object initialization failed") \
+    X(304, ErrorOperatingSystem, "OS call failed or operation not supported on this OS") \
     X(400, ErrorInvalidResourceHandle, "invalid resource handle") X(600, ErrorNotReady, "device not ready") \
     X(700, ErrorIllegalAddress, "an illegal memory access was encountered") X(701, ErrorLaunchOutOfResources, "too many resources requested for launch") \
+    X(702, ErrorLaunchTimeout, "the launch timed out and was terminated") X(708, ErrorSetOnActiveProcess, "cannot set while device is active in this process") \
     X(704, ErrorPeerAccessAlreadyEnabled, "peer access is already enabled") X(705, ErrorPeerAccessNotEnabled, "peer access has not been enabled") \
     X(900, ErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing") \
-    X(710, ErrorAssert, "device-side assert triggered") X(712, ErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped") \
+    X(710, ErrorAssert, "device-side assert triggered") X(711, ErrorTooManyPeers, "peer access resources exhausted") X(712, ErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped") \
     X(713, ErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region") X(719, ErrorLaunchFailure, "unspecified launch failure") \
-    X(720, ErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch") X(801, ErrorNotSupported, "operation not supported") X(999, ErrorUnknown, "unknown error")
+    X(720, ErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch") X(800, ErrorNotPermitted, "operation not permitted") X(801, ErrorNotSupported, "operation not supported") X(999, ErrorUnknown, "unknown error")
 #define SIMTBED_CODE(NUMBER, NAME, TEXT) cuda##NAME = NUMBER,
 enum cudaError { SIMTBED_CODES(SIMTBED_CODE) };
 typedef enum cudaError cudaError_t;
