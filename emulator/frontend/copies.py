@@ -40,8 +40,8 @@ def _wait(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     if not 0 <= pending <= MAX_PENDING:
         message = f"0 to {MAX_PENDING} groups may be pending, not {pending}"
         raise SourceError(span, message, f"wait for fewer groups, or for all of them: st.{word.name}()")
-    of_products = cast(forms.AsyncWaitForm, word.form).of_products
-    reader.emit(ir.WgmmaOrder("wait", span, pending=pending) if of_products else ir.AsyncWait(pending, span))
+    mode = cast(forms.AsyncWaitForm, word.form).mode
+    reader.emit(ir.AsyncWait(pending, span) if mode is None else ir.AsyncOrder(mode, span, pending=pending))
     return NOTHING
 
 

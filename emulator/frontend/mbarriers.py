@@ -70,20 +70,27 @@ def _unit(reader: FunctionReader, array: ArrayValue, node: ast.expr, span: Span)
 
 def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     nodes = {name: cast(ast.expr, node) for name, node in args.items()}
-    target, source = reader.array(nodes["shared"]), reader.array(nodes["source"])
+    stores = cast(forms.BulkCopyForm, word.form).stores
+    target, source = (
+        reader.array(nodes["target" if stores else "shared"]),
+        reader.array(nodes["shared" if stores else "source"]),
+    )
     spaces, elements = (target.type.space, source.type.space), (target.type.element, source.type.element)
-    if spaces != ("shared", "global") or elements[0] != elements[1] or not reader.in_kernel:
+    ways = ("shared", "global") if stores else ("global", "shared")
+    if spaces != ways[::-1] or elements[0] != elements[1] or not reader.in_kernel:
         actual = f"{target.shown} is {spaces[0]} {elements[0]}, {source.shown} is {spaces[1]} {elements[1]}"
-        message = f"bulk_copy copies elements of one type from global to shared memory, in the kernel itself; {actual}"
-        raise SourceError(span, message)
+        message = f"copies elements of one type from {ways[0]} to {ways[1]} memory, in the kernel itself; {actual}"
+        raise SourceError(span, f"{word.name} {message}")
     at, index = _unit(reader, target, nodes["i"], span), _unit(reader, source, nodes["j"], span)
     bytes = reader.convert(nodes["bytes"], I32, "a number of bytes")
     _, whole = aligned_index(bytes, 1, 16)
     if whole is not None:
         reader.emit(alignment_check(target.name, bytes, 1, 16, whole, span))
-    barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
-    refs = (ir.ArrayRef(name, span) for name in (target.name, source.name, barriers))
-    own, other, counted = refs
+    own, other = (ir.ArrayRef(array.name, span) for array in (target, source))
+    counted, which = None, cast(ir.Expr, ir.Const(0, I32, span))
+    if not stores:
+        barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
+        counted = ir.ArrayRef(barriers, span)
     reader.emit(ir.BulkCopy(own, at, other, index, bytes, counted, which, span))
     return NOTHING
 

@@ -240,8 +240,11 @@ def _moves_registers(node: ir.MoveMatrix) -> bool:
     return (value == four and result in some) if node.mode == "load" else (result == four and value in some)
 
 
-def _group_needs(node: ir.Wgmma | ir.WgmmaOrder) -> Needs:
-    yield f"st.{'wgmma' if isinstance(node, ir.Wgmma) else WGMMA_ORDERS[node.mode][0]}", (9, 0)
+def _group_needs(node: ir.Wgmma | ir.AsyncOrder | ir.BulkCopy) -> Needs:
+    if isinstance(node, ir.AsyncOrder):
+        yield f"st.{ASYNC_ORDERS[node.mode][0]}", (9, 0)
+    else:
+        yield "st.wgmma" if isinstance(node, ir.Wgmma) else "st.bulk_copy" if node.barrier else "st.bulk_store", (9, 0)
 
 
 def _has_operands(node: ir.Wgmma) -> bool:
@@ -253,13 +256,16 @@ def _has_operands(node: ir.Wgmma) -> bool:
     return (node.a.type, node.b.type, node.add.type) == (a, U64, BOOL) and not (fixed and any(node.transposed))
 
 
-WGMMA_ORDERS = {
+ASYNC_ORDERS = {
     "fence": ("wgmma_fence", "wgmma.fence.sync.aligned"),
     "commit": ("wgmma_commit", "wgmma.commit_group.sync.aligned"),
     "wait": ("wgmma_wait", "wgmma.wait_group.sync.aligned"),
     "proxy": ("fence_async", "fence.proxy.async.shared::cta"),
+    "bulk_commit": ("bulk_commit", "cp.async.bulk.commit_group"),
+    "bulk_wait": ("bulk_wait", "cp.async.bulk.wait_group"),
+    "bulk_wait_read": ("bulk_wait_read", "cp.async.bulk.wait_group.read"),
 }
-"""The function of the language and the PTX instruction of each mode of a `WgmmaOrder`."""
+"""The function of the language and the PTX instruction of each mode of a `AsyncOrder`."""
 
 
 # ------------------------------------------------------------------ the table
@@ -373,7 +379,7 @@ ROWS = (
         needs=_group_needs,
         rules=((_has_operands, "an instruction of a warpgroup, with its operands"),),
     ),
-    Effect(ir.WgmmaOrder, "wgmma {mode} {pending}", needs=_group_needs),
+    Effect(ir.AsyncOrder, "order {mode} {pending}", transition="order_async", needs=_group_needs),
     Effect(
         ir.Clock,
         "clock {type}",
@@ -408,7 +414,7 @@ ROWS = (
         "bulk copy {to}[{at}] = {source}[{index}], {bytes} bytes, barrier {barrier}[{which}]",
         issue="memory",
         operands={"at": _INDEX, "index": _INDEX, "bytes": Operand(I32), "which": _INDEX},
-        needs=lambda copy: (("st.bulk_copy", (9, 0)),),
+        needs=_group_needs,
     ),
     Effect(
         ir.Sleep,
@@ -434,10 +440,12 @@ def row_of(stmt: ir.Stmt) -> Effect | None:
 def written_array(stmt: ir.Stmt) -> str | None:
     """The array that a statement's access writes."""
     row = row_of(stmt)
+    if isinstance(stmt, ir.BulkCopy):
+        return stmt.to.name
     return performed(stmt).array if row is not None and row.writes else None
 
 
-PLAIN_ORDERS = ("weak", "async", "mbarrier")
+PLAIN_ORDERS = ("weak", "async", "bulk", "mbarrier")
 """Orders of accesses that race with other threads' accesses."""
 
 

@@ -23,6 +23,7 @@ from typing import Annotated, Any, TypeVar, dataclass_transform
 
 from ..language.forms import (
     AccessOrder,
+    AsyncMode,
     AtomicOp,
     BarrierMode,
     FenceScope,
@@ -31,7 +32,6 @@ from ..language.forms import (
     MemoryScope,
     ShuffleMode,
     VoteMode,
-    WgmmaMode,
 )
 from ..language.textures import TextureForm
 from ..language.types import Array, Results, Scalar, Value
@@ -177,14 +177,15 @@ class Wgmma:
     transposed: tuple[bool, bool]; negative: bool; span: Span; site: int = -1
 @node
 class BulkCopy:
-    """A copy from global to shared memory that completes its bytes of a barrier, before `passes.bulk_copies`.
+    """A copy from global to shared memory that completes its bytes of a barrier, or one to global memory, before `passes.bulk_copies`.
 
-    at, index: of the first element in `to` and in the source, in units of 16 bytes. which: the index of the barrier.
+    at, index: of the first element in `to` and in the source, in units of 16 bytes. barrier: None for a copy to global memory. which:
+    the index of the barrier.
     """
 
-    to: ArrayRef; at: Expr; source: ArrayRef; index: Expr; bytes: Expr; barrier: ArrayRef; which: Expr; span: Span; site: int = -1
+    to: ArrayRef; at: Expr; source: ArrayRef; index: Expr; bytes: Expr; barrier: ArrayRef | None; which: Expr; span: Span; site: int = -1
 @node
-class WgmmaOrder:  mode: WgmmaMode; span: Span; site: int = -1; pending: int = 0  # of effects.WGMMA_ORDERS
+class AsyncOrder:  mode: AsyncMode; span: Span; site: int = -1; pending: int = 0  # of effects.ASYNC_ORDERS
 @node
 class Sleep:       time: Expr; span: Span; site: int = -1                # nanoseconds
 @node
@@ -220,7 +221,7 @@ Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined |
 Effect = Load | Fetch | Atomic | CompareSwap | Shuffle | Vote | Mma | MoveMatrix | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | BulkCopy | Wgmma | WgmmaOrder | Assert | Print | HostCall | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | BulkCopy | Wgmma | AsyncOrder | Assert | Print | HostCall | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 Access = Load | Store | Atomic | CompareSwap

@@ -16,11 +16,11 @@ MbarrierOp = Literal[
 ]  # fmt: skip
 AtomicOp = Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange"] | MbarrierOp
 MemoryScope = Literal["block", "device", "system"]
-AccessOrder = Literal["weak", "volatile", "acquire", "release", "async", "mbarrier"]
+AccessOrder = Literal["weak", "volatile", "acquire", "release", "async", "bulk", "mbarrier"]
 MemoryOrder = Literal["relaxed", "acquire", "release", "acq_rel"]
 FenceScope = Literal["block", "device"]
 MatrixMode = Literal["load", "store", "move"]
-WgmmaMode = Literal["fence", "commit", "wait", "proxy"]
+AsyncMode = Literal["fence", "commit", "wait", "proxy", "bulk_commit", "bulk_wait", "bulk_wait_read"]
 AllocatedSpace = Literal["shared", "local", "register", "constant"]
 
 
@@ -113,9 +113,9 @@ class AsyncCopyForm:
 
 @dataclass(frozen=True)
 class AsyncWaitForm:
-    """A wait for groups of asynchronous copies, or of matrix multiply-accumulates of a warpgroup."""
+    """A wait for groups of asynchronous copies; with a mode, for those of another `AsyncOrder`."""
 
-    of_products: bool = False
+    mode: AsyncMode | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,9 @@ class MbarrierForm:
 
 @dataclass(frozen=True)
 class BulkCopyForm:
-    """A copy to shared memory that completes bytes of a barrier."""
+    """A copy between global and shared memory. stores: to global memory; else it completes bytes of a barrier."""
+
+    stores: bool = False
 
 
 @dataclass(frozen=True)

@@ -81,22 +81,22 @@ def matrix_descriptor(offset: int, leading: int, stride: int, swizzle: int = 0) 
     """
 
 
-@intrinsic(EffectForm("WgmmaOrder", mode="fence"))
+@intrinsic(EffectForm("AsyncOrder", mode="fence"))
 def wgmma_fence() -> None:
     """Order the warpgroup's earlier accesses to registers before its later `wgmma`. Needs compute capability 9.0."""
 
 
-@intrinsic(EffectForm("WgmmaOrder", mode="commit"))
+@intrinsic(EffectForm("AsyncOrder", mode="commit"))
 def wgmma_commit() -> None:
     """Commit the warpgroup's `wgmma` since the last `wgmma_commit` as a group. Needs compute capability 9.0."""
 
 
-@intrinsic(AsyncWaitForm(of_products=True))
+@intrinsic(AsyncWaitForm("wait"))
 def wgmma_wait(pending: int = 0) -> None:
     """Wait until at most the last `pending` groups of `wgmma`, 0 to 8, are incomplete. Needs compute capability 9.0."""
 
 
-@intrinsic(EffectForm("WgmmaOrder", mode="proxy"))
+@intrinsic(EffectForm("AsyncOrder", mode="proxy"))
 def fence_async() -> None:
     """Order the thread's earlier writes to shared memory before accesses of the asynchronous proxy, as those of `wgmma`.
 

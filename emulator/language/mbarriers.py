@@ -1,4 +1,4 @@
-"""Barriers in shared memory that count arrivals of threads and bytes of asynchronous copies: the PTX instructions `mbarrier`.
+"""Barriers in shared memory that count arrivals of threads and bytes of asynchronous copies, and bulk copies: `mbarrier`, `cp.async.bulk`.
 
 A barrier is an element of a shared array of u64. Its phases have the parities 0, 1, 0, ... A phase is complete when its arrivals have
 arrived and its bytes have been copied; then the next one begins. An arrival is a release, a successful wait an acquire, for the block.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .forms import BulkCopyForm, MbarrierForm
+from .forms import AsyncWaitForm, BulkCopyForm, EffectForm, MbarrierForm
 from .hints import Array
 from .intrinsics import intrinsic
 
@@ -77,8 +77,34 @@ def bulk_copy(
     """
 
 
+@intrinsic(BulkCopyForm(stores=True))
+def bulk_store(
+    target: Array[Any], i: int | tuple[int, ...], shared: Array[Any], j: int | tuple[int, ...], bytes: int
+) -> None:
+    """Copy `bytes` from shared[j] on to target[i] on in global memory, asynchronously: `cp.async.bulk` with a group.
+
+    Writes of threads are before an `st.fence_async` of theirs, and a barrier if another thread copies. Shared memory is unchanged until
+    a `bulk_wait_read` of the thread. The two places and `bytes` are multiples of 16 bytes. Needs compute capability 9.0.
+    """
+
+
+@intrinsic(EffectForm("AsyncOrder", mode="bulk_commit"))
+def bulk_commit() -> None:
+    """Commit the thread's `bulk_store` since the last `bulk_commit` as a group. Needs compute capability 9.0."""
+
+
+@intrinsic(AsyncWaitForm("bulk_wait"))
+def bulk_wait(pending: int = 0) -> None:
+    """Wait until at most the last `pending` groups of `bulk_store`, 0 to 8, are incomplete. Needs compute capability 9.0."""
+
+
+@intrinsic(AsyncWaitForm("bulk_wait_read"))
+def bulk_wait_read(pending: int = 0) -> None:
+    """As `bulk_wait`, until the groups have read shared memory. Needs compute capability 9.0."""
+
+
 __all__ = [
-    "bulk_copy",
+    "bulk_commit", "bulk_copy", "bulk_store", "bulk_wait", "bulk_wait_read",
     "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
     "mbarrier_test_wait", "mbarrier_test_wait_parity", "mbarrier_try_wait_parity",
 ]  # fmt: skip

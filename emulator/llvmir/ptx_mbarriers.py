@@ -6,10 +6,12 @@ from typing import Any
 
 from ..ir import mbarriers
 from ..ir import nodes as ir
+from ..language.forms import AsyncMode
 from ..language.types import BOOL, I32, U32, U64, Scalar
 from .arithmetic import cast, operation
 from .arrays import Need
 from .assembly import Registers
+from .calls import fixed
 from .ptx_table import row
 
 _SHARED = r"(?:\.shared(?:::cta)?)?\.b64"
@@ -62,13 +64,33 @@ def _wait(
 
 @row(r"cp\.async\.bulk\.shared::(?:cluster|cta)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?")
 def _bulk_copy(r: Registers, target: str, source: str, bytes: str, barrier: str, hint: str = "") -> None:
+    counted = r.scope.arrays.place(r.address(barrier), 8, U64)
+    _copy(r, target, source, bytes, ir.ArrayRef(counted.array, r.span), counted.index)
+
+
+def _copy(r: Registers, target: str, source: str, bytes: str, barrier: ir.ArrayRef | None, which: ir.Expr) -> None:
     own, other = (
         r.scope.arrays.place(r.address(place), 16, U32, reads) for place, reads in ((target, False), (source, True))
     )
-    counted = r.scope.arrays.place(r.address(barrier), 8, U64)
-    refs = [ir.ArrayRef(place.array, r.span) for place in (own, other, counted)]
+    refs = [ir.ArrayRef(place.array, r.span) for place in (own, other)]
     size = r.let(r.read(bytes, I32))
-    r.scope.emitter.emit(ir.BulkCopy(refs[0], own.index, refs[1], other.index, size, refs[2], counted.index, r.span))
+    r.scope.emitter.emit(ir.BulkCopy(refs[0], own.index, refs[1], other.index, size, barrier, which, r.span))
+
+
+@row(r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?")
+def _bulk_store(r: Registers, target: str, source: str, bytes: str, hint: str = "") -> None:
+    _copy(r, target, source, bytes, None, r.number(0))
+
+
+@row(r"cp\.async\.bulk\.(commit_group|wait_group(?:\.read)?)")
+def _bulk_order(r: Registers, name: str, pending: str = "0") -> None:
+    modes: dict[str, AsyncMode] = {
+        "commit_group": "bulk_commit",
+        "wait_group": "bulk_wait",
+        "wait_group.read": "bulk_wait_read",
+    }
+    number = fixed(r.read(pending, I32), "number of pending copies")
+    r.scope.emitter.emit(ir.AsyncOrder(modes[name], r.span, pending=number))
 
 
 @row(r"fence\.mbarrier_init\.release\.cluster")
@@ -78,6 +100,6 @@ def _initialised(r: Registers) -> None:
 
 def accessed(name: str) -> list[tuple[Scalar, Need]]:
     """Return the type of the elements that an instruction accesses, and its need."""
-    if name.startswith("cp.async.bulk"):
+    if name.startswith("cp.async.bulk") and "shared" in name:
         return [(U32, "any")]
     return [(U64, "exact")] if name.startswith("mbarrier.") else []

@@ -73,12 +73,12 @@ def _multiply_add(r: Registers, shape: str, types: str, d: str, a: str, b: str, 
 @row(r"wgmma\.(fence|commit_group|wait_group)\.sync\.aligned")
 def _order(r: Registers, mode: str, pending: str = "0") -> None:
     words = {"fence": "fence", "commit_group": "commit", "wait_group": "wait"}
-    r.scope.emitter.emit(ir.WgmmaOrder(words[mode], r.span, pending=int(pending, 0)))  # type: ignore[arg-type]
+    r.scope.emitter.emit(ir.AsyncOrder(words[mode], r.span, pending=int(pending, 0)))  # type: ignore[arg-type]
 
 
 @row(r"fence\.proxy\.async(?:\.shared::cta|\.shared::cluster|\.global)?")
 def _proxy_fence(r: Registers) -> None:
-    r.scope.emitter.emit(ir.WgmmaOrder("proxy", r.span))
+    r.scope.emitter.emit(ir.AsyncOrder("proxy", r.span))
 
 
 def accessed(name: str) -> list[Scalar]:

@@ -1,4 +1,7 @@
-"""Bulk copies as loops over 16 bytes, and the completion of their bytes. The emulators copy where the instruction is issued."""
+"""Bulk copies as loops over 16 bytes, and the completion of their bytes. The emulators copy where the instruction is issued.
+
+The accesses to shared memory have the order "bulk": the race checker knows the reads that may be pending.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator
 from ..ir import nodes as ir
 from ..ir.names import temporary
 from ..ir.nodes import UNCOUNTED
+from ..language.forms import AccessOrder
 from ..language.types import I32, U64, VECTORS
 from .generated import Code, replaced
 
@@ -23,10 +27,13 @@ def _copied(stmt: ir.BulkCopy, numbers: Iterator[int]) -> list[ir.Stmt]:
     at, index = (code.let(code.cast(own, I32)) for own in (stmt.at, stmt.index))
     units = code.op("shr", stmt.bytes, 4)
     number = ir.Reg(temporary(code.stem, next(numbers)), I32, stmt.span)
-    value = inner.let(ir.Load(stmt.source.name, inner.op("add", index, number), UNIT, stmt.span))
-    inner.body.append(ir.Store(stmt.to.name, inner.op("add", at, number), value, stmt.span, UNCOUNTED))
+    orders: tuple[AccessOrder, AccessOrder] = ("bulk", "weak") if stmt.barrier is None else ("weak", "bulk")
+    value = inner.let(ir.Load(stmt.source.name, inner.op("add", index, number), UNIT, stmt.span, orders[0]))
+    inner.body.append(ir.Store(stmt.to.name, inner.op("add", at, number), value, stmt.span, UNCOUNTED, orders[1]))
     zero = ir.Const(0, I32, stmt.span)
     code.body.append(ir.For(number, zero, units, 1, False, tuple(inner.body), stmt.span, UNCOUNTED))
+    if stmt.barrier is None:
+        return code.body
     bytes = code.cast(stmt.bytes, U64)
     complete = ir.Atomic(
         "mbarrier_complete_tx", stmt.barrier.name, stmt.which, bytes, U64, stmt.span, "release", "block"

@@ -102,11 +102,11 @@ class Instrumentation(checker.Instrumentation):
     def after(self, stmt: ir.Stmt) -> Iterator[ir.Stmt]:
         span = stmt.span
         match stmt:
-            case ir.WgmmaOrder(mode="fence"):
+            case ir.AsyncOrder(mode="fence"):
                 yield ir.Let(self.ready, ir.Const(True, BOOL, span), span)
-            case ir.WgmmaOrder(mode="commit"):
+            case ir.AsyncOrder(mode="commit"):
                 yield ir.Let(self.committed, _sum(self.committed, 1), span)
-            case ir.WgmmaOrder(mode="wait", pending=pending):
+            case ir.AsyncOrder(mode="wait", pending=pending):
                 reached = ir.Op("max", (self.complete, _sum(self.committed, -pending)), I32, span)
                 yield ir.Let(self.complete, reached, span)
             case ir.Let(target=ir.Reg(name=name)) if self.groups:

@@ -117,9 +117,9 @@ class Plan:
         roles = {s.site: _role(s, e, kernel) for s, e in operations if is_ordered(e)}
         roles |= dict.fromkeys(load_uses(kernel).proposals, shadow.PROPOSES)
         roles |= {
-            s.site: shadow.ASYNCHRONOUS
-            for s in statements(kernel.body)
-            if isinstance(s, ir.Store) and s.order == "async"
+            s.site: shadow.BULK if e.order == "bulk" else shadow.ASYNCHRONOUS
+            for s, e in operations
+            if e.order == "bulk" or (isinstance(e, ir.Store) and e.order == "async")
         }
         arrays = {stmt.site: access.array for stmt, access in operations}
         swaps = [stmt.site for stmt, access in operations if isinstance(access, ir.CompareSwap)]

@@ -96,6 +96,27 @@ __global__ void copied(const float *x, float *out, int n) {
     }
 }"""
 )
+STORED = (
+    HEAD
+    + """
+__global__ void stored(const float *x, float *out, int n) {
+    __shared__ __align__(16) float buf[2][128];
+    int t = threadIdx.x;
+    for (int k = 0; k < 4; ++k) {
+        if (t == 0) asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(1) : "memory");
+        __syncthreads();
+        for (int i = t; i < 128; i += 64) buf[k & 1][i] = 2 * x[128 * k + i];
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+        if (t == 0) {
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                :: "l"(out + 128 * k), "r"(at(buf[k & 1])), "r"(n) : "memory");
+            asm volatile("cp.async.bulk.commit_group;");
+        }
+    }
+    asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}"""
+)
 X = np.arange(512, dtype=np.float32)
 
 
@@ -105,6 +126,8 @@ def test_bulk_copies() -> None:
         kernel = st.cuda_source(COPIED)["copied"]
         result = st.launch(kernel, grid=1, block=64, shared=2048, args=args, engine=engine, check="all")
         assert np.array_equal(result.out.reshape(2, 256), X.reshape(2, 256)[:, ::-1])
+        stored = st.cuda_source(STORED)["stored"]
+        assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
 
     engines: list[EngineName] = ["jit", "numpy"]
     check_each(engines, check)
@@ -135,8 +158,8 @@ def test_producer_and_consumer() -> None:
     [
         "mbarrier.arrive_drop.shared.b64 _, [%0]",
         "mbarrier.arrive.noComplete.shared.b64 _, [%0], 1",
-        "cp.async.bulk.commit_group",
-        "cp.async.bulk.wait_group.read 0",
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%0], 16",
+        "cp.async.bulk.prefetch.L2.global [%0], 16",
     ],
 )
 def test_other_forms_are_refused_by_name(name: str) -> None:
@@ -144,5 +167,5 @@ def test_other_forms_are_refused_by_name(name: str) -> None:
         HEAD
         + f'__global__ void pipe(float *out) {{ __shared__ uint64_t b[1]; asm volatile("{name};" :: "r"(at(b))); }}'
     )
-    with pytest.raises(st.CompileError, match=r"the inline assembly '(mbarrier|cp\.async\.bulk)"):
+    with pytest.raises(st.CompileError, match=r"the inline assembly '(mbarrier|cp\.(reduce\.)?async\.bulk)"):
         st.launch(st.cuda_source(text)["pipe"], grid=1, block=1, args={"out": np.zeros(1, np.float32)})

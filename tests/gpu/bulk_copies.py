@@ -29,11 +29,13 @@ def main() -> int:
     cases: list[tuple[Any, ...]] = [
         (own.name, own.kernel, own.block, 0, own.args, np.array(own.expected))
         for own in FEATURES
-        if own.name in ("phases_of_barriers", "bulk_copies")
+        if own.name in ("phases_of_barriers", "bulk_copies", "bulk_stores")
     ]
     y = test_mbarriers.X
     copied, args = st.cuda_source(test_mbarriers.COPIED)["copied"], {"x": y, "out": np.zeros_like(y), "n": 512}
     cases.append(("inline PTX, bulk copies", copied, 64, 2048, args, y.reshape(2, 256)[:, ::-1].ravel()))
+    stored = st.cuda_source(test_mbarriers.STORED)["stored"]
+    cases.append(("inline PTX, bulk stores", stored, 64, 0, args, 2 * y))
     x = np.arange(96, dtype=np.float32)
     for name, text, shared in (("static", test_mbarriers.STATIC, 0), ("dynamic", test_mbarriers.DYNAMIC, 256)):
         pipe, args = st.cuda_source(text)["pipe"], {"x": x, "out": np.zeros_like(x)}
@@ -42,6 +44,8 @@ def main() -> int:
         "barrier_used_before_the_block_synchronised",
         "bulk_copy_that_is_not_waited_for",
         "bytes_that_nothing_completes",
+        "buffer_filled_again_before_the_copy_has_read_it",
+        "bulk_store_without_a_fence",
     ):
         pair = PAIRS[name]
         args = {**pair.args, "FIXED": True}

@@ -55,6 +55,14 @@ def _misplaced(x: Global[f32], n: i32) -> None:
 
 
 @st.kernel
+def _stored(out: Global[f32], n: i32) -> None:
+    buffer = st.shared(f32, 64)
+    st.bulk_store(out, n, buffer, 0, 32)
+    st.bulk_commit()
+    st.bulk_wait()
+
+
+@st.kernel
 def _backward(x: Global[f32]) -> None:
     barriers = st.shared(st.u64, 1)
     buffer = st.shared(f32, 64)
@@ -68,6 +76,10 @@ def test_refusals_of_bulk_copies() -> None:
     for n, message in ((1, "misaligned access: 16 bytes from byte 4 of buffer"), (60, "out of bounds: buffer")):
         fault = st.launch(_misplaced, grid=1, block=1, args={**args, "n": n}, faults="return").faults[0]
         assert message in fault.message
+        fault = st.launch(_stored, grid=1, block=1, args={"out": args["x"], "n": n}, faults="return").faults[0]
+        assert message.replace("buffer", "out") in fault.message
+    with pytest.raises(st.LaunchError, match=r"st\.bulk_store needs compute capability 9\.0"):
+        st.launch(_stored, grid=1, block=1, args={"out": args["x"], "n": 0}, device=st.devices.A100)
 
 
 def test_refusals() -> None:
@@ -84,7 +96,7 @@ def test_refusals() -> None:
 @pytest.mark.slow
 def test_printed_instructions_compile() -> None:
     for feature in FEATURES:
-        if feature.name in ("phases_of_barriers", "bulk_copies"):
+        if feature.name in ("phases_of_barriers", "bulk_copies", "bulk_stores"):
             source = feature.launch(st.launch).source
-            assert "mbarrier_try_wait_parity(&barriers[" in source
+            assert "cp.async.bulk.wait_group.read 1;" in source or "mbarrier_try_wait_parity(&barriers[" in source
             assert nvcc.build(source, feature.name, "sm_90").resources.registers > 0

@@ -273,6 +273,8 @@ class Expressions:
     def _BulkCopy(self, node: ir.BulkCopy) -> Fragment:
         target, source = self.names[node.to.name], self.names[node.source.name]
         places = f"(uint4*){target} + {self(node.at, UNARY)}, (const uint4*){source} + {self(node.index, UNARY)}"
+        if node.barrier is None:
+            return Fragment(f"bulk_store({places}, {self(node.bytes)})")
         barrier = self.element(node.barrier.name, node.which).text
         return Fragment(f"bulk_copy({places}, {self(node.bytes)}, &{barrier})")
 
@@ -281,7 +283,7 @@ class Expressions:
         operands = [node.d, *a, node.in_b, node.b, node.add]
         return Fragment(f"{group_function(node)}({', '.join(self(own) for own in operands)})")
 
-    def _WgmmaOrder(self, node: ir.WgmmaOrder) -> Fragment:
+    def _AsyncOrder(self, node: ir.AsyncOrder) -> Fragment:
         return Fragment(order(node))
 
     def _WarpBarrier(self, node: ir.WarpBarrier) -> Fragment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir import nodes as ir
-from ...ir.effects import WGMMA_ORDERS
+from ...ir.effects import ASYNC_ORDERS
 from ...ir.matrices import GROUP_INSTRUCTIONS, INSTRUCTIONS, Instruction
 from ...language.types import Scalar, Value, Vector
 
@@ -105,10 +105,10 @@ static __device__ __forceinline__ void {group_function(node)}(
 """
 
 
-def order(node: ir.WgmmaOrder) -> str:
+def order(node: ir.AsyncOrder) -> str:
     """The instruction of an order of a warpgroup."""
-    pending = f" {node.pending}" if node.mode == "wait" else ""
-    return f'asm volatile("{WGMMA_ORDERS[node.mode][1]}{pending};" ::: "memory")'
+    pending = f" {node.pending}" if "wait" in node.mode else ""
+    return f'asm volatile("{ASYNC_ORDERS[node.mode][1]}{pending};" ::: "memory")'
 
 
 def _move(mode: str, count: int, transposed: bool) -> str:

@@ -73,3 +73,9 @@ BULK_COPY = f"""\
         :: "r"((unsigned int)__cvta_generic_to_shared(target)), "l"(__cvta_generic_to_global(source)), "r"(bytes), {_PLACE} : "memory");
 }}
 """
+BULK_STORE = f"""\
+{_HEAD} void bulk_store(uint4* target, const uint4* source, int bytes) {{
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+        :: "l"(__cvta_generic_to_global(target)), "r"((unsigned int)__cvta_generic_to_shared(source)), "r"(bytes) : "memory");
+}}
+"""

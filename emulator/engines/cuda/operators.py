@@ -206,7 +206,7 @@ def helper(op: ir.Op | ir.Effect | ir.Wgmma | ir.BulkCopy | ir.Store) -> tuple[s
     if isinstance(op, ir.Store):
         return ("mbarrier_init", mbarriers.HELPERS["mbarrier_init"]) if op.order == "mbarrier" else None
     if isinstance(op, ir.BulkCopy):
-        return "bulk_copy", mbarriers.BULK_COPY
+        return ("bulk_copy", mbarriers.BULK_COPY) if op.barrier else ("bulk_store", mbarriers.BULK_STORE)
     if isinstance(op, ir.Wgmma):
         return matrices.group_function(op), matrices.group_helper(op)
     if (called := _helper(op)) is None:

@@ -384,7 +384,7 @@ class _Compiler:
                 return warp.syncwarp(stmt, stmt.site)
             case ir.Fence():
                 return warp.fence(stmt)
-            case ir.AsyncCommit() | ir.AsyncWait():
+            case ir.AsyncCommit() | ir.AsyncWait() | ir.AsyncOrder():
                 return warp.copies(stmt)
             case ir.Assert():
                 return _assertion(stmt)

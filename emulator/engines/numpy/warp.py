@@ -145,7 +145,7 @@ def fence(node: ir.Fence) -> Callable[[WarpGroup], None]:
     return run
 
 
-def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
+def copies(node: ir.AsyncCommit | ir.AsyncWait | ir.AsyncOrder) -> Callable[[WarpGroup], None]:
     """The end of a group of asynchronous copies, or a wait. The copies are complete, so it only updates the race state."""
 
     def run(group: WarpGroup) -> None:
@@ -154,6 +154,10 @@ def copies(node: ir.AsyncCommit | ir.AsyncWait) -> Callable[[WarpGroup], None]:
             race_state(happens_before.resume_warp, int(group.warps[0]))
             if isinstance(node, ir.AsyncWait):
                 race_state(happens_before.wait_for_copies, node.pending)
+            elif isinstance(node, ir.AsyncOrder):
+                if node.mode in happens_before.ASYNC_TRANSITIONS:
+                    mode = happens_before.ASYNC_TRANSITIONS[node.mode]
+                    race_state(happens_before.order_async, mode, node.pending)
             else:
                 race_state(happens_before.commit_copies)
 

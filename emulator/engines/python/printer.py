@@ -257,7 +257,7 @@ class FunctionPrinter(Expressions):
                 return [
                     self.finding_check(self.truth(stmt.cond), access.check_failed, self.constants.node(stmt), values)
                 ]
-        assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait | ir.WgmmaOrder)
+        assert isinstance(stmt, ir.Fence | ir.Sleep | ir.AsyncCommit | ir.AsyncWait | ir.AsyncOrder)
         ordered = call(self.constants.node(access.fence), name(THREAD), self.constants.node(stmt))
         return [ast.Expr(ordered) if isinstance(stmt, ir.Fence) else ast.Pass()]  # threads run one after another
 

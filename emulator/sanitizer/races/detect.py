@@ -41,6 +41,8 @@ from .shadow import (
     BLOCK,
     BLOCK_ATOMICS,
     BLOCK_OF,
+    BULK,
+    BULK_GROUPS,
     EXCHANGES,
     FENCED,
     FOREIGN,
@@ -54,6 +56,7 @@ from .shadow import (
     PAIR,
     PHASE,
     PROPOSES,
+    PROXY,
     READ,
     RELEASES,
     RETURNS,
@@ -75,8 +78,9 @@ ORDERED, WITHIN_WARP, WITHIN_BLOCK, WITHIN_GRID = range(4)
 HARMFUL, SAME_VALUE, UNACQUIRED, PROPOSAL = range(4)
 """REMARK: none; both write the same value; the first was released, and the second thread has read the release but not acquired it; the
 load of the two proposes a compare-and-swap."""
-SEPARATE, SAME_INSTRUCTION, PENDING_COPY = range(3)
-"""OVERLAP: the second access is another one; it is the same, of other lanes; the first is an asynchronous copy not waited for.
+SEPARATE, SAME_INSTRUCTION, PENDING_COPY, PENDING_READ, UNFENCED = range(5)
+"""OVERLAP: the second access is another one; it is the same, of other lanes; the first is an asynchronous copy not waited for, or a bulk
+copy that may still read; the second is a bulk copy, and no `fence_async` follows the first.
 RELEASER: RELEASED_BY_LANE, RELEASED_BY_WARP, or 0."""
 
 
@@ -166,20 +170,34 @@ def _synchronised(race: RaceState, epoch: i64, thread: i64) -> bool:
 
 
 @st.device
-def _is_pending(race: RaceState, shared: bool, wrote: i64) -> bool:
-    """Return whether the last write of an element is an asynchronous copy that may be pending for the current warp.
+def _is_known(race: RaceState, shared: bool, epoch: i64) -> bool:
+    """Return whether the log has the access of an epoch, which is of this block if the memory is shared."""
+    known = epoch >= TICK and epoch >= race.state[GRID] and race.state[MERGED] == 0
+    return known and not (shared and epoch < race.state[FOREIGN])
+
+
+@st.device
+def _is_pending(race: RaceState, shared: bool, epoch: i64, kind: i32) -> bool:
+    """Return whether an earlier access is of an asynchronous copy that may be pending for the current warp. kind: ASYNCHRONOUS or BULK.
 
     The warp knows its own waits, and those of other warps before the last barrier.
     """
-    if wrote < TICK or wrote < race.state[GRID] or (shared and wrote < race.state[FOREIGN]) or race.state[MERGED] != 0:
+    if not _is_known(race, shared, epoch) or _role_of(race, epoch) & kind == 0:
         return False
-    when = wrote >> BITS
-    if race.roles[i64(race.log[4 * when + ACCESS_OF]) // 4] & ASYNCHRONOUS == 0:
+    warp = (epoch & THREAD) >> 5
+    row = 4 * (warp + (i64(BULK_GROUPS) if kind == BULK else i64(0)))
+    visible = warp == race.state[WARP] or race.copy_groups[row + 3] < race.state[BARRIERS]
+    completed = race.copy_groups[row + 1] if visible else race.copy_groups[row + 2]
+    return i64(race.log_groups[epoch >> BITS]) > completed
+
+
+@st.device
+def _is_unfenced(race: RaceState, wrote: i64) -> bool:
+    """Return whether a thread has written an element of shared memory with no `fence_async` after it, of its warp or the current one."""
+    if not _is_known(race, True, wrote) or _role_of(race, wrote) & BULK != 0:
         return False
-    warp = (wrote & THREAD) >> 5
-    visible = warp == race.state[WARP] or race.copy_groups[4 * warp + 3] < race.state[BARRIERS]
-    completed = race.copy_groups[4 * warp + 1] if visible else race.copy_groups[4 * warp + 2]
-    return i64(race.log_groups[when]) > completed
+    writer, own = 4 * (PROXY + ((wrote & THREAD) >> 5)), 4 * (PROXY + race.state[WARP])
+    return wrote >> BITS >= max(race.copy_groups[writer], race.copy_groups[own])
 
 
 # ------------------------------------------------------------------ one access of a warp
@@ -192,8 +210,9 @@ def access(race: RaceState, array: i64, access_id: i64, mask: u32, lanes: Global
     if race.roles[access_id // 4] & RELEASES != 0:
         synchronise_warp(race)
     base = timestamp_of(race, access_id) << BITS | race.state[WARP] << 5
-    if race.roles[access_id // 4] & ASYNCHRONOUS != 0:
-        race.log_groups[base >> BITS] = i32(race.copy_groups[4 * race.state[WARP]] + 1)
+    if race.roles[access_id // 4] & (ASYNCHRONOUS | BULK) != 0:
+        row = race.state[WARP] + (i64(BULK_GROUPS) if race.roles[access_id // 4] & BULK != 0 else i64(0))
+        race.log_groups[base >> BITS] = i32(race.copy_groups[4 * row] + 1)
     place = 4 * array
     shared = race.planes[place + 2] != 0
     current = Access(array, access_id, base, race.planes[place], race.planes[place + 1], shared, words)
@@ -218,10 +237,20 @@ def _check_lane(race: RaceState, current: Access, lanes: Global[i64], lane: i64)
     at = current.start + lanes[lane]
     wrote = i64(race.epochs[at])
     role = race.roles[current.access_id // 4]
-    if role & ASYNCHRONOUS == 0 and _is_pending(race, current.shared, wrote):
+    if role & ASYNCHRONOUS == 0 and _is_pending(race, current.shared, wrote, ASYNCHRONOUS):
         finding = Finding(HARMFUL, WITHIN_WARP, PENDING_COPY, NOT_RELEASED)
         _report(race, current, lanes[lane], wrote, thread, finding)
         return False
+    if current.shared and kind == LOADS and role & BULK != 0 and _is_unfenced(race, wrote):
+        _report(race, current, lanes[lane], wrote, thread, Finding(HARMFUL, WITHIN_WARP, UNFENCED, NOT_RELEASED))
+        return False
+    if current.shared and kind != LOADS and role & LOADS_ONLY == 0:
+        for plane in range(i64(READ), i64(OTHER + 1)):
+            read = i64(race.epochs[at + plane * current.size])
+            if _is_pending(race, True, read, BULK) and _kind(race, read) == LOADS:
+                finding = Finding(HARMFUL, WITHIN_WARP, PENDING_READ, NOT_RELEASED)
+                _report(race, current, lanes[lane], read, thread, finding)
+                return False
     if kind < ATOMICS and _owns(race, wrote, thread) and _kind(race, wrote) == STORES:
         return False
     if role & ACQUIRES != 0:  # it is ordered after what it acquires

@@ -22,6 +22,7 @@ from .shadow import (
     BLOCK,
     BLOCK_FENCE,
     BLOCK_OF,
+    BULK_GROUPS,
     CAPACITY,
     DEVICE_FENCE,
     EPOCHS,
@@ -34,6 +35,7 @@ from .shadow import (
     NOW,
     PHASE,
     PHASE_OF,
+    PROXY,
     PUBLISHED,
     SITES,
     TICK,
@@ -42,6 +44,9 @@ from .shadow import (
     WARPS,
     RaceState,
 )
+
+ASYNC_TRANSITIONS = {"proxy": 0, "bulk_commit": 1, "bulk_wait": 2, "bulk_wait_read": 2}
+"""Modes of an `ir.AsyncOrder` that order bulk copies, and their numbers in `order_async`."""
 
 
 class BoundRaceState:
@@ -120,14 +125,36 @@ def resume_warp(race: RaceState, warp: i64) -> None:
 @native
 def commit_copies(race: RaceState) -> None:
     """The current warp ends a group of asynchronous copies; later copies get new timestamps."""
-    race.copy_groups[4 * race.state[WARP]] += 1
-    race.state[FRESH] = race.state[LENGTH]
+    _commit(race, race.state[WARP])
 
 
 @native
 def wait_for_copies(race: RaceState, pending: i64) -> None:
     """The current warp waits for its groups of asynchronous copies but the last few. pending: their number."""
-    own = 4 * race.state[WARP]
+    _wait(race, race.state[WARP], pending)
+
+
+@native
+def order_async(race: RaceState, mode: i64, pending: i64) -> None:
+    """Order bulk copies of the current warp. mode: of ASYNC_TRANSITIONS. pending: the number of groups that a wait leaves."""
+    if mode == 0:
+        race.copy_groups[4 * (PROXY + race.state[WARP])] = race.state[LENGTH]
+        race.state[FRESH] = race.state[LENGTH]
+    elif mode == 1:
+        _commit(race, BULK_GROUPS + race.state[WARP])
+    else:
+        _wait(race, BULK_GROUPS + race.state[WARP], pending)
+
+
+@st.device
+def _commit(race: RaceState, row: i64) -> None:
+    race.copy_groups[4 * row] += 1
+    race.state[FRESH] = race.state[LENGTH]
+
+
+@st.device
+def _wait(race: RaceState, row: i64, pending: i64) -> None:
+    own = 4 * row
     if race.copy_groups[own + 3] != race.state[BARRIERS]:
         race.copy_groups[own + 2] = race.copy_groups[own + 1]
         race.copy_groups[own + 3] = race.state[BARRIERS]

@@ -35,17 +35,19 @@ from .detect import (
     INDEX,
     OVERLAP,
     PENDING_COPY,
+    PENDING_READ,
     PHASE_2,
     PROPOSAL,
     RELATION,
     RELEASER,
     REMARK,
-    SAME_INSTRUCTION,
     SAME_VALUE,
     SECOND,
+    SEPARATE,
     THREAD_1,
     THREAD_2,
     UNACQUIRED,
+    UNFENCED,
     USED,
     WITHIN_BLOCK,
     WITHIN_GRID,
@@ -273,7 +275,7 @@ class _Finding:
         row = self.row
         if self.group == "grid" and not is_cooperative(self.launch.kernel):
             return False
-        plain = row[OVERLAP] != SAME_INSTRUCTION and row[REMARK] != UNACQUIRED and not row[RELEASER]
+        plain = row[OVERLAP] in (SEPARATE, PENDING_COPY) and row[REMARK] != UNACQUIRED and not row[RELEASER]
         return bool(plain) and min(self.kinds) < ATOMICS and row[REMARK] != PROPOSAL
 
     def place(self, placer: Placer) -> None:
@@ -318,6 +320,10 @@ class _Finding:
             return (
                 f"{name} is {_PARTICIPLES[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
             )
+        if self.row[OVERLAP] == PENDING_READ:
+            return f"{name} is {_PARTICIPLES[kinds[1]]} here before the bulk copy at {first.place} has read it"
+        if self.row[OVERLAP] == UNFENCED:
+            return f"{name} is read by a bulk copy here, and no fence_async follows its write at {first.place}"
         if self.row[OVERLAP]:
             return f"{name} is written by several threads at once"
         if first == second and kinds[0] == kinds[1]:
@@ -383,6 +389,13 @@ class _Finding:
         row, first = self.row, self.spans[0]
         if row[OVERLAP] == PENDING_COPY:
             return self._wait()
+        if row[OVERLAP] == PENDING_READ:
+            return (
+                (),
+                "write st.bulk_wait_read() after the copy, in its thread, then st.sync() for the writes of others",
+            )
+        if row[OVERLAP] == UNFENCED:
+            return (), f"write st.fence_async() after line {first.line}, then st.sync() if another thread copies"
         if row[OVERLAP]:
             return (), "give each thread an element of its own, let one thread write, or use an atomic operation"
         if row[REMARK] == PROPOSAL:

@@ -76,3 +76,27 @@ def bulk_copies(x: Global[f32], n: i32, out: Global[f32]) -> None:
         for i in range(t, 256, 64):
             out[256 * k + i] = buffer[1 - i // 128, 127 - i % 128]
         st.sync()
+
+
+@feature(
+    [float((64 * k + i) * 2) for k in range(4) for i in range(64)],
+    block=64,
+    x=np.arange(256, dtype=np.float32),
+    out=out(256, "f32"),
+)
+@st.kernel
+def bulk_stores(x: Global[f32], out: Global[f32]) -> None:
+    """Two buffers; a copy reads one while threads fill the other."""
+    buffer = st.shared(f32, 2, 64)
+    t = st.thread.x
+    for k in range(4):
+        if t == 0:
+            st.bulk_wait_read(1)
+        st.sync()
+        buffer[k % 2, t] = 2 * x[64 * k + t]
+        st.fence_async()
+        st.sync()
+        if t == 0:
+            st.bulk_store(out, 64 * k, buffer, (k % 2, 0), 256)
+            st.bulk_commit()
+    st.bulk_wait()

@@ -107,3 +107,36 @@ def more_bytes_expected_than_copied(x: Global[f32], out: Global[f32], FIXED: Con
     while not st.mbarrier_try_wait_parity(barriers, 0, 0):
         pass
     out[st.thread.x] = buffer[63 - st.thread.x]
+
+
+@pair("race", x=X)
+@st.kernel
+def buffer_filled_again_before_the_copy_has_read_it(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    buffer = st.shared(f32, 64)
+    t = st.thread.x
+    for k in range(2):
+        buffer[t] = x[64 * k + t]
+        st.fence_async()
+        st.sync()
+        if t == 0:
+            st.bulk_store(out, 64 * k, buffer, 0, 256)
+            st.bulk_commit()
+            if FIXED:
+                st.bulk_wait_read()
+        st.sync()
+    st.bulk_wait()
+
+
+@pair("race", x=X)
+@st.kernel
+def bulk_store_without_a_fence(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    buffer = st.shared(f32, 64)
+    t = st.thread.x
+    buffer[t] = x[t]
+    if FIXED:
+        st.fence_async()
+    st.sync()
+    if t == 0:
+        st.bulk_store(out, 0, buffer, 0, 256)
+        st.bulk_commit()
+    st.bulk_wait()

@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, Native] = {
     "fence": happens_before.fence,
     "commit_copies": happens_before.commit_copies,
     "wait_for_copies": happens_before.wait_for_copies,
+    "order_async": happens_before.order_async,
     "syncwarp": happens_before.syncwarp,
     "access": detect.access,
 }
