@@ -445,7 +445,7 @@ def written_array(stmt: ir.Stmt) -> str | None:
     return performed(stmt).array if row is not None and row.writes else None
 
 
-PLAIN_ORDERS = ("weak", "async", "bulk", "mbarrier")
+PLAIN_ORDERS = ("weak", "async", "bulk", "wgmma", "mbarrier")
 """Orders of accesses that race with other threads' accesses."""
 
 

@@ -16,7 +16,7 @@ MbarrierOp = Literal[
 ]  # fmt: skip
 AtomicOp = Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange"] | MbarrierOp
 MemoryScope = Literal["block", "device", "system"]
-AccessOrder = Literal["weak", "volatile", "acquire", "release", "async", "bulk", "mbarrier"]
+AccessOrder = Literal["weak", "volatile", "acquire", "release", "async", "bulk", "wgmma", "mbarrier"]
 MemoryOrder = Literal["relaxed", "acquire", "release", "acq_rel"]
 FenceScope = Literal["block", "device"]
 MatrixMode = Literal["load", "store", "move"]

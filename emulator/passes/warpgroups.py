@@ -1,7 +1,8 @@
 """Matrix multiply-accumulates of a warpgroup as those of its warps: loads of rows by descriptors, and an `Mma` for each 8 columns.
 
 Warp w computes the rows 16 w ... 16 w + 15. A matrix in shared memory consists of blocks of 8 rows of 16 bytes: the 8x8 matrices of
-`matrices.moved`. The hardware reads operands until a wait; here they are read where the instruction is issued.
+`matrices.moved`. The hardware reads operands until a wait; here they are read where the instruction is issued, by loads of the order
+"wgmma": the race checker knows those that may be pending.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class _Matrix:
         index = code.op("add", code.op("add", self.start, code.op("mul", row, self.width)), offset)
         index = code.op("xor", index, code.op("and", code.op("shr", index, 3), self.swizzled))
         four, full = registers(U32, 4), ir.Const(FULL_MASK, U32, code.span)
-        loaded = code.let(ir.Load(self.array.name, index, four, code.span, lanes=8 * count))
+        loaded = code.let(ir.Load(self.array.name, index, four, code.span, "wgmma", lanes=8 * count))
         return code.let(ir.MoveMatrix("load", self.transposed, loaded, full, registers(U32, count), code.span))
 
 

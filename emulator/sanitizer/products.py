@@ -1,8 +1,8 @@
 """Checker of products of warpgroups: registers of D that are read before a wait, and registers without a `wgmma_fence`.
 
 Each register with a value of D, also after copies, has the number of the group of its product. A wait completes all groups but the last
-few. Known limits: it does not find operands in shared memory that are written before the wait, nor a missing `fence_async`. It does not
-follow D into local memory, where compiled code has arrays of loops that are not unrolled.
+few. The race checker finds operands in shared memory that are written before the wait, and a missing `fence_async`. Known limit: D is not
+followed into local memory, where compiled code has arrays of loops that are not unrolled.
 """
 
 from __future__ import annotations

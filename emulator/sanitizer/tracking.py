@@ -31,6 +31,8 @@ RELEASES = ("release", "acq_rel")
 """Memory orders that release the earlier accesses of their thread."""
 ACQUIRES = ("acquire", "acq_rel")
 """Memory orders that acquire the accesses released to the element."""
+ASYNCHRONOUS = {"async": shadow.ASYNCHRONOUS, "bulk": shadow.BULK, "wgmma": shadow.PRODUCT}
+"""Bits of `roles` by the order of an asynchronous access."""
 LOG_ROWS = shadow.MOST_TIMESTAMPS
 """Rows of the log of a launch."""
 
@@ -117,9 +119,9 @@ class Plan:
         roles = {s.site: _role(s, e, kernel) for s, e in operations if is_ordered(e)}
         roles |= dict.fromkeys(load_uses(kernel).proposals, shadow.PROPOSES)
         roles |= {
-            s.site: shadow.BULK if e.order == "bulk" else shadow.ASYNCHRONOUS
+            s.site: ASYNCHRONOUS[e.order]
             for s, e in operations
-            if e.order == "bulk" or (isinstance(e, ir.Store) and e.order == "async")
+            if e.order in ASYNCHRONOUS and (e.order != "async" or isinstance(e, ir.Store))
         }
         arrays = {stmt.site: access.array for stmt, access in operations}
         swaps = [stmt.site for stmt, access in operations if isinstance(access, ir.CompareSwap)]

@@ -20,7 +20,7 @@ from ...passes.waiting import may_stall, waits
 from ...profiler import events
 from ...runtime.engine import MAX_FAULTS_PER_LOOP, Request
 from ...sanitizer import barriers, checkers
-from ...sanitizer.races.happens_before import ASYNC_TRANSITIONS
+from ...sanitizer.races.happens_before import async_order
 from . import interrupts, matrices, warp
 from .context import CodegenContext, LoopSlots
 from .counters import samples
@@ -149,9 +149,8 @@ class StatementEmitter:
                 tracking.notify(self.context, "commit_copies")
             case ir.AsyncWait():
                 tracking.notify(self.context, "wait_for_copies", ("i64", str(stmt.pending)))
-            case ir.AsyncOrder() if stmt.mode in ASYNC_TRANSITIONS:
-                mode = str(ASYNC_TRANSITIONS[stmt.mode])
-                tracking.notify(self.context, "order_async", ("i64", mode), ("i64", str(stmt.pending)))
+            case ir.AsyncOrder() if (order := async_order(stmt.mode, stmt.pending)) is not None:
+                tracking.notify(self.context, "order_async", ("i64", str(order[0])), ("i64", str(order[1])))
             case ir.Assert():
                 self.assertion(stmt)
             case ir.Check():

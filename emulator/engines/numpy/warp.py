@@ -155,9 +155,8 @@ def copies(node: ir.AsyncCommit | ir.AsyncWait | ir.AsyncOrder) -> Callable[[War
             if isinstance(node, ir.AsyncWait):
                 race_state(happens_before.wait_for_copies, node.pending)
             elif isinstance(node, ir.AsyncOrder):
-                if node.mode in happens_before.ASYNC_TRANSITIONS:
-                    mode = happens_before.ASYNC_TRANSITIONS[node.mode]
-                    race_state(happens_before.order_async, mode, node.pending)
+                if (order := happens_before.async_order(node.mode, node.pending)) is not None:
+                    race_state(happens_before.order_async, *order)
             else:
                 race_state(happens_before.commit_copies)
 

@@ -55,6 +55,8 @@ from .shadow import (
     OTHER,
     PAIR,
     PHASE,
+    PRODUCT,
+    PRODUCT_GROUPS,
     PROPOSES,
     PROXY,
     READ,
@@ -80,7 +82,7 @@ HARMFUL, SAME_VALUE, UNACQUIRED, PROPOSAL = range(4)
 load of the two proposes a compare-and-swap."""
 SEPARATE, SAME_INSTRUCTION, PENDING_COPY, PENDING_READ, UNFENCED = range(5)
 """OVERLAP: the second access is another one; it is the same, of other lanes; the first is an asynchronous copy not waited for, or a bulk
-copy that may still read; the second is a bulk copy, and no `fence_async` follows the first.
+copy or a product that may still read; the second is one of these, and no `fence_async` follows the first.
 RELEASER: RELEASED_BY_LANE, RELEASED_BY_WARP, or 0."""
 
 
@@ -178,23 +180,31 @@ def _is_known(race: RaceState, shared: bool, epoch: i64) -> bool:
 
 @st.device
 def _is_pending(race: RaceState, shared: bool, epoch: i64, kind: i32) -> bool:
-    """Return whether an earlier access is of an asynchronous copy that may be pending for the current warp. kind: ASYNCHRONOUS or BULK.
+    """Return whether an earlier access is an asynchronous one that may be pending for the current warp. kind: ASYNCHRONOUS, BULK, PRODUCT.
 
     The warp knows its own waits, and those of other warps before the last barrier.
     """
     if not _is_known(race, shared, epoch) or _role_of(race, epoch) & kind == 0:
         return False
     warp = (epoch & THREAD) >> 5
-    row = 4 * (warp + (i64(BULK_GROUPS) if kind == BULK else i64(0)))
+    row = 4 * (_first_row(kind) + warp)
     visible = warp == race.state[WARP] or race.copy_groups[row + 3] < race.state[BARRIERS]
     completed = race.copy_groups[row + 1] if visible else race.copy_groups[row + 2]
     return i64(race.log_groups[epoch >> BITS]) > completed
 
 
 @st.device
+def _first_row(role: i32) -> i64:
+    """Return the first row of `copy_groups` for the groups of an asynchronous access."""
+    if role & PRODUCT != 0:
+        return i64(PRODUCT_GROUPS)
+    return i64(BULK_GROUPS) if role & BULK != 0 else i64(0)
+
+
+@st.device
 def _is_unfenced(race: RaceState, wrote: i64) -> bool:
     """Return whether a thread has written an element of shared memory with no `fence_async` after it, of its warp or the current one."""
-    if not _is_known(race, True, wrote) or _role_of(race, wrote) & BULK != 0:
+    if not _is_known(race, True, wrote) or _role_of(race, wrote) & (ASYNCHRONOUS | BULK) != 0:
         return False
     writer, own = 4 * (PROXY + ((wrote & THREAD) >> 5)), 4 * (PROXY + race.state[WARP])
     return wrote >> BITS >= max(race.copy_groups[writer], race.copy_groups[own])
@@ -210,8 +220,8 @@ def access(race: RaceState, array: i64, access_id: i64, mask: u32, lanes: Global
     if race.roles[access_id // 4] & RELEASES != 0:
         synchronise_warp(race)
     base = timestamp_of(race, access_id) << BITS | race.state[WARP] << 5
-    if race.roles[access_id // 4] & (ASYNCHRONOUS | BULK) != 0:
-        row = race.state[WARP] + (i64(BULK_GROUPS) if race.roles[access_id // 4] & BULK != 0 else i64(0))
+    if race.roles[access_id // 4] & (ASYNCHRONOUS | BULK | PRODUCT) != 0:
+        row = _first_row(race.roles[access_id // 4]) + race.state[WARP]
         race.log_groups[base >> BITS] = i32(race.copy_groups[4 * row] + 1)
     place = 4 * array
     shared = race.planes[place + 2] != 0
@@ -241,13 +251,14 @@ def _check_lane(race: RaceState, current: Access, lanes: Global[i64], lane: i64)
         finding = Finding(HARMFUL, WITHIN_WARP, PENDING_COPY, NOT_RELEASED)
         _report(race, current, lanes[lane], wrote, thread, finding)
         return False
-    if current.shared and kind == LOADS and role & BULK != 0 and _is_unfenced(race, wrote):
+    if current.shared and kind == LOADS and role & (BULK | PRODUCT) != 0 and _is_unfenced(race, wrote):
         _report(race, current, lanes[lane], wrote, thread, Finding(HARMFUL, WITHIN_WARP, UNFENCED, NOT_RELEASED))
         return False
     if current.shared and kind != LOADS and role & LOADS_ONLY == 0:
         for plane in range(i64(READ), i64(OTHER + 1)):
             read = i64(race.epochs[at + plane * current.size])
-            if _is_pending(race, True, read, BULK) and _kind(race, read) == LOADS:
+            pending = _is_pending(race, True, read, PRODUCT) or _is_pending(race, True, read, BULK)
+            if pending and _kind(race, read) == LOADS:
                 finding = Finding(HARMFUL, WITHIN_WARP, PENDING_READ, NOT_RELEASED)
                 _report(race, current, lanes[lane], read, thread, finding)
                 return False

@@ -35,6 +35,7 @@ from .shadow import (
     NOW,
     PHASE,
     PHASE_OF,
+    PRODUCT_GROUPS,
     PROXY,
     PUBLISHED,
     SITES,
@@ -45,8 +46,16 @@ from .shadow import (
     RaceState,
 )
 
-ASYNC_TRANSITIONS = {"proxy": 0, "bulk_commit": 1, "bulk_wait": 2, "bulk_wait_read": 2}
-"""Modes of an `ir.AsyncOrder` that order bulk copies, and their numbers in `order_async`."""
+ASYNC_ROWS = {
+    "proxy": PROXY, "commit": PRODUCT_GROUPS, "wait": PRODUCT_GROUPS,
+    "bulk_commit": BULK_GROUPS, "bulk_wait": BULK_GROUPS, "bulk_wait_read": BULK_GROUPS,
+}  # fmt: skip
+"""The first row of `copy_groups` that an `ir.AsyncOrder` changes, by its mode."""
+
+
+def async_order(mode: str, pending: int) -> tuple[int, int] | None:
+    """Return the arguments of `order_async` for an `ir.AsyncOrder`; None for one that orders no memory."""
+    return (ASYNC_ROWS[mode], -1 if "commit" in mode else pending) if mode in ASYNC_ROWS else None
 
 
 class BoundRaceState:
@@ -135,15 +144,16 @@ def wait_for_copies(race: RaceState, pending: i64) -> None:
 
 
 @native
-def order_async(race: RaceState, mode: i64, pending: i64) -> None:
-    """Order bulk copies of the current warp. mode: of ASYNC_TRANSITIONS. pending: the number of groups that a wait leaves."""
-    if mode == 0:
-        race.copy_groups[4 * (PROXY + race.state[WARP])] = race.state[LENGTH]
+def order_async(race: RaceState, first: i64, pending: i64) -> None:
+    """Order bulk copies or products of the current warp. first: of ASYNC_ROWS. pending: groups that a wait leaves; -1 for a commit."""
+    row = first + race.state[WARP]
+    if first == PROXY:
+        race.copy_groups[4 * row] = race.state[LENGTH]
         race.state[FRESH] = race.state[LENGTH]
-    elif mode == 1:
-        _commit(race, BULK_GROUPS + race.state[WARP])
+    elif pending < 0:
+        _commit(race, row)
     else:
-        _wait(race, BULK_GROUPS + race.state[WARP], pending)
+        _wait(race, row, pending)
 
 
 @st.device

@@ -25,6 +25,7 @@ from ...span import Span
 from ..bounds import user_name
 from ..elements import Forms, element
 from ..places import Dim3, coordinates
+from . import asynchronous
 from .detect import (
     ARRAY,
     BLOCK_1,
@@ -47,7 +48,6 @@ from .detect import (
     THREAD_1,
     THREAD_2,
     UNACQUIRED,
-    UNFENCED,
     USED,
     WITHIN_BLOCK,
     WITHIN_GRID,
@@ -316,14 +316,8 @@ class _Finding:
         (first, second), kinds = self.spans, self.operations
         other, name = (self.launch.element(number, self.row) for number in self.arrays)
         alias = f" as {other}" if other != name else ""
-        if self.row[OVERLAP] == PENDING_COPY:
-            return (
-                f"{name} is {_PARTICIPLES[kinds[1]]} here before its asynchronous copy at {first.place} is waited for"
-            )
-        if self.row[OVERLAP] == PENDING_READ:
-            return f"{name} is {_PARTICIPLES[kinds[1]]} here before the bulk copy at {first.place} has read it"
-        if self.row[OVERLAP] == UNFENCED:
-            return f"{name} is read by a bulk copy here, and no fence_async follows its write at {first.place}"
+        if self.row[OVERLAP] >= PENDING_COPY:
+            return asynchronous.event(self.row[OVERLAP], name, _PARTICIPLES[kinds[1]], self.roles, first)
         if self.row[OVERLAP]:
             return f"{name} is written by several threads at once"
         if first == second and kinds[0] == kinds[1]:
@@ -343,14 +337,17 @@ class _Finding:
         first, second = (int(self.row[n]) & 3 for n in (FIRST, SECOND))
         if not self.is_exchange:
             return first, second
-        loads = [self.launch.roles[int(self.row[n]) // 4] & LOADS_ONLY for n in (FIRST, SECOND)]
-        return (LOADS, STORES) if loads[0] else (STORES, LOADS)
+        return (LOADS, STORES) if self.roles[0] & LOADS_ONLY else (STORES, LOADS)
+
+    @property
+    def roles(self) -> list[int]:
+        """The bits of the two accesses, see `shadow.ACQUIRES`."""
+        return [self.launch.roles.get(int(self.row[n]) // 4, 0) for n in (FIRST, SECOND)]
 
     @property
     def operations(self) -> list[int]:
         """The operations of the two accesses for messages: a volatile access, which counts as atomic, is a load or a store."""
-        roles = (self.launch.roles.get(int(self.row[n]) // 4, 0) for n in (FIRST, SECOND))
-        volatile = (LOADS if role & LOADS_ONLY else STORES if role & OVERWRITES else ATOMICS for role in roles)
+        volatile = (LOADS if role & LOADS_ONLY else STORES if role & OVERWRITES else ATOMICS for role in self.roles)
         return [own if kind >= ATOMICS > own else kind for kind, own in zip(self.kinds, volatile, strict=True)]
 
     @property
@@ -389,13 +386,8 @@ class _Finding:
         row, first = self.row, self.spans[0]
         if row[OVERLAP] == PENDING_COPY:
             return self._wait()
-        if row[OVERLAP] == PENDING_READ:
-            return (
-                (),
-                "write st.bulk_wait_read() after the copy, in its thread, then st.sync() for the writes of others",
-            )
-        if row[OVERLAP] == UNFENCED:
-            return (), f"write st.fence_async() after line {first.line}, then st.sync() if another thread copies"
+        if row[OVERLAP] >= PENDING_READ:
+            return (), asynchronous.advice(row[OVERLAP], self.roles, first)
         if row[OVERLAP]:
             return (), "give each thread an element of its own, let one thread write, or use an atomic operation"
         if row[REMARK] == PROPOSAL:

@@ -70,14 +70,14 @@ ALTERNATING: whether the block of an epoch is that of its row in the log alone (
 STATE = 23
 BLOCK_OF, PHASE_OF, WARP_OF, ACCESS_OF = range(4)
 """Columns of the log."""
-ACQUIRES, LOADS_ONLY, ASYNCHRONOUS, PROPOSES, EXCHANGES, RETURNS, OVERWRITES, RELEASES, BULK = (
-    1 << bit for bit in range(9)
+ACQUIRES, LOADS_ONLY, ASYNCHRONOUS, PROPOSES, EXCHANGES, RETURNS, OVERWRITES, RELEASES, BULK, PRODUCT = (
+    1 << bit for bit in range(10)
 )
 """Bits of `roles`: the operation acquires by itself; it writes nothing and so cannot release; it is an asynchronous copy; it is a plain
 load that proposes a compare-and-swap (`load_uses`); it is a volatile access that is no poll; its thread uses the old value; it is a store,
-which reads nothing; it releases by itself; it is of a bulk copy, by the asynchronous proxy."""
-BULK_GROUPS, PROXY = 32, 64
-"""First rows of `copy_groups` for groups of bulk copies, and for the timestamps that a `fence_async` covers."""
+which reads nothing; it releases by itself; it is of a bulk copy, or of a product of a warpgroup, by the asynchronous proxy."""
+BULK_GROUPS, PRODUCT_GROUPS, PROXY = 32, 64, 96
+"""First rows of `copy_groups` for groups of bulk copies and of products, and for the timestamps that a `fence_async` covers."""
 PAIR = 15
 """Columns of a finding."""
 MOST_PAIRS = 1024
@@ -108,8 +108,9 @@ class RaceState(NamedTuple):
     of its WRITTEN epoch. thread_events: int64[2, thread]: the last event that a thread has acquired, and the last event that it
     has read and not acquired. visits: int32, workspace of searches. roles: int32[site], see ACQUIRES.
     findings: int64[., PAIR] (columns in `detect`). scratch: int32, workspace for shortening the log.
-    copy_groups: int64[3 * 32, 4], a row for each warp, counts of groups of asynchronous copies: committed, completed, completed in
-    earlier phases, and the phase of the last wait; the same of bulk copies; the first timestamp after the last `fence_async`.
+    copy_groups: int64[4 * 32, 4], a row for each warp, counts of groups of asynchronous copies: committed, completed, completed in
+    earlier phases, and the phase of the last wait; the same of bulk copies and of products; the first timestamp after the last
+    `fence_async`.
     log_groups: int32[row of the log], the group of an asynchronous copy.
     """
 
@@ -212,7 +213,7 @@ def new(
     """
     site_roles = np.zeros(sites, np.int32)
     site_roles[list(roles)] = list(roles.values())
-    asynchronous = any(role & (ASYNCHRONOUS | BULK) for role in roles.values())
+    asynchronous = any(role & (ASYNCHRONOUS | BULK | PRODUCT) for role in roles.values())
     events = MOST_EVENTS if fenced else 1
     state = np.zeros(STATE, np.int64)
     state[LENGTH] = state[FRESH] = 1  # timestamp 0 is no access
@@ -236,7 +237,7 @@ def new(
         "roles": site_roles,
         "findings": np.zeros(MOST_PAIRS * PAIR, np.int64),
         "scratch": np.empty(2 * (rows + 1) + 5 * (1 + 34 * sites), np.int32),
-        "copy_groups": np.zeros(4 * 96, np.int64),
+        "copy_groups": np.zeros(4 * 128, np.int64),
         "log_groups": np.zeros(rows if asynchronous else 1, np.int32),
     }
     return RaceState(**arrays)
