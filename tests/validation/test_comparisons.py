@@ -24,7 +24,7 @@ ORDERED = {
 
 
 REFUSED = {
-    "example matmul_tensor_cores, kernel 2", "matrix_product_of_a_warpgroup", "phases_of_barriers", "bulk_copies", "bulk_stores",
+    "example matmul_tensor_cores, kernel 2", "matrix_product_of_a_warpgroup", "phases_of_barriers", "bulk_copies",
 }  # fmt: skip
 """Kernels with `wgmma`, barriers in shared memory and bulk copies, whose SASS is not emulated."""
 

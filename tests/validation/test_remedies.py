@@ -24,6 +24,8 @@ WITHOUT_BARRIER = {
     "mailbox_freed_before_it_is_read", "ring_head_moved_before_the_slot_is_full", "queue_item_stored_behind_its_count",
     "ticket_passed_on_without_a_release", "block_counted_before_its_sum", "block_barrier_passed_twice_by_one_count",
     "prefix_published_to_its_own_block", "tile_handed_over_without_a_fence", "consumer_without_a_wait",
+    "buffer_filled_again_before_the_copy_has_read_it", "bulk_store_without_a_fence", "product_without_a_fence_of_its_operand",
+    "operand_written_before_the_wait",
 }  # fmt: skip
 """Kernels with races between blocks, or of one statement: their advice is another one."""
 SYNCHRONISATION = {"race", "barrier", "convergence"}

@@ -27,10 +27,13 @@ from .threads import Access, Fault, Launch
 
 def require_exact(request: Request) -> None:
     """Raise LaunchError for a kernel whose races this engine does not find exactly."""
-    plan = Plan.for_kernel(request.prepared.program.kernel, {"races"}, ())
-    if any(role & shadow.ASYNCHRONOUS for role in plan.roles.values()):
+    kernel = request.prepared.program.kernel
+    roles = Plan.for_kernel(kernel, {"races"}, ()).roles
+    reads = (roles.get(stmt.site, 0) for stmt, access in accesses(kernel) if isinstance(access, ir.Load))
+    asynchronous = any(role & shadow.ASYNCHRONOUS for role in roles.values())
+    if asynchronous or any(role & (shadow.BULK | shadow.PRODUCT) for role in reads):
         raise LaunchError(
-            'engine="python" finds no races in a kernel with asynchronous copies: write '
+            'engine="python" finds no races in a kernel with asynchronous copies or products: write '
             'check="bounds,alignment,uninitialised,barriers,arithmetic", or engine="jit"'
         )
 
