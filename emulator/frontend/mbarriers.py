@@ -76,10 +76,12 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
         reader.array(nodes["shared" if stores else "source"]),
     )
     spaces, elements = (target.type.space, source.type.space), (target.type.element, source.type.element)
-    ways = ("shared", "global") if stores else ("global", "shared")
-    if spaces != ways[::-1] or elements[0] != elements[1] or not reader.in_kernel:
+    direction = ("shared", "global") if stores else ("global", "shared")
+    if spaces != direction[::-1] or elements[0] != elements[1] or not reader.in_kernel:
         actual = f"{target.shown} is {spaces[0]} {elements[0]}, {source.shown} is {spaces[1]} {elements[1]}"
-        message = f"copies elements of one type from {ways[0]} to {ways[1]} memory, in the kernel itself; {actual}"
+        message = (
+            f"copies elements of one type from {direction[0]} to {direction[1]} memory, in the kernel itself; {actual}"
+        )
         raise SourceError(span, f"{word.name} {message}")
     at, index = _unit(reader, target, nodes["i"], span), _unit(reader, source, nodes["j"], span)
     bytes = reader.convert(nodes["bytes"], I32, "a number of bytes")

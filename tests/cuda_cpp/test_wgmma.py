@@ -56,7 +56,7 @@ def test_tiled_product() -> None:
     check_each(engines, check)
 
 
-FOUND = {"is read before its wgmma is waited for", "has read it"}
+MESSAGES = {"is read before its wgmma is waited for", "has read it"}
 """Messages about registers of D, and about operands that threads write again."""
 
 
@@ -68,8 +68,8 @@ def test_a_missing_wait_is_found() -> None:
             st.cuda_source(text)["product"], grid=1, block=128, args=args, shared=16384, check="all", faults="return"
         )
         assert bool(result.faults) == missing, result.faults
-        found = {next(text for text in FOUND if text in fault.message) for fault in result.faults}
-        assert found == (FOUND if missing else set())
+        messages = {next(text for text in MESSAGES if text in fault.message) for fault in result.faults}
+        assert messages == (MESSAGES if missing else set())
 
 
 def test_rows_in_registers() -> None:

@@ -9,14 +9,14 @@ from .detect import PENDING_COPY, UNFENCED
 from .shadow import PRODUCT
 
 
-def event(overlap: int, name: str, done: str, roles: Sequence[int], first: Span) -> str:
-    """Return a text about the two accesses. done: "written" or another participle of the second. roles: of the two."""
+def event(overlap: int, name: str, participle: str, roles: Sequence[int], first: Span) -> str:
+    """Return a text about the two accesses. participle: of the second, as "written". roles: of the two."""
     if overlap == PENDING_COPY:
-        return f"{name} is {done} here before its asynchronous copy at {first.place} is waited for"
+        return f"{name} is {participle} here before its asynchronous copy at {first.place} is waited for"
     reader = _reader(roles)
     if overlap == UNFENCED:
         return f"{name} is read by a {reader} here, and no fence_async follows its write at {first.place}"
-    return f"{name} is {done} here before the {reader} at {first.place} has read it"
+    return f"{name} is {participle} here before the {reader} at {first.place} has read it"
 
 
 def advice(overlap: int, roles: Sequence[int], first: Span) -> str:

@@ -174,8 +174,8 @@ def _synchronised(race: RaceState, epoch: i64, thread: i64) -> bool:
 @st.device
 def _is_known(race: RaceState, shared: bool, epoch: i64) -> bool:
     """Return whether the log has the access of an epoch, which is of this block if the memory is shared."""
-    known = epoch >= TICK and epoch >= race.state[GRID] and race.state[MERGED] == 0
-    return known and not (shared and epoch < race.state[FOREIGN])
+    logged = epoch >= TICK and epoch >= race.state[GRID] and race.state[MERGED] == 0
+    return logged and not (shared and epoch < race.state[FOREIGN])
 
 
 @st.device
