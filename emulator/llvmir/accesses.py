@@ -15,6 +15,7 @@ from .handles import Textures
 from .module import Instruction
 from .pointers import NULL, Memories, Pointer
 from .types import (
+    IntType,
     PointersInMemoryError,
     PointerType,
     SequenceType,
@@ -56,6 +57,10 @@ def loaded(scope: Scope, pointer: Pointer, type: Type, order: AccessOrder, stem:
     """Return a value in memory. alignment: of the address in bytes, of which a wider access becomes several."""
     if isinstance(type, PointerType):
         return _loaded_pointer(scope, pointer, order, stem)
+    if bits := _truths_as_bytes(type):
+        words = loaded(scope, pointer, bits, order, stem, alignment)
+        assert isinstance(words, list) and isinstance(type, SequenceType)
+        return regrouped(words, BOOL)[: type.count]
     if unit := access_unit(scope, type, alignment):
         words = [
             word
@@ -122,6 +127,13 @@ def _pointer_bits(scope: Scope, pointer: Pointer) -> ir.Expr:
 _WORDS = {1: I8, 2: I16, 4: I32, 8: I64}
 
 
+def _truths_as_bytes(type: Type) -> SequenceType | None:
+    """Return the bytes of a vector of i1, whose elements are bits; None for another type."""
+    if isinstance(type, SequenceType) and type.vector and type.item == IntType(1):
+        return SequenceType(IntType(8), size_of(type), True)
+    return None
+
+
 def lane_type(type: Type) -> Type:
     return type.item if isinstance(type, SequenceType) else type
 
@@ -150,9 +162,11 @@ def access_unit(scope: Scope, type: Type, alignment: int) -> Scalar | Vector | N
 
 
 def regrouped(values: Sequence[ir.Expr], type: Scalar) -> list[ir.Expr]:
-    """Return the bits of numbers of one type as numbers of another one, the low bits first."""
+    """Return the bits of numbers of one type as numbers of another one, the low bits first. A truth value is a bit."""
     own = values[0].type
     assert isinstance(own, Scalar)
+    if BOOL in (own, type):
+        return list(values) if own is type else _bits(values) if type is BOOL else _from_bits(values, type)
     if own.size == type.size:
         return [bitcast(value, type) for value in values]
     words = [bitcast(value, _WORDS[own.size]) for value in values]
@@ -178,6 +192,30 @@ def regrouped(values: Sequence[ir.Expr], type: Scalar) -> list[ir.Expr]:
     return results
 
 
+def _bits(values: Sequence[ir.Expr]) -> list[ir.Expr]:
+    """Return the bits of numbers as truth values."""
+    results = []
+    for value in values:
+        assert isinstance(value.type, Scalar)
+        word = bitcast(value, _WORDS[value.type.size])
+        for bit in range(8 * value.type.size):
+            own = cast(operation("shr", unsigned(word), constant(bit, I32, value.span)), I8)
+            results.append(truth(operation("and", own, constant(1, I8, value.span))))
+    return results
+
+
+def _from_bits(values: Sequence[ir.Expr], type: Scalar) -> list[ir.Expr]:
+    """Return numbers whose bits are truth values; missing bits of the last one are 0."""
+    word, bits, results = _WORDS[type.size], 8 * type.size, []
+    for first in range(0, len(values), bits):
+        total: ir.Expr = constant(0, word, values[0].span)
+        for bit, value in enumerate(values[first : first + bits]):
+            own = operation("shl", cast(value, word), constant(bit, I32, value.span))
+            total = operation("or", total, own)
+        results.append(bitcast(total, type))
+    return results
+
+
 def stored(scope: Scope, pointer: Pointer, value: Item, type: Type, order: AccessOrder, alignment: int = 16) -> None:
     """Store a value. alignment: as for `loaded`."""
     if isinstance(value, Pointer):
@@ -188,6 +226,9 @@ def stored(scope: Scope, pointer: Pointer, value: Item, type: Type, order: Acces
             if {*value.memories} != {allocations}:
                 raise UnsupportedError("an address of a variable in global memory is not supported")
         scope.arrays.store(pointer, _pointer_bits(scope, value), order)
+    elif bits := _truths_as_bytes(type):
+        assert isinstance(value, list)
+        stored(scope, pointer, regrouped(value, I8), bits, order, alignment)
     elif unit := access_unit(scope, type, alignment):
         lane = unit.element if isinstance(unit, Vector) else unit
         own = value if isinstance(value, list) else [value]

@@ -12,7 +12,6 @@ from ..ir import nodes as ir
 from ..language.types import BOOL, I8, I16, I32, I64, Scalar
 from .accesses import Scope, regrouped
 from .arithmetic import bitcast, cast, constant, operation, signed, unsigned
-from .instructions import address_of
 from .module import Instruction, Operand
 from .pointers import Pointer
 from .types import UnsupportedError
@@ -73,7 +72,7 @@ class Registers:
             return operation("not", self.read(operand[1:], BOOL))
         value = self.values.get(operand)
         if isinstance(value, Pointer):
-            value = address_of(self.scope, value)
+            value = self.scope.values.address_of(value)
         if isinstance(value, list):  # a vector in one register
             size = sum(item.type.size for item in value)
             value = regrouped(value, _WORDS[size])[0] if size in _WORDS else None

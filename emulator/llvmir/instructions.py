@@ -21,7 +21,6 @@ from .arithmetic import (
     is_constant,
     negated,
     operation,
-    selected,
     signed,
     unsigned,
 )
@@ -137,7 +136,7 @@ def _converted(scope: Scope, instruction: Instruction) -> Item:
     if isinstance(value, Pointer):
         if instruction.op in ("addrspacecast", "bitcast"):
             return value
-        return cast(address_of(scope, value), scalar_of(instruction.type))
+        return cast(scope.values.address_of(value), scalar_of(instruction.type))
     if isinstance(value, list):
         return _converted_vector(instruction, [scope.emitter.let(x, "lane") for x in value])
     if instruction.op == "inttoptr":
@@ -147,23 +146,9 @@ def _converted(scope: Scope, instruction: Instruction) -> Item:
             return Pointer((scope.memories.at_address(int(instruction.operands[0].value)),))
         return scope.values.pointer_of_number(instruction.operands[0], value)
     if isinstance(instruction.type, SequenceType):
-        return regrouped([scope.emitter.let(value, "bits")], scalar_of(instruction.type.item))
+        elements = regrouped([scope.emitter.let(value, "bits")], scalar_of(instruction.type.item))
+        return elements[: instruction.type.count]
     return converted(instruction.op, value, scalar_of(instruction.type), "nneg" in instruction.flags)
-
-
-def address_of(scope: Scope, pointer: Pointer) -> ir.Expr:
-    """Return an address as a number."""
-    span = scope.emitter.span
-    base: ir.Expr | None = None
-    for number, memory in enumerate(pointer.memories):
-        address = scope.memories.address(memory)
-        own = constant(address, I64, span) if address is not None else scope.arrays.address(memory)
-        if base is None or pointer.which is None:
-            base = own
-        else:
-            base = selected(operation("eq", pointer.which, constant(number, I32, span)), own, base)
-    assert base is not None
-    return operation("add", pointer.offset(span), base)
 
 
 def _converted_vector(instruction: Instruction, value: list[Any]) -> Item:
@@ -207,7 +192,7 @@ def _compared_pointers(scope: Scope, predicate: str, a: Pointer, b: Pointer) -> 
     span = scope.emitter.span
     if a.memories == b.memories and len(a.memories) == 1:
         return compared(predicate, a.offset(span), b.offset(span))
-    return compared(predicate, address_of(scope, a), address_of(scope, b))
+    return compared(predicate, scope.values.address_of(a), scope.values.address_of(b))
 
 
 def _float_comparison(scope: Scope, instruction: Instruction) -> Item:

@@ -54,6 +54,7 @@ _SYMBOL = re.compile(r"simtbed\.(\w+)\.([su])\.(\d+)")
 _DEVICE_SPACE, _SHARED_SPACE, _CONSTANT_SPACE = 1, 3, 4
 COPIES = ("llvm.memcpy.", "llvm.memmove.")
 _TO_NUMBER = ("ptrtoint", "ptrtoaddr")
+_OF_KERNEL = ("local", "shared")
 Space = Literal["global", "shared", "local", "constant", "none"]
 
 
@@ -323,7 +324,13 @@ class Memories:
             for own in sequence
             if own.name and (_may_point(own.type) or (numbers and isinstance(_lane(own.type), IntType)))
         ]
-        storing = [own for own in sequence if own.op == "store" and _may_point(own.operands[0].type)]
+        numbers = numbers and self.single and self.allocations is None
+        storing = [
+            own
+            for own in sequence
+            if own.op == "store"
+            and (_may_point(own.operands[0].type) or (numbers and _lane(own.operands[0].type) == IntType(64)))
+        ]
         storing += [own for own in sequence if own.function.startswith(COPIES)]
         changed = True
         while changed:
@@ -335,13 +342,22 @@ class Memories:
                     by_key.update(self.addressed_by(operand))
                 if instruction.op == "alloca":
                     by_key[self.of_alloca(instruction)] = None
-                if instruction.op == "load" and _may_point(instruction.type):
-                    by_key.update(self.pointed_by(self.addressed_by(instruction.operands[0])))
+                if instruction.op == "load":
+                    by_key.update(self._loaded_pointers(instruction))
                 if instruction.op == "inttoptr" and not by_key and not changed and self.allocations:
                     by_key[self.allocations] = None
                 changed = changed or len(by_key) != before
             for instruction in storing:
                 changed = self._store_pointers(instruction) or changed
+
+    def _loaded_pointers(self, instruction: Instruction) -> dict[Memory, None]:
+        """Return the memories of the pointers that a load reads, of addresses as numbers in memory of the kernel too."""
+        memories = self.addressed_by(instruction.operands[0])
+        if _may_point(instruction.type):
+            return self.pointed_by(memories)
+        if not self.single or self.allocations is not None or _lane(instruction.type) != IntType(64):
+            return {}
+        return self.pointed_by(memory for memory in memories if memory.space in _OF_KERNEL)
 
     def _store_pointers(self, instruction: Instruction) -> bool:
         """Record the pointers that a store or a copy writes; return whether one is new."""
@@ -350,7 +366,10 @@ class Memories:
         if instruction.op != "store":
             pointed = self.pointed_by(pointed)
         changed = False
+        of_kernel = instruction.op == "store" and not _may_point(source.type)
         for memory in self.addressed_by(target):
+            if of_kernel and memory.space not in _OF_KERNEL:
+                continue
             targets = self.pointed.setdefault(memory, {})
             before = len(targets)
             targets.update(pointed)
@@ -403,6 +422,8 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
         case "insertvalue" | "insertelement" | "add" | "sub" | "mul" | "and" | "or" | "xor" | "shl" | "lshr" | "ashr":
             return instruction.operands
         case "addrspacecast" | "bitcast" | "freeze" | "ptrtoint" | "ptrtoaddr" | "inttoptr" | "trunc" | "zext" | "sext":
+            return instruction.operands
+        case "call" if instruction.function.startswith("llvm.nvvm.shfl."):
             return instruction.operands
         case "call" if ELEMENT_CALL.match(instruction.function):
             return instruction.operands[:1]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..ir import nodes as ir
-from ..language.types import BOOL, I16, I32, U32, VECTORS, Scalar, Vector
+from ..language.types import BOOL, I16, I32, I64, U32, VECTORS, Scalar, Vector
 from .accesses import regrouped
 from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
 from .arrays import Need, Ordering, atomic_need
@@ -19,10 +19,12 @@ from .thread_calls import active_mask, shuffled, shuffled_in_limits, trap
 from .types import UnsupportedError
 
 # ------------------------------------------------------------------ memory
-_HINTS = r"(?:\.(?:ca|cg|cs|lu|wb|nc|L1::\w+|L2::\w+|unified))*"
-_SPACE = r"(?:\.(?:global|shared|local|const|param|shared::cta))?"
-_ORDER = r"(\.volatile|\.weak|\.relaxed|\.acquire|\.release|\.acq_rel|\.cv|\.wt)?(?:\.(cta|cluster|gpu|sys))?"
-_ACCESS = re.compile(rf"(ld|ldu|st){_ORDER}{_SPACE}{_HINTS}(\.cv|\.wt)?{_HINTS}(\.v2|\.v4)?\.([subf]+\d+)")
+_HINTS = r"ca|cg|cs|lu|wb|nc|L1::\w+|L2::\w+|unified"
+_SPACE = r"global|shared|local|const|param|shared::cta"
+_ORDER = r"volatile|weak|relaxed|acquire|release|acq_rel|cv|wt|cta|cluster|gpu|sys"
+_ACCESS = re.compile(rf"(ld|ldu|st)((?:\.(?:{_ORDER}|{_SPACE}|{_HINTS}))*)(\.v2|\.v4)?\.([subf]+\d+)")
+_HINT = ".L2::cache_hint"
+"""The modifier of an access whose last operand is a policy of the cache."""
 _LEVELS: dict[str | None, Any] = {"cta": "block", "cluster": "device", "gpu": "device", "sys": "system", None: "device"}
 
 
@@ -46,18 +48,19 @@ def _value_type(vector: str | None, type: str) -> Scalar | Vector:
 def _access(
     r: Registers,
     op: str,
-    order: str | None,
-    level: str | None,
-    hint: str | None,
+    modifiers: str,
     vector: str | None,
     type: str,
     *operands: str,
 ) -> None:
-    words = {".acquire": "acquire", ".release": "release"} | dict.fromkeys(
-        (".volatile", ".relaxed", ".cv", ".wt"), "volatile"
+    orders = {"acquire": "acquire", "release": "release"} | dict.fromkeys(
+        ("volatile", "relaxed", "cv", "wt"), "volatile"
     )
-    how: Any = words.get(order or hint or "", "weak")
+    words = modifiers.split(".")
+    how: Any = next((orders[word] for word in words if word in orders), "weak")
+    level = next((word for word in words if word in _LEVELS), None)
     own, arrays = _value_type(vector, type), r.scope.arrays
+    operands = operands[: len(operands) - (_HINT in modifiers)]
     place, register = operands[::-1] if op != "st" else operands
     names = [name.strip() for name in register.strip("{}").split(",")]
     pointer = r.address(place)
@@ -110,10 +113,10 @@ def _atomic(r: Registers, kind: str, first: str, op: str, last: str, type: str, 
         r.write(d, old_value)
 
 
-@row(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global(?:\.L2::\w+)*")
-def _copy_async(r: Registers, target: str, source: str, size: str, *rest: str) -> None:
-    """rest: bytes that are copied, the others become zero; a hint of the cache is not supported."""
-    count = r.read(size, I32)
+@row(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global((?:\.L2::\w+)*)")
+def _copy_async(r: Registers, hints: str, target: str, source: str, size: str, *rest: str) -> None:
+    """rest: bytes that are copied, the others become zero; a policy of the cache."""
+    rest, count = rest[: len(rest) - (_HINT in hints)], r.read(size, I32)
     unit = COPIED.get(int(count.value)) if isinstance(count, ir.Const) else None
     if unit is None or len(rest) > 1:
         raise UnsupportedError("an asynchronous copy of a computed size is not supported")
@@ -162,7 +165,7 @@ def _wait(r: Registers, pending: str) -> None:
 def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
     """Yield the types of the elements that an instruction accesses, and the need of the access."""
     if match := _ACCESS.fullmatch(statement.name):
-        yield _value_type(match[5], match[6]), "any"
+        yield _value_type(match[3], match[4]), "any"
     elif match := _ATOMIC.fullmatch(statement.name):
         op, type = match[3], match[5]
         own = VECTORS["half2" if type == "f16x2" else "bfloat162"] if type in PAIRED else TYPES[type]
@@ -254,6 +257,11 @@ def _exit(r: Registers) -> None:
 @row(r"trap|brkpt")
 def _trap(r: Registers) -> None:
     trap(r.scope)
+
+
+@row(r"createpolicy\.[\w.:]+")
+def _policy(r: Registers, d: str, *operands: str) -> None:
+    r.write(d, r.number(0, I64))
 
 
 @row(r"griddepcontrol\.\w+|prefetchu?\.[\w.:]+|applypriority\.[\w.:]+|discard\.[\w.:]+|pmevent")

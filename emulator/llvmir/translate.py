@@ -190,7 +190,7 @@ class _Translator:
         self.memories = Memories(module, function, known_memories, single, self.allocations)
         self.memories.trace(self._instructions())
         self.prints = PrintBuffers(self._instructions(), self.memories, self.emitter)
-        self.values = Values(self.graph, self.emitter, self.memories, values)
+        self.values = Values(self.graph, self.arrays, self.memories, values)
         if single:
             debug = module.debug
             self.values.variables = {

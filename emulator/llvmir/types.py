@@ -127,6 +127,8 @@ def size_of(type: Type) -> int:
         case PointerType():
             return POINTER_SIZE
         case SequenceType():
+            if type.vector and type.item == IntType(1):
+                return -(-type.count // 8)
             return size_of(type.item) * type.count
         case StructType():
             end = field_offset(type, len(type.items))

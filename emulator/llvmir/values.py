@@ -9,10 +9,11 @@ from typing import Any
 from ..ir import nodes as ir
 from ..language.types import BOOL, I32, I64, Scalar
 from .arithmetic import cast, constant, operation, selected
-from .emitting import VARIABLE, Emitter
+from .arrays import Arrays
+from .emitting import VARIABLE
 from .graph import Graph
 from .module import Aggregate, Constant, Global, Instruction, Local, Number, Operand, Undefined, Zero, locals_in
-from .pointers import NULL, Memories, Pointer, indexed
+from .pointers import NULL, Memories, Memory, Pointer, indexed
 from .types import (
     IntType,
     PointersInMemoryError,
@@ -32,9 +33,10 @@ class Values:
     """by_name: the values of SSA names by name; those of parameters are computed when first read."""
 
     def __init__(
-        self, graph: Graph, emitter: Emitter, memories: Memories, parameters: Mapping[str, Callable[[], Item]]
+        self, graph: Graph, arrays: Arrays, memories: Memories, parameters: Mapping[str, Callable[[], Item]]
     ) -> None:
-        self.graph, self.emitter, self.memories, self.parameters = graph, emitter, memories, parameters
+        self.graph, self.arrays, self.memories, self.parameters = graph, arrays, memories, parameters
+        self.emitter = arrays.emitter
         self.by_name: dict[str, Item] = {}
         self.variables: dict[str, str] = {}  # of the source, by the names of values
         self.phis = {phi.name: phi for node in graph.nodes.values() for phi in node.phis}
@@ -136,7 +138,7 @@ class Values:
             case "inttoptr":
                 return self.pointer_of_number(first, self.expr(first))
             case "ptrtoint" | "ptrtoaddr":
-                return cast(self._known_address(self.pointer(first)), scalar_of(operand.type))
+                return cast(self.address_of(self.pointer(first)), scalar_of(operand.type))
             case "trunc":
                 return cast(self.expr(first), scalar_of(operand.type))
             case "add" | "sub" | "mul" | "xor":
@@ -145,23 +147,36 @@ class Values:
 
     def pointer_of_number(self, operand: Operand, value: ir.Expr) -> Pointer:
         """Return the pointer at a computed address. Raises UnsupportedError where its memory is not known."""
-        memories = [memory for memory in self.memories.addressed_by(operand) if memory not in NULL.memories]
-        address = self.memories.address(memories[0]) if len(memories) == 1 else None
+        memories = tuple(memory for memory in self.memories.addressed_by(operand) if memory not in NULL.memories)
         if not memories and self.memories.allocations is not None:
             return Pointer((self.memories.allocations,), 0, ((self.emitter.let(cast(value, I64), "address"), 1),))
-        if address is None:
+        if not memories or any(own.parameter is None and self.memories.address(own) is None for own in memories):
             raise PointersInMemoryError("a computed number as an address is not supported")
         assert isinstance(value.type, Scalar)
-        base = constant(address, value.type, self.emitter.span)
-        offset = self.emitter.let(cast(operation("sub", value, base), I64), "offset")
-        return Pointer((memories[0],), 0, ((offset, 1),))
+        let, span, type = self.emitter.let, self.emitter.span, value.type
+        value = let(value, "address")
+        base, which = cast(self.base(memories[0]), type), None
+        for number, memory in enumerate(memories[1:], 1):  # the memory with the nearest address below
+            own = cast(self.base(memory), type)
+            nearer = operation("either", operation("gt", own, base), operation("lt", value, base))
+            is_own = let(operation("both", operation("ge", value, own), nearer), "is_own")
+            base = let(selected(is_own, own, base), "base")
+            which = let(selected(is_own, constant(number, I32, span), which or constant(0, I32, span)), "which")
+        offset = let(cast(operation("sub", value, base), I64), "offset")
+        return Pointer(memories, 0, ((offset, 1),), which)
 
-    def _known_address(self, pointer: Pointer) -> ir.Expr:
-        """Return the address of a constant pointer as a number."""
-        span = self.emitter.span
-        address = self.memories.address(pointer.memories[0])
-        assert address is not None  # no constant is an array of the launch
-        return operation("add", pointer.offset(span), constant(address, I64, span))
+    def base(self, memory: Memory) -> ir.Expr:
+        """Return the address of a memory as i64."""
+        address = self.memories.address(memory)
+        return self.arrays.address(memory) if address is None else constant(address, I64, self.emitter.span)
+
+    def address_of(self, pointer: Pointer) -> ir.Expr:
+        """Return an address as a number."""
+        base, *others = map(self.base, pointer.memories)
+        for number, own in enumerate(others, 1):
+            if pointer.which is not None:
+                base = selected(operation("eq", pointer.which, constant(number, I32, self.emitter.span)), own, base)
+        return operation("add", pointer.offset(self.emitter.span), base)
 
     # -------------------------------------------------------------- phis
     def _phi(self, phi: Instruction) -> Item:

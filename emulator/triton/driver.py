@@ -136,11 +136,20 @@ class KernelLauncher:
             leave(described)
 
     def _launch(self, grid: tuple[int, int, int], text: str, values: Sequence[Any]) -> None:
-        from .tensors import is_unwritten, memory_of, record_access  # late: PyTorch may be imported after Triton
+        from .tensors import (
+            is_unwritten,
+            memory_of,
+            record_access,
+            tensor_of,
+        )  # late: PyTorch may be imported after Triton
 
         own = [(argument, _item(values, argument.path)) for argument in self.arguments]
         nothing = Pointer(0, 0, 0)
-        ready = [nothing if v is None else memory_of(v) if argument.is_pointer else v for argument, v in own]
+        tensors = [tensor_of(value) if argument.is_pointer else None for argument, value in own]
+        ready = [
+            value if not argument.is_pointer else nothing if tensor is None else memory_of(value, tensor)
+            for (argument, value), tensor in zip(own, tensors, strict=True)
+        ]
         offsets = frozenset(
             argument.name
             for argument, value in zip(self.arguments, ready, strict=True)
@@ -151,14 +160,15 @@ class KernelLauncher:
         if scratch:
             count = grid[0] * grid[1] * grid[2]
             allocate = _allocation._allocator.get()
-            memory = memory_of(allocate(scratch * count, self.metadata.global_scratch_align, 0))
+            block = allocate(scratch * count, self.metadata.global_scratch_align, 0)
+            memory = memory_of(block, tensor_of(block))
         ready += [memory, nothing]
         launcher = self._launcher(text, offsets)
-        unwritten = frozenset(number for number, (_, value) in enumerate(own) if is_unwritten(value))
+        unwritten = frozenset(number for number, tensor in enumerate(tensors) if is_unwritten(tensor))
         launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared, unwritten)
         for number in unwritten:
             if self.arguments[number].name in launcher.specialisation.summary.changed:
-                record_access(own[number][1])
+                record_access(tensors[number])
 
     def _launcher(self, text: str, offsets: frozenset[str]) -> Launcher:
         key = offsets, current_device()

@@ -5,10 +5,13 @@ A request for the device `cuda` creates a tensor in the memory of the host. Copi
 
 from __future__ import annotations
 
+import gc
+import os
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
 
 from ..numba.memory import Pointer
 from . import torch_cuda
@@ -27,17 +30,38 @@ _TENSOR: Any = torch.Tensor
 _IS_CUDA, _OF_DEVICE = _TENSOR.is_cuda.__get__, _TENSOR.device.__get__
 
 
-def memory_of(value: Any) -> Pointer:
-    """Return the storage of a tensor. Raises Triton's errors for a tensor of the host and for an object that is no tensor."""
-    if isinstance(value, int):
-        raise TypeError("an address as an argument is not supported: give a tensor")
-    tensor = getattr(value, "base", value)
-    if not isinstance(tensor, _TENSOR):
+def tensor_of(value: Any) -> Any:
+    """Return the tensor of a pointer argument: a tensor, an object with `data_ptr`, or an address; None for None.
+
+    Raises Triton's errors for a tensor of the host and for an object that is no pointer.
+    """
+    if value is None:
+        return None
+    if not isinstance(value, _TENSOR | int) and not hasattr(value, "data_ptr"):
         raise TypeError("Pointer argument must be either uint64 or have data_ptr method")
+    tensor = value if isinstance(value, _TENSOR) else _tensor_at(value)
     if is_on_host(tensor):
         raise ValueError("Pointer argument cannot be accessed from Triton (cpu tensor?)")
+    return tensor
+
+
+def _tensor_at(value: Any) -> Any:
+    """Return a tensor with the address of a pointer: an attribute of the object, else any tensor of the process."""
+    address = value if isinstance(value, int) else value.data_ptr()
+    objects = (own for values in (getattr(value, "__dict__", {}).values, gc.get_objects) for own in values())
+    for own in objects:
+        if issubclass(type(own), _TENSOR):
+            storage = own.untyped_storage()
+            if storage.data_ptr() <= address < storage.data_ptr() + max(storage.nbytes(), 1):
+                return own
+    raise ValueError(f"Pointer argument cannot be accessed from Triton: no tensor has the address {address:#x}")
+
+
+def memory_of(value: Any, tensor: Any) -> Pointer:
+    """Return the storage of a pointer argument and of its tensor."""
     storage = tensor.untyped_storage()
-    return Pointer(tensor.data_ptr(), storage.data_ptr(), storage.nbytes())
+    address = value if isinstance(value, int) else value.data_ptr()
+    return Pointer(address, storage.data_ptr(), storage.nbytes())
 
 
 def is_unwritten(value: Any) -> bool:
@@ -83,6 +107,11 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
             return _moved(args[0], False)
         if function is _TENSOR.cpu:
             return _moved(args[0], True)
+        if function is _TENSOR.pin_memory:
+            return args[0]
+        if function is _TENSOR.record_stream:
+            return None
+        kwargs.pop("pin_memory", None)
         requested = [own for own in (*args, *kwargs.values()) if _is_device(own)]
         if not requested:
             return _marked(function(*args, **kwargs), _all_on_host(args, kwargs))
@@ -139,7 +168,10 @@ def _marked(result: Any, to_host: bool) -> Any:
 
 
 def install() -> None:
-    """Emulate a GPU of PyTorch in this process."""
+    """Emulate a GPU of PyTorch in this process. Functions of `torch.compile` run as they are."""
+    os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")
     torch_cuda.replace_functions()
+    context: Any = DeviceContext  # its own functions insert the mode of a default device under this one
+    context.__enter__, context.__exit__ = TorchFunctionMode.__enter__, TorchFunctionMode.__exit__
     mode: Any = EmulatedDevice()
     mode.__enter__()

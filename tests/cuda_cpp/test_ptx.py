@@ -82,6 +82,12 @@ ROWS: list[tuple[str, int]] = [
     ("{ .reg .u64 t; cvta.to.global.u64 t, %4; ld.volatile.global.u32 %0, [t+8]; }", C),
     ("ld.acquire.gpu.global.u32 %0, [%4];", A),
     ("ld.relaxed.gpu.u32 %0, [%4];", A),
+    ("ld.global.gpu.relaxed.u32 %0, [%4];", A),
+    (
+        "{ .reg .b64 p; createpolicy.fractional.L2::evict_last.b64 p, 1.0; "
+        "ld.global.L1::evict_last.L2::cache_hint.b32 %0, [%4], p; }",
+        A,
+    ),
     ("{ .reg .pred p; isspacep.global p, %4; selp.b32 %0, 1, 0, p; }", 1),
     # The limits in C end at lane 17 for lane 3.
     (f"{_LIMITED} shfl.sync.down.b32 %0|p, l, 2, %3, 0xffffffff; {_ADDED}", LANE + 2 + 100),

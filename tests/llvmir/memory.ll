@@ -172,3 +172,30 @@ work:
   store i32 %t, ptr %to
   br label %end
 end:
+
+;;;; bits of a vector of i1 and addresses in shared memory
+  %place = shl i32 %t, 3
+  %own = getelementptr i8, ptr addrspace(3) @first8, i32 %place
+  %from = getelementptr i32, ptr %x, i32 %t
+  %number = ptrtoint ptr %from to i64
+  store i64 %number, ptr addrspace(3) %own, align 8
+  call void @llvm.nvvm.barrier0()
+  %other = xor i32 %place, 8
+  %at = getelementptr i8, ptr addrspace(3) @first8, i32 %other
+  %read = load i64, ptr addrspace(3) %at, align 8
+  %back = inttoptr i64 %read to ptr
+  %value = load i32, ptr %back
+  call void @llvm.nvvm.barrier0()
+  store i32 %value, ptr addrspace(3) %own, align 4
+  %bits = load <32 x i1>, ptr addrspace(3) %own, align 4
+  %first = extractelement <32 x i1> %bits, i64 0
+  %ninth = extractelement <32 x i1> %bits, i64 8
+  %both = bitcast i32 %value to <32 x i1>
+  %fifth = extractelement <32 x i1> %both, i64 4
+  %a = select i1 %first, i32 1, i32 0
+  %b = select i1 %ninth, i32 2, i32 0
+  %c = select i1 %fifth, i32 4, i32 0
+  %ab = or i32 %a, %b
+  %abc = or i32 %ab, %c
+  %to = getelementptr i32, ptr %out, i32 %t
+  store i32 %abc, ptr %to

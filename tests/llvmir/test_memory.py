@@ -154,6 +154,20 @@ def test_addresses_and_parameters() -> None:
         assert (result["out"] == 4096 + 40 + 1 + 8).all()
 
 
+def test_bits_of_a_vector_and_addresses_in_shared_memory() -> None:
+    """Each thread reads its element by the address that its neighbour stored."""
+    head = HEAD.replace("@first =", "@first8 = addrspace(3) global [256 x i8] undef\n@first =")
+    text = head % "ptr %x, ptr %out"
+    text += TEXTS["bits of a vector of i1 and addresses in shared memory"] + "\n  ret void\n}\n"
+    translation = translated(text, [X, OUT], pointers="arrays")
+    x = (THREADS * 37).astype(np.int32)
+    arguments = {"x": x.view(np.int8), address("x"): np.int64(1 << 20), "out": np.zeros(128, np.int8)}
+    own = x[THREADS ^ 1]
+    expected = (own & 1) | (own >> 8 & 1) << 1 | (own >> 4 & 1) << 2
+    for engine in (*ENGINES, "python"):
+        assert np.array_equal(run(translation, arguments, engine)["out"].view(np.int32), expected)
+
+
 def test_printf() -> None:
     text = _text("ptr %out", TEXTS["printf"]).replace(
         "@table =", '@format = constant [13 x i8] c"t %d of %g%%\\0A\\00"\n@table ='

@@ -389,5 +389,67 @@ def descriptors() -> None:
     require(out, x * 2)
 
 
+@triton.jit
+def _permute(x_ptr, out_ptr, index_ptr, M: tl.constexpr, N: tl.constexpr):
+    i = tl.load(index_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    some, mask = tl.reshape(tl.trans(x_ptr + i), (M * N,)), tl.sort(tl.arange(0, M * N)) >= 0
+    tl.store(tl.reshape(tl.trans(out_ptr + i), (M * N,)), tl.load(some, mask=mask), mask=mask)
+
+
+@feature
+def permuted_pointers() -> None:
+    """Shared memory has the addresses when the layout of a tensor of pointers changes."""
+    x, out = random(256), torch.zeros(256, device=DEVICE)
+    _permute[(1,)](x, out, torch.argsort(random(257)[1:]).int(), M=8, N=32)
+    require(out, x)
+
+
+@triton.jit
+def _policies(x_ptr, out_ptr, count_ptr, n, BLOCK: tl.constexpr):
+    while tl.atomic_add(count_ptr, 0, sem="relaxed") == 0:
+        pass
+    for k in tl.range(0, 4, num_stages=3):
+        i = k * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + i, mask=i < n, eviction_policy="evict_last")
+        y = tl.load(x_ptr + i, mask=i < n, eviction_policy="evict_first", cache_modifier=".cg")
+        tl.store(out_ptr + i, x + y, mask=i < n, eviction_policy="evict_first")
+
+
+class _Wrapper:
+    """A pointer argument that is no tensor."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor, self.dtype = tensor, tensor.dtype
+
+    def data_ptr(self) -> int:
+        return self.tensor.data_ptr()
+
+
+@feature
+def policies_and_wrapped_pointers() -> None:
+    x, out = random(1000), torch.empty(1000, device=DEVICE)
+    _policies[(1,)](_Wrapper(x), _Wrapper(out), torch.ones(1, dtype=torch.int32, device=DEVICE), 1000, BLOCK=256)
+    require(out, x * 2)
+
+
+@feature
+def devices() -> None:
+    """Default devices, generators and functions of `torch.cuda` that public programs use."""
+    with torch.device("cuda"):
+        assert torch.ones(2).is_cuda
+    torch.set_default_device("cuda")
+    assert torch.ones(2).is_cuda
+    torch.set_default_device(None)
+    assert not torch.ones(2).is_cuda
+    own = torch.Generator(device="cuda").manual_seed(3)
+    assert torch.randn(2, device="cuda", generator=own).is_cuda
+    torch.manual_seed(5)
+    assert torch.cuda.default_generators[0].get_state().view(torch.int64).tolist() == [5, 0]
+    torch.cuda.nvtx.range_push("nothing")
+    assert torch.empty(3, pin_memory=True).pin_memory().device.type == "cpu"
+    functions = [value for value in vars(torch.cuda).values() if callable(value)]
+    assert len({id(own) for own in functions if own.__module__.startswith("simtbed")}) > 40
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]) > 0)
