@@ -53,45 +53,6 @@ def loaded_section(sites: Sites) -> SectionReader:
     return lambda counts: [sites]
 
 
-@dataclass
-class SiteBatch:
-    """Collects sites for a batch.
-
-    places: position of each site in the file, for messages. The other fields are those of `Sites`, by site.
-    """
-
-    individuals: int
-    likelihoods: list[Floats] = field(default_factory=list)
-    chromosomes: list[str] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
-    scale: list[float] = field(default_factory=list)
-    reads: list[tuple[Counts, Counts]] = field(default_factory=list)
-    alleles: list[Alleles] = field(default_factory=list)
-    samples: tuple[str, ...] = ()
-
-    def add(self, likelihoods: Floats, chromosome: str, position: int, places: str, scale: float = 0.0) -> None:
-        self.likelihoods.append(likelihoods)
-        self.chromosomes.append(chromosome)
-        self.positions.append(position)
-        self.places.append(places)
-        self.scale.append(scale)
-
-    @property
-    def full(self) -> bool:
-        return len(self.likelihoods) >= batch_size(self.individuals)
-
-    def sites(self, path: Path, what: str = "likelihood") -> Sites:
-        """Return the collected sites. Raise InputError if a number is not `what`."""
-        likelihoods = np.array(self.likelihoods, np.float64).reshape(-1, self.individuals, 3)
-        check_likelihoods(path, likelihoods, self.places.__getitem__, what)
-        reads = (np.array([a for a, _ in self.reads]), np.array([n for _, n in self.reads])) if self.reads else None
-        return Sites(
-            likelihoods, self.chromosomes, np.array(self.positions, np.int64), np.array(self.scale), reads, self.alleles,
-            self.samples,
-        )  # fmt: skip
-
-
 def position(text: bytes) -> int | None:
     """Return a position of at most 18 ASCII digits, None for other texts."""
     if not text.isdigit() or len(text) > 18:
