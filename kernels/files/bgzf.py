@@ -17,8 +17,6 @@ if TYPE_CHECKING:  # commands without arrays import this module too
     import numpy as np
     import numpy.typing as npt
 
-    from .deflate import Buffer
-
 Bytes: TypeAlias = "npt.NDArray[np.uint8]"
 
 HEADER = 18
@@ -28,6 +26,8 @@ MAX_BLOCK = 1 << 16
 """Maximum number of bytes that a block decompresses to."""
 BLOCK_CONTENT = 0xFF00
 """Uncompressed bytes per written block. Incompressible content fits too."""
+LEVEL = 2
+"""Level of compression."""
 GROUP_BLOCKS = 16
 """Blocks that a thread compresses at a time."""
 MAX_WORKERS = 8
@@ -108,16 +108,21 @@ def packed_blocks(data: bytes | bytearray | memoryview) -> bytes:
     return groups[0] if len(groups) == 1 else b"".join(groups)
 
 
-def _blocks(view: memoryview) -> Iterator[Buffer]:
-    """Yield the pieces of each block: header and stored first byte, compressed other bytes, checksum and length."""
-    from .deflate import pack_each  # imported late: most files have another format
+def _blocks(view: memoryview) -> Iterator[bytes | memoryview]:
+    """Yield the pieces of each block: header and stored first byte, compressed other bytes, checksum and length.
 
-    for number, (packed, checksum) in enumerate(pack_each(view, BLOCK_CONTENT, _MAX_PACKED)):
-        at = number * BLOCK_CONTENT
+    The first byte of a block is not compressed; it is the dictionary of the others. Without a dictionary, ISA-L's loop at this
+    level hashes the third byte from the address of its own state, and the output sometimes depends on that address.
+    """
+    packer = isal_zlib._ParallelCompress(_MAX_PACKED, LEVEL)
+    for at in range(0, len(view), BLOCK_CONTENT):
+        first, rest = view[at : at + 1], view[at + 1 : at + BLOCK_CONTENT]
+        packed, checksum = packer.compress_and_crc(rest, first)
+        checksum = isal_zlib.crc32_combine(isal_zlib.crc32(first), checksum, len(rest))
         length = HEADER + len(_STORED) + 1 + len(packed) + len(_LAST) + 8
-        yield _START + (length - 1).to_bytes(2, "little") + _STORED + view[at : at + 1]
+        yield _START + (length - 1).to_bytes(2, "little") + _STORED + first
         yield packed
-        yield _LAST + checksum.to_bytes(4, "little") + min(BLOCK_CONTENT, len(view) - at).to_bytes(4, "little")
+        yield _LAST + checksum.to_bytes(4, "little") + (1 + len(rest)).to_bytes(4, "little")
 
 
 class BgzfWriter(io.BufferedIOBase):

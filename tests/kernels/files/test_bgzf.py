@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from simtbed.kernels.family import InputError
-from simtbed.kernels.files import Input, deflate
+from simtbed.kernels.files import Input
 from simtbed.kernels.files.bgzf import BLOCK_CONTENT, END_OF_BGZF, MAX_BLOCK, BgzfWriter, packed_blocks
 from simtbed.kernels.files.bgzf_scan import whole_blocks
 from simtbed.runtime.cores import on_cores
@@ -91,18 +90,6 @@ def test_short_and_full_blocks_of_all_kinds(length: int) -> None:
         result = packed_blocks(data)
         assert gzip.decompress(result) == read(result + END_OF_BGZF) == data
         assert len(whole_blocks(result).data) == len(result)
-
-
-@pytest.mark.parametrize("data", [b"", b"A", LETTERS, NOISE, LETTERS[: 16 * BLOCK_CONTENT + 1]])
-def test_blocks_packed_at_once_are_those_packed_one_by_one(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = packed_blocks(data)
-    monkeypatch.setattr(deflate, "_can_call_isal", lambda: False)
-    assert packed_blocks(data) == result
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="isal shows ISA-L's functions on Linux")
-def test_blocks_are_packed_at_once() -> None:
-    assert deflate._can_call_isal()
 
 
 def test_only_mutable_data_are_copied() -> None:
