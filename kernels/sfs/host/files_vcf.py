@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,30 +110,38 @@ def _check(line: bytes, number: int, header: Header, path: Path, counts: SiteCou
     if len(cells) < 10 or cells[9].count(b"\t") + 10 != columns:
         raise InputError(f"{place}: {line.count(bytes([9])) + 1} columns, expected {columns} with tabs between them")
     try:
-        chromosome, position, identifier, reference, alternatives, _, _, _, fields = (
-            part.decode("utf-8") for part in cells[:9]
-        )
+        head = b"\t".join(cells[:COLUMNS]).decode("utf-8").split("\t")
     except UnicodeDecodeError:
         raise InputError(f"{place}: {excerpt(line)} is not UTF-8") from None
+    chromosome, position, identifier, reference, alternatives, *_, fields = head
     if not chromosome or not chromosome.isprintable() or " " in chromosome:
         raise InputError(f"{place}: CHROM is {excerpt(cells[0])}, expected a name without spaces")
     if not (position.isascii() and position.isdigit() and len(position) <= 10 and int(position) <= HIGHEST):
         raise InputError(f"{place}: POS is {excerpt(cells[1])}, expected a number from 0 to {HIGHEST:,}")
-    if not reference or not alternatives or not all(alternatives.split(",")):
+    others = alternatives.split(",")
+    if not reference or not all(others):
         raise InputError(f"{place}: an allele is empty")
-    keys = fields.split(":")
-    if len(set(keys)) < len(keys) or not all(_KEY.fullmatch(key) for key in keys if fields != "."):
+    keys = _keys(fields)
+    if not keys:
         raise InputError(f"{place}: FORMAT is {excerpt(cells[8])}, expected different names with ':' between them")
-    name = field_of(alternatives.split(","), keys, counts)
+    name = field_of(others, keys, counts)
     if name is None:
         return None
-    if cells[9].count(b"\0") or b"\r" in cells[9]:
+    if b"\0" in cells[9] or b"\r" in cells[9]:
         raise InputError(f"{place}: a sample holds a control character")
     read_fields = (name, "AD", "DP") if depths and "AD" in keys else (name,)
-    keys = [key if key in read_fields else f"X{at}" for at, key in enumerate(keys)]
-    _check_long(cells[9], keys, place)
-    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", ":".join(keys).encode(), cells[9]]) + b"\n"
-    return _Line(number, chromosome, int(position), (identifier, reference, alternatives), keys, name, text)
+    names = [key if key in read_fields else f"X{at}" for at, key in enumerate(keys)]
+    _check_long(cells[9], names, place)
+    text = b"\t".join([b"1", b"1", b".", b"N", b"A", b".", b".", b".", ":".join(names).encode(), cells[9]]) + b"\n"
+    return _Line(number, chromosome, int(position), (identifier, reference, alternatives), names, name, text)
+
+
+@lru_cache(8)
+def _keys(fields: str) -> tuple[str, ...]:
+    """Return the names of a FORMAT column; none if it is malformed."""
+    keys = tuple(fields.split(":"))
+    valid = fields == "." or all(map(_KEY.fullmatch, keys))
+    return keys if valid and len(set(keys)) == len(keys) else ()
 
 
 def _check_long(samples: bytes, keys: list[str], place: str) -> None:
