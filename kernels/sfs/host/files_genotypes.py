@@ -137,8 +137,8 @@ class Batch:
                 missing[:, at], ended[:, at] = _marks(stacked)
                 with np.errstate(invalid="ignore"):  # the marks are signalling NaN
                     logarithms[:, at] = stacked.astype(np.float64) * factor
-        unknown = missing.any(axis=0) | ended.all(axis=0)
-        diploid = ~(ended.any(axis=0) & ~unknown).any(axis=1)
+        unknown = np.asarray(missing.any(axis=0) | ended.all(axis=0))
+        diploid = np.asarray(~np.any(ended.any(axis=0) & ~unknown, axis=1))
         wrong = np.isnan(logarithms) | (logarithms == np.inf) | ((logarithms > 0) & phred[:, None])
         wrong = (wrong.any(axis=0) | (logarithms == -np.inf).all(axis=0)) & ~unknown & diploid[:, None]
         if wrong.any():
