@@ -113,7 +113,7 @@ def shuffled(
 ) -> ir.Expr:
     """Return the value of another lane. clamp: the limits of the lanes in the form of PTX. Raises UnsupportedError."""
     assert isinstance(value.type, Scalar)
-    limits = clamp.value if isinstance(clamp, ir.Const) else None
+    limits = int(clamp.value) if isinstance(clamp, ir.Const) else None
     width = 32 - (limits >> 8 & 31) if limits is not None else 0
     if limits is None or limits & 31 != (0 if mode == "up" else 31) or width not in (2, 4, 8, 16, 32):
         return shuffled_in_limits(scope, mode, mask, value, lane, clamp)[0]

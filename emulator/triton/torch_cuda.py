@@ -82,7 +82,7 @@ def _properties(device: Any = None) -> SimpleNamespace:
     )  # fmt: skip
 
 
-class EmulatedGenerator(torch.Generator):
+class EmulatedGenerator(torch.Generator):  # type: ignore[misc, unused-ignore]
     """`torch.Generator`. That of a GPU has a seed and an offset as its state, of 16 bytes; its numbers are those of the host's."""
 
     def __new__(cls, device: Any = "cpu") -> Any:
@@ -156,6 +156,10 @@ def _context(name: str) -> Callable[..., Any]:
     return contextmanager(context)
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
 def _names() -> Mapping[str, Any]:
     """Return the functions and classes of `torch.cuda`."""
     generator = EmulatedGenerator("cuda")
@@ -165,7 +169,7 @@ def _names() -> Mapping[str, Any]:
         torch.default_generator.manual_seed(seed)
 
     return {
-        **{name: _function(name, lambda own=value: own) for value, names in _CONSTANTS for name in names},
+        **{name: _function(name, partial(_itself, value)) for value, names in _CONSTANTS for name in names},
         **{name: _function(name, value) for name, value in _OF_DEVICE.items()},
         **{name: _context(name) for name in _CONTEXTS},
         "Stream": EmulatedStream, "ExternalStream": EmulatedStream, "Event": EmulatedEvent,

@@ -422,7 +422,7 @@ class _Wrapper:
         self.tensor, self.dtype = tensor, tensor.dtype
 
     def data_ptr(self) -> int:
-        return self.tensor.data_ptr()
+        return int(self.tensor.data_ptr())
 
 
 @feature
