@@ -55,9 +55,10 @@ def memory_at(start: int, size: int) -> Bytes:
 def elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
     """Return an allocation as an array of the elements that a parameter points to."""
     to = parameter.type.to if isinstance(parameter.type, PointerTo) else parameter.type
-    if to is None:
+    scalars = source_scalars(to)
+    if to is None or not scalars:
         return block
-    element = min(source_scalars(to), key=str)
+    element = min(scalars, key=str)
     whole = len(block) // source_size(to) * source_size(to)
     return block[:whole].view(element.dtype)
 

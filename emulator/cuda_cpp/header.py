@@ -60,8 +60,9 @@ def device_header() -> str:
         if types and all(t.name == "f64" or not t.is_float for t in types) and f"{name}f" in names:
             lines.append(_single(name, types))
     lines += [(FOLDER / name).read_text(encoding="utf-8") for name in ("derived.h", "texture.h")]
-    words = sorted(n for n in names if not n.startswith("__"))
+    words = sorted(n for n in names - {"min", "max"} if not n.startswith("__"))
     lines.append("namespace std { " + " ".join(f"using ::{n};" for n in words) + " using ::pow; using ::abs; }")
+    lines.append("#ifndef SIMTBED_PROGRAM  // it has those of C++\nnamespace std { using ::min; using ::max; }\n#endif")
     return "\n".join(lines)
 
 

@@ -285,3 +285,82 @@ int main() {
     cudaFree(d);
     return h;
 }
+//// cublas
+#include <cublas_v2.h>
+#include <complex>
+int main() {
+    cublasHandle_t h;
+    float A[6] = {1, 2, 3, 4, 5, 6}, B[6] = {1, 0, 2, 1, 1, 1}, C[4] = {1, 1, 1, 1}, one = 1, two = 2, r, *a, *b, *c;
+    int i;
+    cublasCreate(&h); cudaMalloc(&a, 24); cudaMalloc(&b, 24); cudaMalloc(&c, 16);
+    cublasSetMatrix(2, 3, 4, A, 2, a, 2); cublasSetVector(6, 4, B, 1, b, 1); cublasSetVector(4, 4, C, 1, c, 1);
+    cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 3, &two, a, 2, b, 3, &one, c, 2);
+    cudaMemcpy(C, c, 16, cudaMemcpyDeviceToHost); printf("gemm %g %g %g %g\n", C[0], C[1], C[2], C[3]);
+    cublasSdot(h, 6, a, 1, b, 1, &r); printf("dot %g\n", r); cublasSnrm2(h, 3, a, 2, &r); printf("nrm2 %.4f\n", r);
+    cublasSasum(h, 6, a, 1, &r); printf("asum %g\n", r); cublasIsamax(h, 6, a, 1, &i); printf("amax %d\n", i);
+    cublasSaxpy(h, 6, &two, a, -1, b, 1); cublasSscal(h, 6, &two, b, 1);
+    cublasGetVector(6, 4, b, 1, B, 1); printf("axpy %g %g\n", B[0], B[5]);
+    cublasSgemv(h, CUBLAS_OP_T, 2, 3, &one, a, 2, c, 1, &two, b, 1); cublasGetVector(3, 4, b, 1, B, 1); printf("gemv %g %g\n", B[0], B[2]);
+    cuDoubleComplex Z[2] = {{1, 2}, {3, -1}}, d, *z; cudaMalloc(&z, 32); cublasSetVector(2, 16, Z, 1, z, 1);
+    cublasZdotc(h, 2, z, 1, z, 1, &d); printf("dotc %g %g\n", d.x, d.y);
+    printf("%s\n", cublasGetStatusString(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 3, &two, a, 2, b, 3, &one, c, 1)));
+    return cublasSdot(h, 7, a, 1, b, 1, &r);
+}
+//// constants
+__constant__ const float t[2] = {1, 2};
+__device__ const int u[2] = {3, 4};
+static constexpr __device__ int w[2] = {5, 6};
+__device__ constexpr float z = 7;
+__global__ void k(float *x) { x[0] = t[threadIdx.x + 1] + u[threadIdx.x + 1] + w[threadIdx.x] + z; }
+int main() { float *d, h; cudaMalloc(&d, 4); k<<<1, 1>>>(d); cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d); return (int)h; }
+//// texture references
+texture<float, 1, cudaReadModeElementType> line;
+static texture<float, 2> plane;
+__global__ void read(float *out) { out[threadIdx.x] = tex1Dfetch(line, threadIdx.x) + tex2D(plane, threadIdx.x + 0.5f, 1.5f); }
+int main() {
+    float h[8] = {1, 2, 3, 4, 5, 6, 7, 8}, r[4], *d, *out;
+    cudaArray_t array; cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    CHECK(cudaMalloc(&d, 32)); CHECK(cudaMalloc(&out, 16)); CHECK(cudaMemcpy(d, h, 32, cudaMemcpyHostToDevice));
+    CHECK(cudaMallocArray(&array, &format, 4, 2)); CHECK(cudaMemcpyToArray(array, 0, 0, h, 32, cudaMemcpyHostToDevice));
+    CHECK(cudaBindTexture(NULL, &line, d, &format, 32)); plane.filterMode = cudaFilterModeLinear; CHECK(cudaBindTextureToArray(plane, array, format));
+    read<<<1, 4>>>(out); CHECK(cudaMemcpy(r, out, 16, cudaMemcpyDeviceToHost)); printf("textures %g %g\n", r[0], r[3]);
+    CHECK(cudaUnbindTexture(&line)); CHECK(cudaBindTexture(0, line, d + 4)); CHECK(cudaBindTexture2D(0, plane, d, 2, 2, 8));
+    read<<<1, 2>>>(out); CHECK(cudaMemcpy(r, out, 16, cudaMemcpyDeviceToHost)); printf("textures %g %g\n", r[0], r[1]);
+    CHECK(cudaUnbindTexture(plane)); CHECK(cudaFreeArray(array)); CHECK(cudaFree(d)); CHECK(cudaFree(out));
+    return 0;
+}
+//// curand
+#include <curand.h>
+#include <curand_kernel.h>
+__global__ void init(curandState *s) { curand_init(1234, threadIdx.x, 0, s + threadIdx.x); }
+__global__ void draw(curandState *s, float *out) {
+    curandState own = s[threadIdx.x];
+    out[threadIdx.x] = curand_uniform(&own);
+    if (!threadIdx.x) { const float a = curand_normal(&own), b = curand_normal(&own); out[32] = a * a + b * b; }
+    s[threadIdx.x] = own;
+}
+__global__ void philox(unsigned *out) {
+    curandStatePhilox4_32_10_t s; curand_init(0, 0, 0, &s); out[0] = curand(&s); curand4(&s); out[1] = curand(&s);
+    curandStatePhilox4_32_10_t t; curand_init(0, 0, 5, &t); out[2] = curand(&t);
+}
+int main() {
+    curandState *s; float *d, h[33]; unsigned *u, v[3];
+    CHECK(cudaMalloc(&s, 32 * sizeof *s)); CHECK(cudaMalloc(&d, sizeof h)); CHECK(cudaMalloc(&u, sizeof v));
+    init<<<1, 32>>>(s); draw<<<1, 32>>>(s, d); CHECK(cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost)); printf("xorwow %.6f %.6f %.6f\n", h[0], h[1], h[5]);
+    philox<<<1, 1>>>(u); CHECK(cudaMemcpy(v, u, sizeof v, cudaMemcpyDeviceToHost)); printf("philox %08x %d\n", v[0], v[1] == v[2]);
+    curandGenerator_t g; curandCreateGenerator(&g, CURAND_RNG_PSEUDO_DEFAULT); curandSetPseudoRandomGeneratorSeed(g, 1234);
+    if (curandGenerateUniform(g, d, 33)) return 1; CHECK(cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost)); printf("host %.6f %.6f %.6f\n", h[0], h[1], h[5]);
+    if (curandGenerateNormal(g, d, 33, 0, 1) != CURAND_STATUS_LENGTH_NOT_MULTIPLE) return 2;
+    curandDestroyGenerator(g); CHECK(cudaFree(s)); CHECK(cudaFree(d)); CHECK(cudaFree(u));
+    return 0;
+}
+//// functions of both sides
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <algorithm>
+__global__ void k(float *x) { double s, c; sincospi(-7.25, &s, &c); x[0] = sinpif(1.5f) + cospif(-2.0f) + cospi(0.5) + (s - c); }
+int main() {
+    float *d, h; cudaMalloc(&d, 4); k<<<1, 1>>>(d); cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d);
+    half2 p = __floats2half2_rn(1, 2); long v[4] = {3, 1, 2, 0}; std::rotate(v, v + 2, v + 4); std::stable_sort(v, v + 4);
+    return (int)(h + rsqrtf(1) - sinpi(1.5) + __half2float(__float2half(1.5f)) * 2 + __bfloat162float(__float2bfloat16(4)) + __high2float(p) + v[3]);
+}

@@ -78,8 +78,21 @@ PROGRAMS = {
         "if (cuMemcpyDtoH(h, p, 132) != CUDA_ERROR_INVALID_VALUE) return 2; cuMemcpyDtoH(h, p, 128); cuMemFree(p); return h[31]; }",
         (), 7, "program.cu:6:5: a copy: 132 bytes at byte 0",
     ),
+    "no library": ("\n#include <cusparse.h>\nint main() {}", (), 3, "program.cu:2: cusparse.h is not emulated"),
     "no module": ("int main() {\n  CUmodule m; return cuModuleLoadData(&m, 0); }", (), 3, "program.cu:2: cuModuleLoadData is not emulated"),
     "no library function": ('extern "C" int absent();\nint main() { return absent(); }', (), 3, "absent not found"),
+    "cublas": (
+        TEXTS["cublas"], ("-lcublas",), 13,
+        "gemm 23 29 19 25\ndot 22\nnrm2 5.9161\nasum 21\namax 6\naxpy 26 6\ngemv 133 329\ndotc 15 0\nCUBLAS_STATUS_INVALID_VALUE",
+    ),
+    "beyond a vector of cublas": (TEXTS["cublas"], (), 13, "program.cu:19:12: a library: 28 bytes at byte 0 of an allocation of 24"),
+    "curand": (
+        CHECKED + TEXTS["curand"], (), 0,
+        "xorwow 0.145468 0.820181 0.868979\nphilox 6627e8d5 1\nhost 0.145468 0.820181 0.868979\n",
+    ),
+    "texture references": (CHECKED + TEXTS["texture references"], (), 0, "textures 6 12\ntextures 8 10\n"),
+    "constants": (TEXTS["constants"], (), 18, ""),
+    "functions that kernels and the host have": (TEXTS["functions of both sides"], (), 15, ""),
     "error codes": (
         CHECKED + "__global__ void k(int *x) { *x = 1; }\nint main() { int *d; CHECK(cudaMalloc(&d, 4)); k<<<1, 2048>>>(d);\n"
         "if (cudaPeekAtLastError() != 9) return 3; if (cudaGetLastError() != 9) return 4; if (cudaGetLastError() != 0) return 5;\n"

@@ -49,10 +49,14 @@ SIMTBED_COMPLEX(float) SIMTBED_COMPLEX(double)
 #define SIMTBED_COMPLEX_NAMES \
     template <class T> using complex = simtbed_complex<T>; \
     using ::real; using ::imag; using ::norm; using ::conj; using ::abs; using ::arg; using ::exp; using ::polar;
+#if !defined(SIMTBED_PROGRAM) || !__has_include(<thrust/version.h>)
 namespace thrust { SIMTBED_COMPLEX_NAMES }
+#endif
 namespace pycuda { SIMTBED_COMPLEX_NAMES }
+#ifndef SIMTBED_PROGRAM  // it has those of C++
 namespace std { SIMTBED_COMPLEX_NAMES }
 using thrust::complex;
+#endif
 
 // Complex numbers of cuComplex.h.
 #define SIMTBED_CU_COMPLEX(T, NAME, F) \

@@ -65,9 +65,23 @@ SIMTBED_INLINE int __mul24(int a, int b) { return (int)((unsigned int)((int)((un
 SIMTBED_INLINE unsigned int __umul24(unsigned int a, unsigned int b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 SIMTBED_INLINE unsigned int __usad(unsigned int a, unsigned int b, unsigned int c) { return (a > b ? a - b : b - a) + c; }
 
+// ------------------------------------------------------------------ of multiples of pi, by the quarter
+SIMTBED_INLINE double __simtbed_sinpi(double x, int quarters) {
+    const double q = rint(2 * x), r = 3.141592653589793 * (x - q / 2);
+    const int part = ((int)(q - 4 * floor(q / 4)) + quarters) & 3;
+    const double value = part & 1 ? cos(r) : sin(r);
+    return part & 2 ? -value : value;
+}
+SIMTBED_INLINE double sinpi(double x) { return __simtbed_sinpi(x, 0); }
+SIMTBED_INLINE double cospi(double x) { return __simtbed_sinpi(x, 1); }
+SIMTBED_INLINE float sinpif(float x) { return (float)__simtbed_sinpi(x, 0); }
+SIMTBED_INLINE float cospif(float x) { return (float)__simtbed_sinpi(x, 1); }
+SIMTBED_INLINE void sincospi(double x, double *s, double *c) { *s = sinpi(x); *c = cospi(x); }
+SIMTBED_INLINE void sincospif(float x, float *s, float *c) { *s = sinpif(x); *c = cospif(x); }
+
 // ------------------------------------------------------------------ halves
-SIMTBED_INLINE int __half2int_rn(__half x) { return (int)rintf((float)x); }
-SIMTBED_INLINE int __half2int_rz(__half x) { return (int)(float)x; }
+SIMTBED_BOTH int __half2int_rn(__half x) { return (int)rintf((float)x); }
+SIMTBED_BOTH int __half2int_rz(__half x) { return (int)(float)x; }
 SIMTBED_INLINE __half __hadd_sat(__half a, __half b) { return __hmin(__hmax(a + b, (__half)0.0f), (__half)1.0f); }
 #define SIMTBED_EACH(T, NAME) \
     SIMTBED_INLINE T NAME##2(T a, T b) { return {NAME(a.x, b.x), NAME(a.y, b.y)}; }
@@ -85,17 +99,17 @@ SIMTBED_PAIR_FUNCTIONS(half2) SIMTBED_PAIR_FUNCTIONS(bfloat162)
     SIMTBED_INLINE T __low2##PAIR(T v) { return {v.x, v.x}; } SIMTBED_INLINE T __high2##PAIR(T v) { return {v.y, v.y}; } \
     SIMTBED_INLINE T __lows2##PAIR(T a, T b) { return {a.x, b.x}; } SIMTBED_INLINE T __highs2##PAIR(T a, T b) { return {a.y, b.y}; }
 SIMTBED_PARTS(half2, half2) SIMTBED_PARTS(bfloat162, bfloat162)
-SIMTBED_INLINE half2 __float22half2_rn(float2 v) { return {(__half)v.x, (__half)v.y}; }
-SIMTBED_INLINE bfloat162 __float22bfloat162_rn(float2 v) { return {(__nv_bfloat16)v.x, (__nv_bfloat16)v.y}; }
-SIMTBED_INLINE bfloat162 __float2bfloat162_rn(float x) { return {(__nv_bfloat16)x, (__nv_bfloat16)x}; }
-SIMTBED_INLINE bfloat162 __floats2bfloat162_rn(float x, float y) { return {(__nv_bfloat16)x, (__nv_bfloat16)y}; }
-SIMTBED_INLINE float2 __bfloat1622float2(bfloat162 v) { return {(float)v.x, (float)v.y}; }
-SIMTBED_INLINE bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+SIMTBED_BOTH half2 __float22half2_rn(float2 v) { return {(__half)v.x, (__half)v.y}; }
+SIMTBED_BOTH bfloat162 __float22bfloat162_rn(float2 v) { return {(__nv_bfloat16)v.x, (__nv_bfloat16)v.y}; }
+SIMTBED_BOTH bfloat162 __float2bfloat162_rn(float x) { return {(__nv_bfloat16)x, (__nv_bfloat16)x}; }
+SIMTBED_BOTH bfloat162 __floats2bfloat162_rn(float x, float y) { return {(__nv_bfloat16)x, (__nv_bfloat16)y}; }
+SIMTBED_BOTH float2 __bfloat1622float2(bfloat162 v) { return {(float)v.x, (float)v.y}; }
+SIMTBED_BOTH bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
 SIMTBED_INLINE bfloat162 __bfloat162bfloat162(__nv_bfloat16 x) { return {x, x}; }
 SIMTBED_INLINE __nv_bfloat16 __low2bfloat16(bfloat162 v) { return v.x; }
 SIMTBED_INLINE __nv_bfloat16 __high2bfloat16(bfloat162 v) { return v.y; }
-SIMTBED_INLINE float __low2float(bfloat162 v) { return v.x; }
-SIMTBED_INLINE float __high2float(bfloat162 v) { return v.y; }
+SIMTBED_BOTH float __low2float(bfloat162 v) { return v.x; }
+SIMTBED_BOTH float __high2float(bfloat162 v) { return v.y; }
 
 // ------------------------------------------------------------------ two or four integers in a word
 // low, high: the limits of an element; x, y: those of a and b at the bit s.

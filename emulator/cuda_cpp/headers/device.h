@@ -58,29 +58,29 @@ SIMTBED_VECTORS(unsigned long, ulong, 8)
 SIMTBED_VECTORS(long long, longlong, 8)
 SIMTBED_VECTORS(unsigned long long, ulonglong, 8)
 SIMTBED_VECTORS(double, double, 8)
-#define SIMTBED_BITS(T) SIMTBED_INTRINSIC constexpr operator T() const { return __builtin_bit_cast(T, x); }
+#define SIMTBED_BITS(T) __host__ SIMTBED_INTRINSIC constexpr operator T() const { return __builtin_bit_cast(T, x); }
 #define SIMTBED_PAIR(Pair, T) struct __align__(4) Pair { \
     T x, y; \
     Pair() = default; \
-    SIMTBED_INTRINSIC constexpr Pair(T x, T y) : x(x), y(y) {} \
+    __host__ SIMTBED_INTRINSIC constexpr Pair(T x, T y) : x(x), y(y) {} \
 };
 SIMTBED_PAIR(half2, __half) SIMTBED_PAIR(bfloat162, __nv_bfloat16)
 struct __half_raw { unsigned short x; SIMTBED_BITS(__half) };
 struct __nv_bfloat16_raw { unsigned short x; SIMTBED_BITS(__nv_bfloat16) };
 typedef half2 __half2; typedef bfloat162 __nv_bfloat162;
-SIMTBED_INLINE half2 make_half2(__half x, __half y) { return {x, y}; }
-SIMTBED_INLINE bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-SIMTBED_INLINE half2 __halves2half2(__half x, __half y) { return {x, y}; }
-SIMTBED_INLINE half2 __half2half2(__half x) { return {x, x}; }
-SIMTBED_INLINE half2 __float2half2_rn(float x) { return {(__half)x, (__half)x}; }
-SIMTBED_INLINE half2 __floats2half2_rn(float x, float y) { return {(__half)x, (__half)y}; }
-SIMTBED_INLINE float2 __half22float2(half2 v) { return {(float)v.x, (float)v.y}; }
-SIMTBED_INLINE __half __low2half(half2 v) { return v.x; }
-SIMTBED_INLINE __half __high2half(half2 v) { return v.y; }
-SIMTBED_INLINE float __low2float(half2 v) { return v.x; }
-SIMTBED_INLINE float __high2float(half2 v) { return v.y; }
-SIMTBED_INLINE __half __float2half(float x) { return (__half)x; }
-SIMTBED_INLINE __nv_bfloat16 __float2bfloat16(float x) { return (__nv_bfloat16)x; }
+SIMTBED_BOTH half2 make_half2(__half x, __half y) { return {x, y}; }
+SIMTBED_BOTH bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
+SIMTBED_BOTH half2 __halves2half2(__half x, __half y) { return {x, y}; }
+SIMTBED_BOTH half2 __half2half2(__half x) { return {x, x}; }
+SIMTBED_BOTH half2 __float2half2_rn(float x) { return {(__half)x, (__half)x}; }
+SIMTBED_BOTH half2 __floats2half2_rn(float x, float y) { return {(__half)x, (__half)y}; }
+SIMTBED_BOTH float2 __half22float2(half2 v) { return {(float)v.x, (float)v.y}; }
+SIMTBED_BOTH __half __low2half(half2 v) { return v.x; }
+SIMTBED_BOTH __half __high2half(half2 v) { return v.y; }
+SIMTBED_BOTH float __low2float(half2 v) { return v.x; }
+SIMTBED_BOTH float __high2float(half2 v) { return v.y; }
+SIMTBED_BOTH __half __float2half(float x) { return (__half)x; }
+SIMTBED_BOTH __nv_bfloat16 __float2bfloat16(float x) { return (__nv_bfloat16)x; }
 SIMTBED_INLINE __half __hadd(__half a, __half b) { return a + b; }
 SIMTBED_INLINE __half __hsub(__half a, __half b) { return a - b; }
 SIMTBED_INLINE __half __hmul(__half a, __half b) { return a * b; }

@@ -15,7 +15,10 @@ enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero = 0, cudaBoundaryModeClamp =
 #define cudaSurfaceType2DLayered 0xF2
 struct cudaChannelFormatDesc { int x, y, z, w, f; };
 struct textureReference {
-    int normalized; cudaTextureFilterMode filterMode; cudaTextureAddressMode addressMode[3]; cudaChannelFormatDesc channelDesc;
+    int normalized = 0;
+    cudaTextureFilterMode filterMode = cudaFilterModePoint;
+    cudaTextureAddressMode addressMode[3] = {cudaAddressModeClamp, cudaAddressModeClamp, cudaAddressModeClamp};
+    cudaChannelFormatDesc channelDesc = {};
 };
 typedef unsigned long long cudaTextureObject_t; typedef cudaTextureObject_t CUtexObject;
 typedef unsigned long long cudaSurfaceObject_t; typedef cudaSurfaceObject_t CUsurfObject;

@@ -31,6 +31,8 @@ _RESOURCE = struct.Struct("i4xP5i4x3N")
 _TEXTURE = struct.Struct("6i4fi")
 """The first members of cudaTextureDesc: address modes, filter, mode of reading, sRGB, border, normalised."""
 _ARRAY, _LINEAR, _PITCHED = 0, 2, 3
+_WHOLE = 0xFFFF_FFFF
+"""Bytes of linear memory for a texture reference: up to the end of the allocation."""
 Texels = Callable[[], Texture | Surface]
 
 
@@ -191,6 +193,8 @@ class Arrays(Memory):
             raise LaunchError("no array")
         element, channels = _format(tuple(words[:5]))
         width, height, pitch = words[5:]
+        if kind == _LINEAR and width == _WHOLE and (place := self.range_of(start)):
+            width = place[0] + place[1] - start
         texel = element.itemsize * channels
         size = width // texel * texel if kind == _LINEAR else pitch * (height - 1) + width * texel
         if not self.accessible(start, size):

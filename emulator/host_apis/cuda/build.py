@@ -28,6 +28,7 @@ from ...documents import require_file
 from ...errors import CompileError, Diagnostic, SimtbedError, UnavailableError
 from ...escaping import printable
 from ...span import Span
+from .curand_skips import curand_skips
 from .declarations import FOLDER, SOURCE_SUFFIXES, driver_attributes, runtime_header, shim_text
 
 SECONDS = 300
@@ -38,6 +39,12 @@ _TOOLKIT = (
     "cuda_device_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "sm_20_atomic_functions.h", "sm_30_intrinsics.h", "cuda_profiler_api.h",
 )  # fmt: skip
 """Headers whose declarations precede each text: empty files."""
+_LIBRARY_HEADERS = {
+    "cublas_v2.h": "cublas.h", "cublas_api.h": "cublas.h", "library_types.h": "cublas.h", "curand_kernel.h": "curand.h",
+}  # fmt: skip
+"""Files of `headers/` by further names of headers of libraries."""
+_OWN_LIBRARIES = {f"-l{name}" for name in ("cuda", "cudart", "cudart_static", "cudadevrt", "cublas", "curand")}
+"""Libraries without a file: their functions precede each text, or are in its headers."""
 _COMMON = (
     "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-target", "x86_64-linux-gnu", "-std=c++17", "-O1", "-fno-strict-aliasing",
     "-Wno-everything", "-ferror-limit=20", "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ftemplate-depth=400", "-D_GNU_SOURCE",
@@ -76,8 +83,10 @@ _SUFFIX = re.compile(r"__(?:static|intern)__[0-9a-f]{8,16}\b")
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
 _CCCL_FILE = re.compile(r"'((?:cub|thrust|cuda|nv)/[^']*)' file not found")
 _UNKNOWN = re.compile(
-    r"(?:undeclared identifier|unknown type name|no member named) '?(cu[A-Za-z]+[A-Z]\w*|thrust|cub)\b"
+    r"(?:undeclared identifier|unknown type name|no member named) '?(cu[A-Za-z]+[A-Z]\w*|(?:CUBLAS|CURAND)_\w+|thrust|cub)\b"
+    r"|'((?:cu(?:sparse|solver|dnn|fft|blas|tensor|file|ti)|nv(?:rtc|ml|jpeg|tx|ToolsExt)|npp|nccl|cutlass)[\w/.]*)' file not found"
 )
+"""Errors of what CUDA has and this runtime does not."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,7 @@ class Program:
             elif word.startswith(("-I", "-D", "-U", "-std=", "--std=")):
                 options.append(word)
             elif word.startswith(("-l", "-L")):
-                libraries.append(word)
+                libraries += [word] * (word not in _OWN_LIBRARIES)
             elif word in ("-rdc=true", "-rdc=false"):
                 relocatable = word == "-rdc=true"
             elif not _WITHOUT_EFFECT.fullmatch(word):
@@ -222,13 +231,16 @@ class _Builder:
         headers = folder / "include"
         replaced = {"complex"} if self.cccl is None else {"complex", "thrust/complex.h"}
         names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name not in replaced}
-        names |= {_SHADOWS.get(path.name, path.name): path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
+        files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
+        names |= {_SHADOWS.get(name, name): text for name, text in files.items()}
+        names |= {name: files[file] for name, file in _LIBRARY_HEADERS.items()}
         self.options, definitions = clang.with_definitions(program.options)
         names |= {
             "simtbed_device.h": device_header(),
             "simtbed_runtime.h": runtime_header(),
             "definitions.h": definitions,
             "driver_attributes.h": driver_attributes(),
+            "curand_skips.h": curand_skips(),
         }
         for name, text in names.items():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
@@ -248,7 +260,11 @@ class _Builder:
                 continue
             self._compile(source, module, *clang.DEVICE, *dependencies)
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
-            modules.append(_with_host_symbols(module.read_text(encoding="utf-8", errors="replace")))
+            modules.append(
+                _with_host_symbols(
+                    module.read_text(encoding="utf-8", errors="replace").replace(f"{self.folder}/include/", "")
+                )
+            )
         if self.program.relocatable:
             modules = [_linked(modules)] * len(modules)
         shim, text = self.folder / "libsimtbed.so", self.folder / "shim.cu"
@@ -295,7 +311,8 @@ class _Builder:
                     "python -m pip install 'simtbed[cuda-source]'"
                 )
             if unknown := _UNKNOWN.search(match[4]):
-                return UnavailableError(f"{printable(match[1])}:{match[2]}: {unknown[1]} is not emulated")
+                name = unknown[1] or unknown[2]
+                return UnavailableError(f"{printable(match[1])}:{match[2]}: {name} is not emulated")
             errors.append(Diagnostic("compile", match[4], span))
         if not errors:
             last = messages.strip().splitlines()[-1:] or ["no message"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +21,8 @@ INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION = 9, 13, 98
 ILLEGAL_ADDRESS = 700
 _STICKY = {"bounds": ILLEGAL_ADDRESS, "alignment": 716, "assertion": 710, "step limit": 702}
 """Errors of launches by the kind of their fault: illegal address, misaligned address, assert, timeout."""
+_STATIC = re.compile(r"_ZL(\d+)(\w+)")
+"""The symbol of a static variable: length, then name."""
 _ATTRIBUTES = struct.Struct("3N7i4x")
 """cudaFuncAttributes: bytes of shared, constant and local memory, threads of a block, registers, PTX, binary, cache, dynamic memory."""
 
@@ -31,6 +34,8 @@ class Kernels(Devices):
         super().__init__(report)
         self.units = units
         self.kernels: dict[int, CudaKernel | None] = {}
+        self.references: dict[int, tuple[ProgramUnit, str]] = {}
+        """Source and name of texture references, by address."""
         self.sticky = SUCCESS
         """The error of a launch that makes all later calls fail."""
         self.unread: tuple[Place, str] | None = None
@@ -41,7 +46,8 @@ class Kernels(Devices):
         """Make the host's shadow of a variable its memory, with the initial contents."""
         owner = self.units[int(ctypes.string_at(unit))]
         contents = owner.initial_bytes(ctypes.string_at(symbol).decode(), size)
-        ctypes.memmove(shadow, contents, size)
+        if ctypes.string_at(shadow, size) != contents:  # memory of a constant is read-only
+            ctypes.memmove(shadow, contents, size)
         self.variables[shadow] = size
         owner.addresses[ctypes.string_at(symbol).decode()] = shadow
         self.memory.register(shadow, size)
@@ -65,6 +71,25 @@ class Kernels(Devices):
 
     def cudaGetSymbolSize(self, size: int, symbol: int) -> int:
         return store(ctypes.c_size_t, size, self.variables[symbol]) if symbol in self.variables else INVALID_SYMBOL
+
+    def simtbedRegisterTexture(self, unit: int, reference: int, symbol: int) -> None:
+        """Register a texture reference, by the name in its symbol."""
+        mangled = _STATIC.fullmatch(name := ctypes.string_at(symbol).decode())
+        own = name if mangled is None else mangled[2][: int(mangled[1])]
+        self.references[reference] = self.units[int(ctypes.string_at(unit))], own
+
+    def simtbedBindTexture(self, reference: int, resource: int | None, description: int | None) -> int:
+        """Bind a texture reference; without a resource, unbind it."""
+        owner, name = self.references[reference]
+        owner.textures.pop(name, None)
+        owner.variables.pop(name, None)
+        if not resource or not description:
+            return SUCCESS
+        number = ctypes.c_ulonglong()
+        code = self.simtbedCreateTexture(ctypes.addressof(number), resource, description)
+        if not code:
+            owner.textures[name] = self.objects.pop(number.value)
+        return code
 
     # -------------------------------------------------------------- kernels
     def simtbedRegisterKernel(self, unit: int, stub: int, symbol: int) -> None:

@@ -105,6 +105,8 @@ def _add_variables(kernel: CudaKernel, values: dict[str, Any]) -> None:
     """Add the variables outside of functions that a kernel accesses to its arguments."""
     unit = kernel.owner
     assert isinstance(unit, ProgramUnit)
+    for name, texels in unit.textures.items():
+        unit.variables[name] = texels()
     for name, row in kernel.interface.variables.items():
         values[name] = unit.memory(row).view(split(row.element)[0].dtype)
     for name, row in kernel.interface.constants.items():

@@ -169,6 +169,16 @@ class Memory(Queues):
         self.findings.add("copy", self.place, f"{what}: {reason}", origin)
         return INVALID_VALUE
 
+    def simtbedAccess(self, pointer: int | None, size: int, writes: int) -> int:
+        """Check memory that a function of a library reads or writes as a whole."""
+        if not size:
+            return SUCCESS
+        if not self.accessible(pointer, size):
+            return self._refused("a library", pointer or 0, size)
+        if pointer and writes and (place := self.range_of(pointer)):
+            self.memory.written.written_by_the_host(place[0])
+        return SUCCESS
+
     def cudaMemset(self, pointer: int | None, value: int, size: int, *rest: Any) -> int:
         if not size:
             return SUCCESS

@@ -17,7 +17,7 @@ from .graphs import Graphs
 from .queues import SUCCESS, flush_host_output
 
 _QUERIES = ("cudaGetLastError", "cudaPeekAtLastError")
-_USING = ("cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "simtbedLaunch")
+_USING = ("cudaMemcpy", "cudaMemset", "cudaGraphLaunch", "simtbedLaunch", "simtbedAccess")
 """Functions that use memory: after a sticky error they do nothing."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -17,6 +17,7 @@ from ...cuda_cpp.addresses import Bytes, memory_at
 from ...cuda_cpp.declaration import Declaration, HostParameter, OutsideVariable
 from ...cuda_cpp.kernel import CudaKernel, CudaSource
 from ...cuda_cpp.places import SourceText
+from ...runtime.textures import Surface, Texture
 
 if TYPE_CHECKING:
     from ...cuda_cpp.compiled_text import CompiledModule
@@ -41,6 +42,8 @@ class ProgramUnit(CudaSource):
         self.module = module
         self.digest = sha256(f"{disk_cache.edition()} {module}".encode()).hexdigest()
 
+        self.textures: dict[str, Callable[[], Texture | Surface]] = {}
+        """What texture references are bound to, by name."""
         self.addresses: dict[str, int] = {}
         """Addresses of the variables that host code names, by symbol."""
         self.hidden: dict[str, Bytes] = {}

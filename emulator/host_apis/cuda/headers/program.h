@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <__algorithm/max.h>
+#include <__algorithm/min.h>
 #include "simtbed_device.h"
 #include "runtime_types.h"
 #include "simtbed_runtime.h"

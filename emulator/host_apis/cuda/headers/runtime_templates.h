@@ -46,3 +46,43 @@ template <class T> static inline cudaChannelFormatDesc cudaCreateChannelDesc() {
     return {bits, lanes > 1 ? bits : 0, lanes > 2 ? bits : 0, lanes > 3 ? bits : 0,
         lane(0.5f) > 0 ? cudaChannelFormatKindFloat : lane(-1) < 0 ? cudaChannelFormatKindSigned : cudaChannelFormatKindUnsigned};
 }
+
+// ------------------------------------------------------------------ texture references, themselves or their address
+#define SIMTBED_REFERENCE template <class T, int D, cudaTextureReadMode M> static inline cudaError_t
+template <class T, int D, cudaTextureReadMode M> static inline const texture<T, D, M> *simtbed_address(const texture<T, D, M> &t) { return &t; }
+template <class T, int D, cudaTextureReadMode M> static inline const texture<T, D, M> *simtbed_address(const texture<T, D, M> *t) { return t; }
+static inline const cudaChannelFormatDesc &simtbed_format(const cudaChannelFormatDesc &format) { return format; }
+static inline const cudaChannelFormatDesc &simtbed_format(const cudaChannelFormatDesc *format) { return *format; }
+SIMTBED_REFERENCE simtbed_bind(const texture<T, D, M> *t, const cudaResourceDesc &resource, SIMTBED_PLACE) {
+    cudaTextureDesc description = {};
+    for (int i = 0; i < 3; i++) description.addressMode[i] = t->addressMode[i];
+    description.filterMode = t->filterMode, description.readMode = M, description.normalizedCoords = t->normalized;
+    return simtbedBindTexture(t, &resource, &description, SIMTBED_HERE);
+}
+template <class R, class F> static inline cudaError_t cudaBindTexture(size_t *offset, const R &t, const void *p, const F &format, size_t size = UINT_MAX, SIMTBED_PLACE) {
+    cudaResourceDesc resource = {cudaResourceTypeLinear};
+    if (offset) *offset = 0;
+    resource.res.linear = {(void *)p, simtbed_format(format), size};
+    return simtbed_bind(simtbed_address(t), resource, SIMTBED_HERE);
+}
+SIMTBED_REFERENCE cudaBindTexture(size_t *offset, const texture<T, D, M> &t, const void *p, size_t size = UINT_MAX, SIMTBED_PLACE) {
+    return cudaBindTexture(offset, t, p, cudaCreateChannelDesc<T>(), size, SIMTBED_HERE);
+}
+template <class R, class F> static inline cudaError_t cudaBindTexture2D(size_t *offset, const R &t, const void *p, const F &format, size_t w, size_t h, size_t pitch, SIMTBED_PLACE) {
+    cudaResourceDesc resource = {cudaResourceTypePitch2D};
+    if (offset) *offset = 0;
+    resource.res.pitch2D = {(void *)p, simtbed_format(format), w, h, pitch};
+    return simtbed_bind(simtbed_address(t), resource, SIMTBED_HERE);
+}
+SIMTBED_REFERENCE cudaBindTexture2D(size_t *offset, const texture<T, D, M> &t, const void *p, size_t w, size_t h, size_t pitch, SIMTBED_PLACE) {
+    return cudaBindTexture2D(offset, t, p, cudaCreateChannelDesc<T>(), w, h, pitch, SIMTBED_HERE);
+}
+template <class R> static inline cudaError_t cudaBindTextureToArray(const R &t, cudaArray_const_t array, SIMTBED_PLACE) {
+    cudaResourceDesc resource = {cudaResourceTypeArray};
+    resource.res.array = {(cudaArray_t)array};
+    return simtbed_bind(simtbed_address(t), resource, SIMTBED_HERE);
+}
+template <class R, class F> static inline cudaError_t cudaBindTextureToArray(const R &t, cudaArray_const_t array, const F &, SIMTBED_PLACE) {
+    return cudaBindTextureToArray(t, array, SIMTBED_HERE);
+}
+template <class R> static inline cudaError_t cudaUnbindTexture(const R &t, SIMTBED_PLACE) { return simtbedBindTexture(simtbed_address(t), 0, 0, SIMTBED_HERE); }

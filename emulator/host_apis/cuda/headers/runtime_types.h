@@ -189,3 +189,7 @@ SIMTBED_EXTREMES(unsigned, unsigned, int) SIMTBED_EXTREMES(long, long, long) SIM
 SIMTBED_EXTREMES(long long, long long, long long) SIMTBED_EXTREMES(unsigned long long, unsigned long long, unsigned long long)
 SIMTBED_EXTREMES(float, float, float) SIMTBED_EXTREMES(double, double, double) SIMTBED_EXTREMES(double, float, double)
 SIMTBED_EXTREMES(double, double, float)
+#define SIMTBED_CONVERSION(R, NAME, T) static inline R NAME(T x) { return (R)x; }
+SIMTBED_CONVERSION(float, __half2float, __half) SIMTBED_CONVERSION(float, __bfloat162float, __nv_bfloat16)
+SIMTBED_CONVERSION(__half, __float2half_rn, float) SIMTBED_CONVERSION(__half, __double2half, double)
+SIMTBED_CONVERSION(__nv_bfloat16, __float2bfloat16_rn, float) SIMTBED_CONVERSION(__nv_bfloat16, __double2bfloat16, double)

@@ -20,6 +20,9 @@ void __cudaRegisterFunction(void **unit, const void *stub, char *, const char *s
 void __cudaRegisterVar(void **unit, void *shadow, char *, const char *symbol, int, size_t size, int, int) {
     simtbedRegisterVariable(unit, shadow, symbol, size);
 }
+void __cudaRegisterTexture(void **unit, const void *reference, const void **, const char *symbol, int, int, int) {
+    simtbedRegisterTexture(unit, reference, symbol);
+}
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream, const char *file, int line) {
     simtbed_calls[simtbed_depth++ % 16] = {grid, block, shared, stream, file, line};
     return 0;
@@ -36,6 +39,11 @@ cudaError_t cudaLaunchKernel(const void *stub, dim3 g, dim3 b, void **arguments,
 cudaError_t cudaLaunchCooperativeKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t stream, const char *file, int line) {
     return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 1, stream, file, line);
 }
+#define SIMTBED_MATHS(NAME, EXPRESSION) \
+    double NAME(double x) noexcept { return EXPRESSION; } \
+    float NAME##f(float x) noexcept { return (float)NAME((double)x); }
+// of CUDA for the host, and of later C libraries
+SIMTBED_MATHS(rsqrt, 1 / sqrt(x)) SIMTBED_MATHS(sinpi, sin(M_PI * fmod(x, 2))) SIMTBED_MATHS(cospi, cos(M_PI * fmod(x, 2)))
 void simtbed_run(int (*program)(int, char **), int count, char **words) {
     on_exit([](int status, void *) { simtbedEnd(status); }, 0);
     exit(program(count, words));
