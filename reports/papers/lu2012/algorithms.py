@@ -121,8 +121,11 @@ def shared_memory(setting: Setting) -> Figures:
     n, sites = setting.whole("individuals"), setting.whole("sites")
     blocks = counted("reduction-shared", Genotypes.of(setting), sites, setting.engine)
     loads = _accesses_of_c(blocks.counters) / sites / _visits_of_c(n)
-    values = {"results": solved(FAMILY, CHECKED, "reduction-shared", setting.engine), "loads": loads}
-    return Figures(values, texts={"choices": choices(FAMILY, "reduction-shared")}, rule=counted_by(GPU))
+    results, texts = (
+        solved(FAMILY, CHECKED, "reduction-shared", setting.engine),
+        {"choices": choices(FAMILY, "reduction-shared")},
+    )
+    return Figures({"results": results, "loads": loads}, texts=texts, rule=counted_by(GPU))
 
 
 def _accesses_of_c(counters: Counters) -> float:

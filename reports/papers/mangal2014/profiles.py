@@ -129,8 +129,8 @@ def after(setting: Setting) -> Figures:
         "registers": [quotient(now["registers"][0], previous["registers"][0])],
     }
     texts = {"vote": 100 * vote_phase(counted(work(setting, AFTER)))}
-    values = {**now, **changes, "shared": shared}
-    return Figures(values, [Table("The new kernel", rows)], texts=texts, rule=counted_by(GPU))
+    tables = [Table("The new kernel", rows)]
+    return Figures({**now, **changes, "shared": shared}, tables, texts=texts, rule=counted_by(GPU))
 
 
 # ------------------------------------------------------------------ Figure 1 and Table 2
