@@ -12,8 +12,8 @@ from simtbed import SimtbedError
 from simtbed.escaping import printable
 from simtbed.kernels.files import Outputs, write
 
-from ..papers import formats, library, machines, measured
-from ..papers.numbers import Number
+from ..papers import definitions, formats, measured
+from ..papers.claims import Number
 from ..papers.paper import Paper, Report, Setting, Size
 from ..papers.paper import report as evaluate
 from ..printing import print_message, print_text
@@ -112,7 +112,7 @@ class ReportOptions:
 @command
 def report(
     paper: Annotated[
-        str | None, Argument("PAPER", help=f"{', '.join(library.PAPERS)}; by default all papers and an index.")
+        str | None, Argument("PAPER", help=f"{', '.join(definitions.PAPERS)}; by default all papers and an index.")
     ] = None,
     *,
     options: ReportOptions,
@@ -134,7 +134,7 @@ def report(
         if any(value is not None for value in (options.measure, options.item, options.data, *parameters.values())):
             raise SimtbedError("--measure, --item, --data and the parameters of a paper need a PAPER")
         return _all_papers(options)
-    chosen = library.find(paper)
+    chosen = definitions.find(paper)
     if options.measure is not None:
         return _measure(chosen, options, options.measure)
     with Outputs({"--output": options.output}) as outputs:
@@ -169,9 +169,11 @@ def _all_papers(options: ReportOptions) -> int:
     output, form = options.output, options.format
     if output is not None and not output.is_dir():
         raise SimtbedError(f"{output}: a report of all papers needs an existing folder")
-    names: dict[str, Path | None] = {name: output / f"{name}.{form}" for name in ("index", *library.PAPERS) if output}
+    names: dict[str, Path | None] = {
+        name: output / f"{name}.{form}" for name in ("index", *definitions.PAPERS) if output
+    }
     with Outputs(names) as outputs:
-        reports = [_report(library.find(name), {}, options) for name in library.PAPERS]
+        reports = [_report(definitions.find(name), {}, options) for name in definitions.PAPERS]
         index = INDEX_WRITERS[form](reports).rstrip("\n")
         if output is None:
             print_text(index)
@@ -185,7 +187,7 @@ def _all_papers(options: ReportOptions) -> int:
 def _measure(paper: Paper, options: ReportOptions, into: Path) -> int:
     """Measure times and write the record after each, so that an interruption loses none. Return 1 if some failed."""
     record = measured.load(into) if into.exists() else measured.Record(paper.name, {})
-    names = machines.available()
+    names = measured.available()
     measured.require_same_machines(record, paper.name, names)
     count = 0
 

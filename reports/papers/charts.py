@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from simtbed.escaping import html
 from simtbed.profiler.html.pictures import svg
 
-from .numbers import Number
+from .claims import Number
 from .paper import Chart, Series
 
 WIDTH, HEIGHT, LEFT, BELOW, ROW = 640, 260, 70, 40, 16

@@ -1,4 +1,4 @@
-"""Claims of a paper: values compared with the intervals that support a claim, and the one rule of all verdicts."""
+"""Claims of a paper: values compared with the intervals that support a claim, the one rule of all verdicts, and texts of numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
 
 from simtbed import Device
 
-from .numbers import Number, text_of_number
+Number: TypeAlias = int | float
+PRECISION = 4
+"""Significant digits of a fraction."""
+
+
+def text_of_number(value: Number) -> str:
+    """Format a number: integers and large values with separators of thousands, fractions with PRECISION digits."""
+    if isinstance(value, int) or (value.is_integer() and abs(value) >= 10**PRECISION):
+        return f"{int(value):,}"
+    if 1e-4 <= abs(value) < 10**PRECISION or not value:
+        return f"{value:,.{PRECISION}g}"
+    return f"{value:,.0f}" if abs(value) >= 1 else f"{value:.{PRECISION - 1}g}"
+
 
 MAX_TOLERANCE = 0.25
 """Largest relative tolerance of `near`: a claim on a number that is off by more is not reproduced."""
@@ -84,6 +97,11 @@ class Value:
     value: Number | None
     label: str = ""
     interval: tuple[float, float] | None = None
+
+    @property
+    def amount(self) -> float:
+        """The value; 0 if it is not available."""
+        return self.value or 0.0
 
 
 def quotient(above: Value, below: Value, label: str | None = None) -> Value:

@@ -10,14 +10,22 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from simtbed import SimtbedError
 from simtbed.documents import require, text_of, toml_of
 from simtbed.kernels.family import load
 
-from .claims import MAX_TOLERANCE, PRINTED, Claim, Comparison, Source, Value
-from .paper import Column, Figures, Item, Paper, Parameter, Setting, Shown, Table, about
+from .claims import MAX_TOLERANCE, PRINTED, Claim, Comparison, Value
+from .paper import Figures, Item, Paper, Parameter, Setting, Shown, Table
 
+PAPERS = ("ren2018", "gpupairhmm2024", "ren2019", "mangal2014", "lu2012")
+"""Folders of this package, each with a `paper.toml`."""
 Content = Mapping[str, Any]
 T = TypeVar("T")
+CAVEAT = (
+    "The time model simulates one fully occupied SM with its share of L2 and of device memory bandwidth. The interval is that of the "
+    "model, which is not validated on this GPU."
+)
+"""The text of {caveat} in all papers."""
 
 
 @cache
@@ -36,8 +44,10 @@ def printed(name: str) -> Content:
     return figures
 
 
-def paper_of(name: str) -> Paper:
-    """Return a paper by its definition."""
+def find(name: str) -> Paper:
+    """Return a paper by its definition. Raises SimtbedError for an unknown name."""
+    if name not in PAPERS:
+        raise SimtbedError(f"there is no paper {name!r}; expected one of {', '.join(PAPERS)}")
     content = content_of(name)
     references = {key: load(_reference(name, content[key])) for key in ("benchmarks",) if key in content}
     tolerances = content.get("tolerances", {})
@@ -47,8 +57,9 @@ def paper_of(name: str) -> Paper:
         citation=load(content["citation"]),
         device=content["device"],
         parameters=[Parameter(key, **value) for key, value in content.get("parameters", {}).items()],
-        items=[Item(item["name"], item["caption"], partial(_show, name, item, tolerances)) for item in content["item"]],
+        items=[Item(item["name"], item["caption"], partial(_show, name, item, content)) for item in content["item"]],
         tolerances={key: (value["within"], value["source"]) for key, value in tolerances.items()},
+        sizes=content.get("sizes", ()),
         **references,
     )
 
@@ -58,11 +69,11 @@ def _reference(name: str, formula: str) -> str:
     return f"{__package__}.{name}.{module}:{function}"
 
 
-def _show(name: str, item: Content, tolerances: Content, setting: Setting) -> Shown:
+def _show(name: str, item: Content, paper: Content, setting: Setting) -> Shown:
     """Evaluate the formula of an item, and its claims."""
     formula = item.get("formula")
     figures: Figures = load(_reference(name, formula))(setting) if formula else Figures()
-    texts = figures.texts
+    texts, tolerances = {"caveat": CAVEAT, **paper.get("texts", {}), **figures.texts}, paper.get("tolerances", {})
 
     def text(content: Content, key: str) -> str:
         return str(content.get(key, "")).format(**texts)
@@ -86,15 +97,9 @@ def _show(name: str, item: Content, tolerances: Content, setting: Setting) -> Sh
 
 
 def _table(content: Content) -> Table:
-    """Return a table of printed figures. Columns "paper: NAME" have the paper's values; "" is no value."""
-    columns = [
-        Column(column.removeprefix("paper: "), Source.paper) if column.startswith("paper: ") else about(column)
-        for column in content["columns"]
-    ]
-    rows = [
-        {column: value for column, value in zip(columns, row, strict=True) if value != ""} for row in content["rows"]
-    ]
-    return Table(content["title"], rows)
+    """Return a table of printed figures; "" is no value."""
+    cells = (zip(content["columns"], row, strict=True) for row in content["rows"])
+    return Table(content["title"], [{column: value for column, value in row if value != ""} for row in cells])
 
 
 def comparisons(content: Content, figures: Figures, tolerances: Content) -> list[Comparison]:
@@ -116,7 +121,7 @@ def _values(content: Content, figures: Figures) -> Sequence[Value]:
         return [Value(PRINTED, above / below)]
     if "sum" in content:
         return [Value(PRINTED, sum(content["sum"]))]
-    return figures.values[content["value"]]
+    return figures.of(content["value"])
 
 
 def _interval(content: Content, label: str, margin: float) -> tuple[float, float, bool]:

@@ -13,9 +13,8 @@ import jinja2
 
 from .. import tables
 from .charts import chart_svg
-from .claims import Claim, Comparison, Source, Verdict
-from .numbers import text_of_number
-from .paper import Cell, Column, Report, Shown, Table
+from .claims import Claim, Comparison, Source, Verdict, text_of_number
+from .paper import Cell, Report, Shown, Table
 
 ABSENT = {
     Source.emulator: "no counter",
@@ -24,6 +23,8 @@ ABSENT = {
     Source.cpu: "not measured",
 }
 """Texts for the sources without a value for an item."""
+SIZES = ("items", "with `--size paper`", "processor time on one core, jit engine")
+"""Columns of the section on the size of the paper."""
 
 
 def cell(value: Cell) -> str:
@@ -31,11 +32,6 @@ def cell(value: Cell) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else text_of_number(value)
-
-
-def heading(column: Column) -> str:
-    """Return the name of a column with its source."""
-    return f"{column.source}: {column.name}" if column.source else column.name
 
 
 def absent(shown: Shown) -> str:
@@ -88,6 +84,8 @@ def markdown(report: Report) -> str:
         paragraphs += [
             text for text in (shown.note, measured(shown), absent(shown) and f"Missing: {absent(shown)}.") if text
         ]
+    if paper.sizes:
+        paragraphs += ["## Size of the paper", _markdown_rows(SIZES, paper.sizes)]
     if paper.tolerances:
         paragraphs += ["## Tolerances", _markdown_rows(["tolerance", "relative", "source"], tolerances(report))]
     return "\n\n".join(paragraphs) + "\n"
@@ -117,7 +115,7 @@ def evidence(claim: Claim) -> list[str]:
 def _markdown_table(table: Table) -> str:
     columns = table.columns
     rows = [[cell(row.get(column)) for column in columns] for row in table.rows]
-    return f"{table.title}:\n\n{_markdown_rows([heading(column) for column in columns], rows)}"
+    return f"{table.title}:\n\n{_markdown_rows(columns, rows)}"
 
 
 def _markdown_rows(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -139,14 +137,7 @@ def html_index(reports: Sequence[Report]) -> str:
 def _rendered(template: str, **values: Any) -> str:
     loader = jinja2.FunctionLoader(lambda name: files(__package__).joinpath(name).read_text(encoding="utf-8"))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {
-        "cell": cell,
-        "chart": chart_svg,
-        "heading": heading,
-        "absent": absent,
-        "measured": measured,
-        "anchor": anchor,
-    }
+    environment.filters |= {"cell": cell, "chart": chart_svg, "absent": absent, "measured": measured, "anchor": anchor}
     environment.filters |= {"claim_text": claim_text, "evidence": evidence, "tolerances": tolerances}
     style = [
         files("simtbed.profiler.html").joinpath("page.css").read_text(encoding="utf-8"),
@@ -159,63 +150,38 @@ def _rendered(template: str, **values: Any) -> str:
 def json(report: Report) -> str:
     """Return the complete report as JSON."""
     paper, setting = report.paper, report.setting
-    return tables.as_json(
+    items = [
         {
-            "paper": paper.name,
-            "title": paper.title,
-            "device": paper.device,
-            "size": setting.size,
-            "parameters": dict(setting.values),
-            "verdicts": report.counts(),
-            "items": [
-                {
-                    "name": item.name,
-                    "caption": item.caption,
-                    "verdict": shown.verdict,
-                    "why": shown.reason,
-                    "change": shown.change,
-                    "note": shown.note,
-                    "claims": [_claim(claim) for claim in shown.claims],
-                    "tables": [
-                        {"title": table.title, "rows": [_named(row) for row in table.rows]} for table in shown.tables
-                    ],
-                    "charts": [asdict(chart) for chart in shown.charts],
-                }
-                for item, shown in report.shown
-            ],
+            "name": item.name, "caption": item.caption, "verdict": shown.verdict, "why": shown.reason, "change": shown.change,
+            "note": shown.note, "claims": [_claim(claim) for claim in shown.claims],
+            "tables": [asdict(table) for table in shown.tables], "charts": [asdict(chart) for chart in shown.charts],
         }
-    )
+        for item, shown in report.shown
+    ]  # fmt: skip
+    return tables.as_json({
+        "paper": paper.name, "title": paper.title, "device": paper.device, "size": setting.size,
+        "parameters": dict(setting.values), "verdicts": report.counts(), "items": items,
+    })  # fmt: skip
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
+    comparisons = [_comparison(comparison) for comparison in claim.comparisons]
     return {
         "text": claim.text,
         "main": claim.main,
         "holds": claim.holds,
         "remark": claim.remark,
-        "comparisons": [_comparison(comparison) for comparison in claim.comparisons],
+        "comparisons": comparisons,
     }
 
 
 def _comparison(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison with its condition; an interval without an end has null."""
+    ends = {end: value if math.isfinite(value := getattr(comparison, end)) else None for end in ("low", "high")}
+    names = ("quantity", "value", "interval", "tolerance", "holds")
     return {
-        "quantity": comparison.quantity,
-        "value": comparison.value,
-        "low": comparison.low if math.isfinite(comparison.low) else None,
-        "high": comparison.high if math.isfinite(comparison.high) else None,
-        "interval": comparison.interval,
-        "tolerance": comparison.tolerance,
-        "expected": comparison.condition,
-        "holds": comparison.holds,
-        "source": comparison.origin.source,
-        "device": comparison.origin.device,
-        "dated": comparison.origin.dated,
-    }
-
-
-def _named(row: Any) -> dict[str, Cell]:
-    return {heading(column): value for column, value in row.items()}
+        **{name: getattr(comparison, name) for name in names}, **ends, "expected": comparison.condition, **asdict(comparison.origin)
+    }  # fmt: skip
 
 
 def _sum(reports: Sequence[Report]) -> dict[Verdict, int]:

@@ -1,25 +1,33 @@
-"""Measured times of the work of a paper: measurement, records and their files."""
+"""Measured times of the work of a paper: machines, checks of answers, measurement, records and their files."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
+import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from simtbed import SimtbedError
 from simtbed.documents import json_of, require
 from simtbed.escaping import printable
-from simtbed.kernels import Agreement, InputError
+from simtbed.kernels import Agreement, Family, InputError
 from simtbed.kernels.files import contents
 from simtbed.runtime.cores import current_cores
 
+from ..launchers import Runner, why_unavailable
 from .claims import Origin, Source
 
 FOLDER = Path(__file__).parent / "records"
@@ -224,3 +232,49 @@ def merged(older: Record, newer: Record) -> Record:
     for machine, named in newer.timings.items():
         timings.setdefault(machine, {}).update(named)
     return Record(newer.paper, timings)
+
+
+DESCRIPTION = Path("/proc/cpuinfo")
+"""Description of the processor on Linux."""
+
+
+def available() -> dict[Machine, str]:
+    """Return the names of the machines, with the number of cores; a GPU only if it can run kernels."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    names = {Machine.core: processor(), Machine.cores: f"{processor()}, {cores} cores"}
+    if why_unavailable("cuda") is None:
+        from simtbed.engines.cuda.engine import describe
+
+        names[Machine.gpu] = describe()["device"]
+    return names
+
+
+def processor() -> str:
+    """Return the name of the processor as reported by the system."""
+    with suppress(OSError):
+        if match := re.search(rb"^model name\s*: (.+)$", contents(DESCRIPTION), re.MULTILINE):
+            return match[1].decode(errors="replace").strip()
+    return platform.processor() or platform.machine()
+
+
+Problem = TypeVar("Problem")
+TOLERANCE = 1e-9
+"""Relative difference of two computations in double precision."""
+
+
+def on_gpu(family: Family[Problem], variant: str, make_problem: Callable[[], Problem], label: str = "") -> Check:
+    """Return the check of a variant on the GPU against the oracle. label: the problem, if there are several."""
+
+    def run() -> Agreement:
+        problem = make_problem()
+        return family.compare(family.solve(problem, variant, Runner("cuda")), family.oracle(problem))
+
+    return Check(f"{family.name} {variant}{label and f', {label}'}", run)
+
+
+def equal(actual: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]) -> Agreement:
+    """Compare doubles within TOLERANCE."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(actual == expected, 0.0, np.abs(actual / expected - 1))
+    differing = int((~(error <= TOLERANCE)).sum())
+    return Agreement(error.size, differing, float(np.nanmax(error, initial=0.0)), TOLERANCE, "relative")

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from simtbed import SimtbedError
 from simtbed.runtime.registry import EngineName
 
-from .claims import Claim, Origin, Source, Value, Verdict, change, verdict
+from .claims import COMPUTED, Claim, Number, Origin, Source, Value, Verdict, change, verdict
 from .measured import Benchmark, Machine, Measured, Timing
-from .numbers import Number
 
 Cell: TypeAlias = str | Number | None
 
@@ -27,19 +25,13 @@ class Size(StrEnum):
 
 
 # ------------------------------------------------------------------ content of an item
-@dataclass(frozen=True)
-class Column:
-    """A column of a table. source: None for a column of row labels."""
-
-    name: str
-    source: Source | None = None
+Row = dict[str, Cell]
+"""Cells by column. A column of values is named "SOURCE: NAME", a column of row labels NAME."""
 
 
-about = Column
-"""Make a column of row labels."""
-paper, emulator, model, gpu, cpu = (partial(Column, source=source) for source in Source)
-"""Make a column of values of a source."""
-Row = Mapping[Column, Cell]
+def source_of(column: str) -> Source | None:
+    """Return the source of a column; None for row labels."""
+    return next((source for source in Source if column.startswith(f"{source}: ")), None)
 
 
 @dataclass(frozen=True)
@@ -50,7 +42,7 @@ class Table:
     rows: Sequence[Row]
 
     @property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[str]:
         """The columns, in the order of their first occurrence."""
         return list(dict.fromkeys(column for row in self.rows for column in row))
 
@@ -79,12 +71,22 @@ class Chart:
 
 @dataclass(frozen=True)
 class Figures:
-    """The result of a formula. values: for the comparisons of claims, by name. texts: for braces in the item's texts."""
+    """The result of a formula. values: for the comparisons of claims, by name; numbers, by label, are of the origin `rule`.
+    texts: for braces in the item's texts."""
 
-    values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    values: Mapping[str, Sequence[Value] | Mapping[str, Number] | Number] = field(default_factory=dict)
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
     texts: Mapping[str, object] = field(default_factory=dict)
+    rule: Origin = COMPUTED
+
+    def of(self, name: str) -> Sequence[Value]:
+        """Return the values of a name."""
+        values = self.values[name]
+        labelled = {"": values} if isinstance(values, int | float) else values
+        if isinstance(labelled, Mapping):
+            return [Value(self.rule, number, label) for label, number in labelled.items()]
+        return labelled
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class Shown:
     @property
     def sources(self) -> list[Source]:
         """The sources of the values, in the order of Source."""
-        used = {column.source for table in self.tables for column in table.columns}
+        used = {source_of(column) for table in self.tables for column in table.columns}
         used |= {series.source for chart in self.charts for series in chart.series}
         used |= {c.origin.source for claim in self.claims for c in claim.comparisons if c.value is not None}
         return [source for source in Source if source in used]
@@ -179,7 +181,8 @@ class Paper:
     """A paper.
 
     items: every table, figure and algorithm, in order, and the claims of the abstract. benchmarks: work timed by
-    `simtbed report --measure`. tolerances: relative, with the reason for the size of each.
+    `simtbed report --measure`. tolerances: relative, with the reason for the size of each. sizes: items, how much of them was
+    computed at the size of the paper, and its processor time.
     """
 
     name: str
@@ -190,6 +193,7 @@ class Paper:
     items: Sequence[Item]
     benchmarks: Callable[[Setting], Iterator[Benchmark]] = lambda setting: iter(())
     tolerances: Mapping[str, tuple[float, str]] = field(default_factory=dict)
+    sizes: Sequence[Sequence[str]] = ()
 
     def setting(
         self,

@@ -14,11 +14,6 @@ from simtbed.profiler.events import WAVEFRONTS
 from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 
-CAVEAT = (
-    "The time model simulates one fully occupied SM with its share of L2 and of device memory bandwidth. The interval is that of the "
-    "model, which is not validated on this GPU."
-)
-
 
 @dataclass(frozen=True)
 class Pace:

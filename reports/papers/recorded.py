@@ -34,24 +34,20 @@ def origin(device: str = DEVICES[0]) -> Origin:
 
 
 def registers(variant: str, device: str = DEVICES[0]) -> int | None:
-    """Return the maximum of registers a thread over the variant's kernels on its family's example; None if not recorded.
-
-    variant: "FAMILY NAME".
-    """
-    recorded: dict[str, int] = _of_device(device)["registers"]
-    return recorded.get(variant)
+    """Return the maximum of registers a thread over the kernels of a variant, "FAMILY NAME", on its family's example."""
+    return _value("registers", variant, device)
 
 
 def milliseconds(variant: str, data: str, device: str = DEVICES[0]) -> float | None:
-    """Return the time of the variant's kernels on a published data set; None if not recorded."""
-    recorded: dict[str, float] = _of_device(device)["milliseconds"]
-    return recorded.get(f"{variant} {data}")
+    """Return the time of the variant's kernels on a published data set."""
+    return _value("milliseconds", f"{variant} {data}", device)
 
 
 def warp_execution_efficiency(case: str, kernel: str) -> float | None:
-    """Return Nsight Compute's efficiency, 0 to 1, of a kernel of a recorded case; None if not recorded.
+    """Return Nsight Compute's efficiency, 0 to 1, of a kernel of a recorded case, a variant with data."""
+    return _value("warp_execution_efficiency", f"{case} {kernel}", DEVICES[0])
 
-    case: a variant on its family's example, "FAMILY NAME", or with other data. kernel: the name of its function.
-    """
-    efficiency: float | None = _of_device(DEVICES[0])["warp_execution_efficiency"].get(f"{case} {kernel}")
-    return efficiency
+
+def _value(kind: str, name: str, device: str) -> Any:
+    """Return a recorded value; None if there is none."""
+    return _of_device(device)[kind].get(name)

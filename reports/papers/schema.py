@@ -100,3 +100,5 @@ class Definition(msgspec.Struct, forbid_unknown_fields=True):
     parameters: dict[str, ParameterEntry] = {}
     tolerances: dict[str, Tolerance] = {}
     printed: dict[str, Any] = {}
+    texts: dict[str, str] = {}
+    sizes: list[tuple[str, str, str]] = []

@@ -1,21 +1,73 @@
-"""Values of formulas: agreements with oracles, ratios of measured times, and predictions with their intervals."""
+"""Values of formulas: counters and lower bounds of time, agreements with oracles, ratios of measured times, predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from simtbed import Device
-from simtbed.kernels import Agreement, Family
+from simtbed import Counters, Device, Kernel, Result, devices, launch
+from simtbed.kernels import Agreement, Family, FunctionLauncher, Launcher
 from simtbed.runtime.registry import EngineName
 
 from ..launchers import Runner
-from .claims import COMPUTED, Value, predicted_for, quotient
+from .claims import COMPUTED, Origin, Value, predicted_for, quotient
 from .measured import Machine
-from .paper import Row, Setting, model
+from .paper import Row, Setting
 from .predicted import Pace
+
+K40 = replace(devices.find("K40"), clock=745)
+"""The GPU of Ren 2018 and Ren 2019, at its clock."""
+Solve = Callable[[Launcher], object]
+"""The solution of a problem by a launcher."""
+
+
+def launches(solve: Solve, engine: EngineName, device: Device = devices.H200, counters: bool = True) -> list[Result]:
+    """Return the launches of a solution."""
+    results: list[Result] = []
+
+    @FunctionLauncher
+    def noted(kernel: Kernel, **how: Any) -> Result:
+        results.append(launch(kernel, engine=engine, device=device, counters=counters, **how))
+        return results[-1]
+
+    solve(noted)
+    return results
+
+
+def counters_of(solve: Solve, engine: EngineName, device: Device = devices.H200, kernel: str = "") -> Counters:
+    """Return the counters over the launches of a solution. kernel: name of the only one to count."""
+    runner = Runner(engine, device, counting=True)
+    solve(runner)
+    if kernel:
+        return runner.counters_of(kernel)
+    assert runner.counters is not None  # requested above
+    return runner.counters
+
+
+def floors(counters: Counters, units: float, device: Device) -> dict[str, float]:
+    """Return the lower bound of nanoseconds per unit of work for each resource: global memory at its bandwidth, shared memory
+    at a wavefront per cycle and SM, instructions at the issue rate of the ALUs."""
+    totals = counters.totals()
+    cycles = 1e3 / (device.clock * device.sms)  # ns of one SM-cycle, shared out over the device
+    sectors = totals["global_load_sectors"] + totals["global_store_sectors"]
+    return {
+        "global memory": sectors * device.sector / device.bandwidth / units,
+        "shared memory": shared_cycles(counters) * cycles / units,
+        "instructions": 32 * totals["warp_instructions"] * cycles / device.rates.alu / units,
+    }
+
+
+def shared_cycles(counters: Counters) -> int:
+    """Return the wavefronts of shared memory and the shuffles."""
+    return sum(counters.total(event) for event in ("shared_load_wavefronts", "shared_store_wavefronts", "shuffles"))
+
+
+def limit(bounds: Mapping[str, float]) -> tuple[str, float]:
+    """Return the resource with the highest lower bound, and the bound."""
+    return max(bounds.items(), key=lambda bound: bound[1])
+
 
 Problem = TypeVar("Problem")
 
@@ -44,21 +96,30 @@ def predicted(device: Device, prediction: Pace, value: Callable[[float], float],
 def predicted_cells(name: str, value: Value) -> Row:
     """Return the cells of a prediction and the ends of its interval."""
     low, high = value.interval or (0.0, 0.0)
-    return {model(name): value.value, model("from"): low, model("to"): high}
+    return {f"time model: {name}": value.value, "time model: from": low, "time model: to": high}
 
 
-def timed(setting: Setting, name: str, on: Machine, unit: float = 1.0, label: str = "") -> list[Value]:
+def timed(setting: Setting, name: str, on: Machine, unit: float = 1.0) -> list[Value]:
     """Return the rate of a benchmark on each machine that has it, in `unit` per second."""
-    return [Value(timing.origin, timing.rate / unit, label) for timing in setting.timings(name, on)]
+    return [Value(timing.origin, timing.rate / unit) for timing in setting.timings(name, on)]
 
 
-def speedups(setting: Setting, on: Machine, slow: str, fast: str, label: str = "") -> list[Value]:
+def speedups(setting: Setting, on: Machine, slow: str, fast: str) -> list[Value]:
     """Return the ratio of two benchmarks' rates on each machine with both, with the machine and the later date."""
     ratios = []
     for timings in setting.by_machine([slow, fast], on):
         dated = max(timing.dated for timing in timings.values())
-        ratios.append(Value(replace(timings[fast].origin, dated=dated), timings[fast].rate / timings[slow].rate, label))
+        ratios.append(Value(replace(timings[fast].origin, dated=dated), timings[fast].rate / timings[slow].rate))
     return ratios
+
+
+def timed_cells(setting: Setting, name: str, on: Machine, unit: str, amount: float, digits: int | None = None) -> Row:
+    """Return the time of an amount of work by a benchmark on each machine. unit: of the time of so many, in seconds."""
+    times = {timing.machine: (timing, amount / timing.rate) for timing in setting.timings(name, on)}
+    return {
+        f"{timing.origin.source}: {machine}, {unit}": time if digits is None else round(time, digits)
+        for machine, (timing, time) in times.items()
+    }
 
 
 def across(setting: Setting, slow: str, slow_on: Machine, fast: str, fast_on: Machine) -> str:
@@ -76,14 +137,18 @@ def steps(values: Sequence[Value]) -> Iterator[Value]:
         yield quotient(after, before)
 
 
-def extreme(values: Iterable[Value], least: bool = True, label: str = "") -> list[Value]:
-    """Return the smallest value, or else the largest, of each origin, with the number of values as its label."""
-    by_origin: dict[object, list[Value]] = {}
+def ranked(values: Iterable[Value], rank: Callable[[int], int]) -> list[Value]:
+    """Return the value of each origin at `rank(N)` of its N values in ascending order, with "of N" as its label."""
+    by_origin: dict[Origin, list[Value]] = {}
     for value in values:
         if value.value is not None:
             by_origin.setdefault(value.origin, []).append(value)
-    choose = min if least else max
     return [
-        replace(choose(found, key=lambda value: value.value or 0.0), label=f"of {len(found)}{label}")
+        replace(sorted(found, key=lambda value: value.amount)[rank(len(found))], label=f"of {len(found)}")
         for found in by_origin.values()
     ]
+
+
+def extreme(values: Iterable[Value], least: bool = True) -> list[Value]:
+    """Return the smallest value, or else the largest, of each origin."""
+    return ranked(values, lambda number: 0 if least else number - 1)

@@ -16,8 +16,8 @@ from simtbed.oracles.sfs import product
 from ...explanation import choices
 from ...launchers import Runner
 from ..claims import Value, counted_by
-from ..paper import Figures, Row, Setting, Table, about, emulator
-from ..values import computed, differing, solved
+from ..paper import Figures, Row, Setting, Table
+from ..values import differing, solved
 from .counting import GPU, Genotypes, counted, divisions_by_zero
 
 WARP = 32
@@ -62,7 +62,7 @@ def iterative(setting: Setting) -> Figures:
         {
             "results": solved(FAMILY, CHECKED, "iterative", setting.engine),
             "products": [Value(counted_by(GPU), products - (3 * n * n - 3), f"N = {n:,}")],
-            "line 5": computed(float(error)),
+            "line 5": float(error),
         },
         texts={"choices": choices(FAMILY, "iterative")},
     )
@@ -88,10 +88,10 @@ def matrices(setting: Setting) -> Figures:
     column = (super_band(a, 17) @ super_band(b, 17))[:, 0]
     return Figures(
         {
-            "update": computed(worst),
-            "band": computed(_differing(of_two, super_band(of_two[:, 0], size)), f"of {size} x {size}"),
-            "values": computed(int(np.count_nonzero(of_two[:, 0]))),
-            "column": computed(_differing(column, np.concatenate([np.convolve(a, b), np.zeros(8)]))),
+            "update": worst,
+            "band": {f"of {size} x {size}": _differing(of_two, super_band(of_two[:, 0], size))},
+            "values": int(np.count_nonzero(of_two[:, 0])),
+            "column": _differing(column, np.concatenate([np.convolve(a, b), np.zeros(8)])),
         }
     )
 
@@ -102,13 +102,9 @@ def reduction(setting: Setting) -> Figures:
     count = counted("reduction", Genotypes.of(setting), sites, setting.engine)
     merged = count.counters.at("target[c + i + j] = st.fma(").total("global_store_bytes") / 8 / sites
     claimed = 2 * n * n + 2 * n * math.log2(n) - n - 1
-    return Figures(
-        {
-            "results": solved(FAMILY, CHECKED, "reduction", setting.engine),
-            "products": [Value(counted_by(GPU), round(merged) - round(claimed), f"N = {n:,}")],
-            "share": [Value(counted_by(GPU), merged / (3 * n * n - 3))],
-        }
-    )
+    products, share = {f"N = {n:,}": round(merged) - round(claimed)}, merged / (3 * n * n - 3)
+    results = solved(FAMILY, CHECKED, "reduction", setting.engine)
+    return Figures({"results": results, "products": products, "share": share}, rule=counted_by(GPU))
 
 
 def binary_merge(setting: Setting) -> Figures:
@@ -117,7 +113,7 @@ def binary_merge(setting: Setting) -> Figures:
     args = {"source": source, "target": st.zeros(12, "f64"), "individuals": 4, "group": 1, "sites": 1, "TEAMS": 2}
     result = launch(merge, grid=1, block=64, args=args, engine=setting.engine, counters=False)
     expected = np.concatenate([np.convolve(source[0:3], source[3:6]), np.convolve(source[6:9], source[9:12])])
-    return Figures({"coefficients": computed(_differing(result["target"][:10], expected), "of 10")})
+    return Figures({"coefficients": {"of 10": _differing(result["target"][:10], expected)}})
 
 
 def shared_memory(setting: Setting) -> Figures:
@@ -125,13 +121,11 @@ def shared_memory(setting: Setting) -> Figures:
     n, sites = setting.whole("individuals"), setting.whole("sites")
     blocks = counted("reduction-shared", Genotypes.of(setting), sites, setting.engine)
     loads = _accesses_of_c(blocks.counters) / sites / _visits_of_c(n)
-    return Figures(
-        {
-            "results": solved(FAMILY, CHECKED, "reduction-shared", setting.engine),
-            "loads": [Value(counted_by(GPU), loads)],
-        },
-        texts={"choices": choices(FAMILY, "reduction-shared")},
+    results, texts = (
+        solved(FAMILY, CHECKED, "reduction-shared", setting.engine),
+        {"choices": choices(FAMILY, "reduction-shared")},
     )
+    return Figures({"results": results, "loads": loads}, texts=texts, rule=counted_by(GPU))
 
 
 def _accesses_of_c(counters: Counters) -> float:
@@ -173,14 +167,14 @@ def _unordered(a: Global[f64], b: Global[f64], c: Global[f64], n: st.i32, ORDERE
 def write_conflict(setting: Setting) -> Figures:
     """Figure 6."""
     races = {}
-    for ordered in (False, True):
+    for name, ordered in (("unordered", False), ("ordered", True)):
         args = {"a": np.ones(WARP), "b": np.ones(4), "c": np.zeros(WARP + 3), "n": 4, "ORDERED": ordered}
+        races[name] = 0
         try:
             launch(_unordered, grid=1, block=WARP, args=args, engine=setting.engine, check="races")
-            races[ordered] = 0
         except FaultError as fault:
-            races[ordered] = len(fault.result.faults)
-    return Figures({"unordered": computed(races[False]), "ordered": computed(races[True])})
+            races[name] = len(fault.result.faults)
+    return Figures(races)
 
 
 DEPTHS = (3.0, 10.0, 20.0, 40.0)
@@ -199,14 +193,14 @@ def underflow(setting: Setting) -> Figures:
         for size in sorted({n // 8, ONSET, n, 2 * n}):
             undefined[each, size], lowest[each, size] = divisions_by_zero(size, sites, setting.engine, each)
             rows.append({
-                about("depth"): each, about("individuals"): size, emulator("lowest t"): round(lowest[each, size]), emulator("sites"): sites,
-                emulator("divided by zero"): undefined[each, size],
+                "depth": each, "individuals": size, "emulator: lowest t": round(lowest[each, size]), "emulator: sites": sites,
+                "emulator: divided by zero": undefined[each, size],
             })  # fmt: skip
     return Figures(
         {
-            "many": computed(undefined[depth, 2 * n], f"of {sites}, N = {2 * n:,}"),
-            "few": computed(undefined[depth, n // 8], f"of {sites}, N = {n // 8:,}"),
-            "t": computed(min(t for (_, size), t in lowest.items() if size == ONSET)),
+            "many": {f"of {sites}, N = {2 * n:,}": undefined[depth, 2 * n]},
+            "few": {f"of {sites}, N = {n // 8:,}": undefined[depth, n // 8]},
+            "t": min(t for (_, size), t in lowest.items() if size == ONSET),
         },
         [Table("Algorithm 3 in doubles, a launch a row", rows)],
         texts={"depth": depth, "t": lowest[depth, ONSET]},
@@ -220,7 +214,7 @@ def logarithms(setting: Setting) -> Figures:
     return Figures(
         {
             "results": differing(FAMILY.compare(answer, FAMILY.oracle(problem))),
-            "sums": computed(float(np.abs(answer.sum(axis=1) - 1).max())),
+            "sums": float(np.abs(answer.sum(axis=1) - 1).max()),
         },
         texts={"missing": float(_missing_term(problem).max())},
     )

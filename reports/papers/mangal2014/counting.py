@@ -14,26 +14,30 @@ from simtbed.kernels.correction.host.generate import genome, simulate
 from simtbed.kernels.correction.host.problem import Corrected, FilterName, Parameters, Problem, Reads
 from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.machine.device import SECTOR_BYTES
+from simtbed.runtime.engine import Request
 from simtbed.runtime.registry import EngineName
 
 from ...launchers import Runner
 from ...requests import only_request
-from ..claims import Value, predicted_for
-from ..predicted import pace
-from ..ren2018.profiled import floors
-from .profiled import LENGTH, SEED, K
+from ..claims import Value
+from ..definitions import printed
+from ..predicted import Pace, pace
+from ..values import predicted
 
 GPU, TIMED = (replace(device, loads_cached=True, load_sector=SECTOR_BYTES) for device in (devices.K20m, devices.M2090))
 """The profiled GPU and the timed GPU, with loads through a read-only cache of 32-byte sectors.
 
 The paper binds the filter to a texture. `const __restrict__` data take the same path on a K20m. The cache has the size of L1.
 """
+LENGTH, K = 36, 21
+"""K = 21 is inferred, the paper does not state it: 21 of 32 lanes are 65.6 %, the efficiency of Table 3 is 65.7 %."""
+SEED = 1
 MIN_MULTIPLICITY = 5
 """Multiplicity of a solid k-mer: chosen, the paper does not state it."""
 SOLID = 2_250_000
 """K-mers of both strands in a filter of 18 MB, at 64 bits each."""
-REGISTERS = {"thread-per-read": 85, "warp-per-read": 56}
-"""Registers in the paper, on a K20m."""
+PROFILES = printed("mangal2014")["profiles"]
+"""Tables 1 and 3 by variant, on a K20m."""
 ALONE, FEW = "one-lane-per-warp", 128
 ALL_READS = 1.7e6
 """Reads of the paper."""
@@ -54,6 +58,10 @@ class Data:
             reads = FAMILY.read(self.file).reads
             return reads.subset(0, min(self.reads, len(reads)))
         return simulate(SEED, genome(SEED, self.genome), self.reads, (LENGTH, LENGTH), self.error_rate).reads
+
+    def problem(self) -> Problem:
+        """Return the reads with a Bloom filter."""
+        return Problem(self.simulated(), Parameters(K, MIN_MULTIPLICITY, filter="bloom"))
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Work:
 
 def small_problem() -> Problem:
     """Return few reads with a Bloom filter, for a profiler."""
-    return Problem(Data(2_400, 1_134, 0.015).simulated(), Parameters(K, MIN_MULTIPLICITY, filter="bloom"))
+    return Data(2_400, 1_134, 0.015).problem()
 
 
 @lru_cache(maxsize=4)
@@ -117,34 +125,35 @@ def counted(work: Work) -> Counters:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Predicted throughput of a variant on a fully occupied GPU.
-
-    nanoseconds: per read, with interval low to high. dram_bandwidth, l2_bandwidth: GB/s. hits: L2 hit rate of the filter's
-    queries. texture: GB/s that L2 returns for them. shared_bytes: of a block.
-    """
-
-    nanoseconds: float
-    low: float
-    high: float
-    bound: str
-    dram_bandwidth: float
-    l2_bandwidth: float
-    hits: float
-    texture: float
-    shared_bytes: int
+    """Predicted throughput of a variant on a fully occupied GPU. reads: in the time of a block of `pace`."""
 
     device: Device
+    request: Request
+    pace: Pace
+    reads: float
 
     @property
     def seconds(self) -> Value:
         """Time for the reads of the paper."""
-        low, high = (ALL_READS * end / 1e9 for end in (self.low, self.high))
-        return Value(predicted_for(self.device), ALL_READS * self.nanoseconds / 1e9, "", (low, high))
+        return predicted(self.device, self.pace, lambda microseconds: ALL_READS / self.reads * microseconds / 1e6)
 
-    def rate(self, bandwidth: float, label: str = "") -> Value:
-        """Return a bandwidth with the interval of the time."""
-        moved = bandwidth * self.nanoseconds
-        return Value(predicted_for(self.device), bandwidth, label, (moved / self.high, moved / self.low))
+    @property
+    def hits(self) -> float:
+        """L2 hit rate of the filter's queries."""
+        return self.pace.hit_rate(self.request, "bits")
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.request.prepared.shared + self.request.dynamic_shared
+
+    def bandwidth(self, of: str, label: str = "") -> Value:
+        """Return a bandwidth in GB/s: of "dram", "l2", or "texture", what L2 returns for queries."""
+        rates = {
+            "dram": self.pace.dram_bandwidth, "l2": self.pace.l2_bandwidth, "texture": self.pace.l2_bandwidth_of(self.request, "bits")
+        }  # fmt: skip
+        moved = rates[of] * self.pace.microseconds
+        return predicted(self.device, self.pace, lambda microseconds: moved / microseconds, label)
 
 
 @cache
@@ -155,22 +164,44 @@ def throughput(work: Work, device: Device) -> Throughput:
         lambda launcher: pipeline.correct(reads, filter, work.parameters, work.variant, launcher, work.switches)
     )
     most = device.registers_per_thread
-    prediction = pace(request, device, min(REGISTERS.get(work.variant, most), most), work.engine, whole_l2=True)
+    registers = PROFILES[work.variant]["registers"] if work.variant in PROFILES else most
+    prediction = pace(request, device, min(registers, most), work.engine, whole_l2=True)
     threads = prediction.blocks * request.block[0]
     # A warp takes one read after the other where there are more reads than warps.
     by_warps = work.variant == "warp-per-read"
     reads_of_blocks = work.data.reads if by_warps else threads // WARP_SIZE if work.variant == ALONE else threads
-    scale = 1e3 * prediction.blocks / reads_of_blocks
-    low, high = prediction.interval
-    return Throughput(
-        scale * prediction.microseconds, scale * low, scale * high, prediction.estimate.bound, prediction.dram_bandwidth,
-        prediction.l2_bandwidth, prediction.hit_rate(request, "bits"), prediction.l2_bandwidth_of(request, "bits"),
-        request.prepared.shared + request.dynamic_shared, device,
-    )  # fmt: skip
+    return Throughput(device, request, prediction, reads_of_blocks / prediction.blocks)
 
 
-def least(counters: Counters, reads: int) -> tuple[float, str]:
-    """Return the lower bound of nanoseconds per read on the M2090, and the limiting resource."""
-    bounds = floors(counters, reads, TIMED)
-    bound = max(bounds, key=lambda name: bounds[name])
-    return bounds[bound], bound
+# ------------------------------------------------------------------ quantities derived from counters
+def vote_phase(counters: Counters) -> float:
+    """Return the warp execution efficiency of the selection of mutants."""
+    return counters.at("other = i32(code(letters[first + p + v])) ^ change").derived()["warp_execution_efficiency"]
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Queries of a Bloom filter, with the negative ones and the bits read.
+
+    lines: 128-byte lines that the accesses of warps touch. requests: of warps. A query that reaches the eighth hash function
+    counts as positive.
+    """
+
+    queries: int
+    negative: int
+    bits: int
+    lines: int
+    requests: int
+
+    @property
+    def bits_a_negative(self) -> float:
+        return (self.bits - 8 * (self.queries - self.negative)) / self.negative
+
+    @staticmethod
+    def from_counters(counters: Counters, k: int = K) -> Probes:
+        # RS, the first hash function, has one multiplication a letter, DEK is the eighth
+        first = counters.at("a *= 378551").total("thread_instructions") // k
+        last = counters.at("h = (h << 5) ^ (h >> 27)").total("thread_instructions") // (4 * k)
+        words = counters.at("word = bits[bit >> 5]")
+        bits, requests = words.total("global_load_bytes") // 4, words.total("global_load_requests")
+        return Probes(first, first - last, bits, words.total("global_load_lines"), requests)

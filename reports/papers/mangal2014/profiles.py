@@ -1,36 +1,60 @@
-"""Tables 1 to 3 and Figure 1 of Mangal and Jain 2014: profiles of the two kernels, and queries of the Bloom filter."""
+"""Tables, Figure 1, section 5.2 and algorithms of Mangal and Jain 2014: profiles, filter queries, speedups, answers."""
 
 from __future__ import annotations
 
-from simtbed import Counters
-from simtbed.kernels.correction.cuda_ec import BLOCK
-from simtbed.machine.occupancy import occupancy
+from collections.abc import Iterator
+from functools import lru_cache, partial
 
-from .. import recorded
+from simtbed import Counters
+from simtbed.kernels.correction import FAMILY
+from simtbed.kernels.correction.cuda_ec import BLOCK
+from simtbed.kernels.correction.host import pipeline
+from simtbed.kernels.correction.host.problem import Problem
+from simtbed.language.intrinsics import WARP_SIZE
+from simtbed.machine.occupancy import occupancy
+from simtbed.oracles.correction import Bloom, correct, solid_kmers
+
+from ...explanation import choices
+from ...launchers import Runner, kernel_times
+from .. import measured, recorded
 from ..claims import Origin, Source, Value, counted_by, predicted_for, quotient
-from ..paper import Cell, Chart, Column, Figures, Row, Series, Setting, Table, about, emulator, gpu, model, paper
-from ..predicted import CAVEAT
-from ..values import predicted_cells
-from .counting import ALL_READS, ALONE, GPU, REGISTERS, TIMED, Data, Throughput, Work, counted, throughput
-from .profiled import K, Probes, vote_phase
+from ..definitions import printed
+from ..measured import Benchmark, Machine
+from ..paper import Chart, Figures, Row, Series, Setting, Table
+from ..values import floors, limit, predicted_cells, speedups, timed_cells
+from .counting import (
+    ALL_READS,
+    ALONE,
+    GPU,
+    MIN_MULTIPLICITY,
+    PROFILES,
+    TIMED,
+    Data,
+    K,
+    Probes,
+    Work,
+    corrected,
+    counted,
+    throughput,
+    vote_phase,
+)
 
 BEFORE, AFTER = "thread-per-read", "warp-per-read"
 ERROR_RATES = 0.005, 0.01, 0.025
 """The range of the paper is 0.5 % to 2.5 %."""
-DATA = (
-    "Reads of a random genome as often covered as the paper's: 1.7 million of 36 bases for a genome of 3.6 million bases. k = 21 is "
-    "inferred from 65.7 % of 32 lanes, multiplicity 5 is chosen, the error rate is the middle of the paper's range. Random k-mers fill the "
-    "filter to the paper's 18 MB. `--data` takes other reads."
-)
-TEXTS = {"data": DATA, "caveat": CAVEAT}
+KERNELS = {BEFORE: "cuda_ec", AFTER: "warp_per_read"}
+TRAFFIC = {
+    "global sectors per read": ("global_load_sectors", "global_store_sectors"),
+    "local accesses per read": ("local_loads", "local_stores"),
+    "shared wavefronts per read": ("shared_load_wavefronts", "shared_store_wavefronts"),
+}
 
 
 def work(setting: Setting, variant: str, split: int | None = None, error_rate: float | None = None) -> Work:
     """Return a variant on the reads of a report."""
     rate = error_rate or float(setting["error_rate"])
-    return Work(
-        variant, Data(setting.whole("genome"), setting.whole("reads"), rate, setting.data), setting.engine, split
-    )
+    data = Data(setting.whole("genome"), setting.whole("reads"), rate, setting.data)
+    return Work(variant, data, setting.engine, split)
 
 
 def efficiency(counters: Counters) -> float:
@@ -38,160 +62,250 @@ def efficiency(counters: Counters) -> float:
     return 100 * counters.derived()["warp_execution_efficiency"]
 
 
-def by_rule(registers: int, shared: int = 0) -> float:
-    """Return the occupancy of a K20m in percent, for blocks of 256 threads."""
-    return occupancy(GPU, BLOCK, registers, shared).percent
-
-
-def _occupancy(registers: int) -> list[Value]:
-    return [Value(Origin(Source.paper, "CUDA's rule for its registers"), by_rule(registers))]
+def traffic(counters: Counters, reads: int) -> Row:
+    """Return accesses per read by kind of memory."""
+    return {name: round(sum(counters.total(event) for event in events) / reads) for name, events in TRAFFIC.items()}
 
 
 # ------------------------------------------------------------------ Tables 1 and 3
-def traffic(counters: Counters, reads: int) -> dict[Column, Cell]:
-    """Return accesses per read by kind of memory."""
-
-    def per_read(*events: str) -> int:
-        return round(sum(counters.total(event) for event in events) / reads)
-
-    return {
-        emulator("global sectors per read"): per_read("global_load_sectors", "global_store_sectors"),
-        emulator("local accesses per read"): per_read("local_loads", "local_stores"),
-        emulator("shared wavefronts per read"): per_read("shared_load_wavefronts", "shared_store_wavefronts"),
-    }
-
-
-def _measured_efficiency(variant: str) -> float | None:
-    value = recorded.warp_execution_efficiency(
-        f"correction {variant} bloom", "cuda_ec" if variant != AFTER else "warp_per_read"
+def _profile(setting: Setting, variant: str) -> tuple[list[Row], dict[str, list[Value]]]:
+    """Return the rows of metrics, and the values by name."""
+    counters, prediction, printed = (
+        counted(work(setting, variant)),
+        throughput(work(setting, variant), GPU),
+        PROFILES[variant],
     )
-    return None if value is None else 100 * value
-
-
-def _profile(
-    setting: Setting, variant: str, reported: tuple[float, int, float], bandwidths: tuple[float, float]
-) -> list[Row]:
-    """Return rows of metrics. reported: efficiency, shared bytes and achieved occupancy in the paper. bandwidths: of L2 and of
-    device memory."""
-    counters, registers, prediction = counted(work(setting, variant)), REGISTERS[variant], _predicted(setting, variant)
-    percent, shared, achieved = reported
+    device, shared, registers = recorded.DEVICES[0], prediction.shared_bytes, printed["registers"]
+    measured = recorded.warp_execution_efficiency(f"correction {variant} bloom", KERNELS[variant])
+    percent = None if measured is None else 100 * measured
+    # in blocks of 256 threads
+    by_rule = occupancy(GPU, BLOCK, registers, int(1024 * printed["shared"])).percent
+    rates = {name: prediction.bandwidth(name) for name in ("l2", "dram")}
     ours = recorded.registers(f"correction {variant}")
-    rows: list[Row] = [
-        {about("metric"): "warp execution efficiency, %", paper("Kepler K20m"): percent, emulator(variant): round(efficiency(counters), 1),
-         gpu(recorded.DEVICES[0]): _measured_efficiency(variant)},
-        {about("metric"): "L2 bandwidth, GB/s", paper("Kepler K20m"): bandwidths[0], model("K20m"): round(prediction.l2_bandwidth, 1)},
-        {about("metric"): "device memory bandwidth, GB/s", paper("Kepler K20m"): bandwidths[1],
-         model("K20m"): round(prediction.dram_bandwidth, 1)},
-        {about("metric"): "shared memory per block, bytes", paper("Kepler K20m"): shared, emulator(variant): prediction.shared_bytes},
-        {about("metric"): "registers per thread", paper("Kepler K20m"): registers, gpu(recorded.DEVICES[0]): ours},
-        {about("metric"): "occupancy, %; ours by rule from the paper's registers", paper("Kepler K20m"): achieved,
-         emulator(variant): by_rule(registers, shared)},
-    ]  # fmt: skip
-    for column, count in traffic(counters, setting.whole("reads")).items():
-        rows.append({about("metric"): column.name, emulator(variant): count})
-    return rows
-
-
-def _predicted(setting: Setting, variant: str, split: int | None = None) -> Throughput:
-    return throughput(work(setting, variant, split), GPU)
-
-
-def _efficiencies(setting: Setting, variant: str) -> list[Value]:
-    """Return the efficiency: counted, and measured on a GPU."""
-    counted_efficiency = Value(counted_by(GPU), efficiency(counted(work(setting, variant))))
-    return [counted_efficiency, Value(recorded.origin(), _measured_efficiency(variant))]
-
-
-def _bandwidths(setting: Setting, variant: str) -> dict[str, list[Value]]:
-    prediction = _predicted(setting, variant)
-    return {"dram": [prediction.rate(prediction.dram_bandwidth)], "l2": [prediction.rate(prediction.l2_bandwidth)]}
+    model, gpu, emulated = "time model: K20m", f"GPU: {device}", f"emulator: {variant}"
+    cells: dict[str, tuple[float, Row]] = {
+        "warp execution efficiency, %": (printed["efficiency"], {emulated: round(efficiency(counters), 1), gpu: percent}),
+        "L1/shared bandwidth, GB/s": (printed["l1"], {}),
+        "L2 bandwidth, GB/s": (printed["l2"], {model: round(rates["l2"].amount, 1)}),
+        "device memory bandwidth, GB/s": (printed["dram"], {model: round(rates["dram"].amount, 1)}),
+        "shared memory per block, KB": (printed["shared"], {emulated: round(shared / 1024, 2)}),
+        "registers per thread": (registers, {gpu: ours}),
+        "occupancy, %; ours by rule from the paper's registers": (printed["occupancy"], {emulated: by_rule}),
+    }  # fmt: skip
+    rows: list[Row] = [{"metric": name, "paper: Kepler K20m": value, **row} for name, (value, row) in cells.items()]
+    rows += [{"metric": name, emulated: count} for name, count in traffic(counters, setting.whole("reads")).items()]
+    values = {
+        "efficiency": [Value(counted_by(GPU), efficiency(counters)), Value(recorded.origin(), percent)],
+        "occupancy": [Value(Origin(Source.paper, "CUDA's rule for its registers"), by_rule)],
+        "registers": [Value(recorded.origin(), ours)], **{name: [rate] for name, rate in rates.items()},
+    }  # fmt: skip
+    return rows, values
 
 
 def before(setting: Setting) -> Figures:
     """Table 1."""
     counters = counted(work(setting, BEFORE))
+    rows, values = _profile(setting, BEFORE)
     rates = [(100 * rate, efficiency(counted(work(setting, BEFORE, error_rate=rate)))) for rate in ERROR_RATES]
-    lines: list[Row] = [
-        {about("errors, %"): percent, emulator("warp execution efficiency, %"): round(value, 1)}
-        for percent, value in rates
-    ]
+    lines: list[Row] = [{"errors, %": x, "emulator: warp execution efficiency, %": round(y, 1)} for x, y in rates]
+    memory = {"shared": counters.total("shared_store_requests"), "local": counters.total("local_stores")}
     return Figures(
-        {
-            "efficiency": _efficiencies(setting, BEFORE),
-            "shared": [Value(counted_by(GPU), counters.total("shared_store_requests"))],
-            "local": [Value(counted_by(GPU), counters.total("local_stores"))],
-            "occupancy": _occupancy(REGISTERS[BEFORE]),
-            **_bandwidths(setting, BEFORE),
-        },
-        [Table("The original kernel", _profile(setting, BEFORE, (3.5, 0, 24.6), (7.5, 2.0))), Table("By error rate", lines)],
+        {**values, **memory},
+        [Table("The original kernel", rows), Table("By error rate", lines)],
         [Chart("warp execution efficiency", "errors, %", "%", [
             Series("original kernel", Source.emulator, rates), Series("Table 1", Source.paper, [(rate, 3.5) for rate, _ in rates]),
         ])],
-        {**TEXTS, "alone": efficiency(counted(work(setting, ALONE)))},
+        {"alone": efficiency(counted(work(setting, ALONE)))},
+        counted_by(GPU),
     )  # fmt: skip
 
 
 def after(setting: Setting) -> Figures:
     """Table 3."""
-    now, previous = _bandwidths(setting, AFTER), _bandwidths(setting, BEFORE)
-    return Figures(
-        {
-            "efficiency": _efficiencies(setting, AFTER),
-            "shared": [Value(counted_by(GPU), _predicted(setting, AFTER).shared_bytes)],
-            "occupancy": _occupancy(REGISTERS[AFTER]),
-            **now,
-            "rises": [quotient(now[level][0], previous[level][0], level) for level in ("l2", "dram")],
-        },
-        [Table("The new kernel", _profile(setting, AFTER, (65.7, 1997, 47.1), (40.3, 37.31)))],
-        texts={**TEXTS, "vote": 100 * vote_phase(counted(work(setting, AFTER)))},
-    )
+    (rows, now), (_, previous) = _profile(setting, AFTER), _profile(setting, BEFORE)
+    shared = throughput(work(setting, AFTER), GPU).shared_bytes / 1024
+    changes = {
+        "rises": [quotient(now[level][0], previous[level][0], level) for level in ("l2", "dram")],
+        "registers": [quotient(now["registers"][0], previous["registers"][0])],
+    }
+    texts = {"vote": 100 * vote_phase(counted(work(setting, AFTER)))}
+    tables = [Table("The new kernel", rows)]
+    return Figures({**now, **changes, "shared": shared}, tables, texts=texts, rule=counted_by(GPU))
 
 
 # ------------------------------------------------------------------ Figure 1 and Table 2
-LAYOUTS = "before", "after"
-
-
 def filters(setting: Setting) -> Figures:
     """Figure 1 and Table 2: queries of the standard filter and of the split filter."""
-    values: dict[str, list[Value]] = {name: [] for name in ("hits", "texture", "seconds", "accesses", "lines each")}
+    values: dict[str, list[Value]] = {name: [] for name in ("hits", "texture", "seconds", "accesses")}
     rows: list[Row] = []
     probes: list[Probes] = []
     rule, reads = counted_by(GPU), setting.whole("reads")
-    for name, split in zip(LAYOUTS, (None, max(3, round(1 / float(setting["split"])))), strict=True):
-        p = Probes.from_counters(counted(work(setting, BEFORE, split)), K)
-        profiled, timed = _predicted(setting, BEFORE, split), throughput(work(setting, BEFORE, split), TIMED)
-        accesses = round(p.bits / reads * ALL_READS)
+    for name, split in (("before", None), ("after", max(3, round(1 / float(setting["split"]))))):
+        p = Probes.from_counters(counted(work(setting, BEFORE, split)))
+        profiled, timed = (throughput(work(setting, BEFORE, split), device) for device in (GPU, TIMED))
+        accesses, texture = round(p.bits / reads * ALL_READS), profiled.bandwidth("texture", name)
         probes.append(p)
         values["hits"].append(Value(predicted_for(GPU), 100 * profiled.hits, name))
-        values["texture"].append(profiled.rate(profiled.texture, name))
+        values["texture"].append(texture)
         values["seconds"].append(timed.seconds)
         values["accesses"].append(Value(rule, accesses))
-        values["lines each"].append(Value(rule, p.lines / p.bits))
         rows.append({
-            about("filter"): name, emulator("accesses of 1.7 million reads"): accesses,
-            **predicted_cells("M2090, seconds", timed.seconds),
-            model("K20m, L2 hits of the filter, %"): 100 * profiled.hits,
-            model("K20m, L2 throughput of the filter, GB/s"): profiled.texture,
-            emulator("queries per read"): round(p.queries / reads), emulator("negative, %"): round(100 * p.negative / p.queries, 1),
-            emulator("bits per negative query"): round(p.bits_a_negative, 3),
-            emulator("lines per lane's access"): round(p.lines / p.bits, 3),
-            emulator("lines per warp access"): round(p.lines / p.requests, 2),
+            "filter": name, "emulator: accesses of 1.7 million reads": accesses, **predicted_cells("M2090, seconds", timed.seconds),
+            "time model: K20m, L2 hits of the filter, %": 100 * profiled.hits,
+            "time model: K20m, L2 throughput of the filter, GB/s": texture.value,
+            "emulator: queries per read": round(p.queries / reads), "emulator: negative, %": round(100 * p.negative / p.queries, 1),
+            "emulator: bits per negative query": round(p.bits_a_negative, 3),
+            "emulator: lines per lane's access": round(p.lines / p.bits, 3),
+            "emulator: lines per warp access": round(p.lines / p.requests, 2),
         })  # fmt: skip
     standard = probes[0]
-
-    def change(name: str) -> list[Value]:
-        first, second = values[name]
-        return [quotient(second, first, "")]
-
+    changes = {"better": "hits", "times": "seconds", "more": "accesses"}
+    queries = {
+        "negative": 100 * standard.negative / standard.queries,
+        "bits": standard.bits_a_negative,
+        "all bits": standard.bits / standard.queries,
+    }
     return Figures(
         {
-            "better": change("hits"), "lines": change("lines each"), "times": change("seconds"), "more": change("accesses"),
-            "accesses": values["accesses"][:1],
-            "negative": [Value(rule, 100 * standard.negative / standard.queries)],
-            "bits": [Value(rule, standard.bits_a_negative)],
-            "all bits": [Value(rule, standard.bits / standard.queries)],
-            "hits": values["hits"], "texture": values["texture"],
+            **{change: [quotient(values[name][1], values[name][0], "")] for change, name in changes.items()},
+            **queries,
+            "accesses": values["accesses"][:1], "hits": values["hits"], "texture": values["texture"],
         },
         [Table("Filter queries of the original kernel", rows)],
-        texts={**TEXTS, "warp_lines": " and ".join(f"{p.lines / p.requests:.2f}" for p in probes)},
+        rule=rule,
     )  # fmt: skip
+
+
+MEMORY = ("DRAM", "L2", "L1")
+"""Limits of the time model that are memory."""
+STEPS: list[tuple[str, float, str]] = printed("mangal2014")["steps"]
+"""Table 4: step, seconds, variant."""
+CHECKED = Data(600, 300, 0.02)
+"""Reads of the correctness check."""
+READS_IN_GLOBAL, READS_IN_SHARED = (
+    pipeline.Optimisations(unroll=False, reads_in_shared=shared, votes_in_shared=False) for shared in (False, True)
+)
+"""The step of section 5.2, by `thread-per-read-lean`."""
+
+
+def benchmarks(setting: Setting) -> Iterator[Benchmark]:
+    """Yield the kernel of each step on a GPU."""
+    for _, _, variant in STEPS:
+        check = measured.on_gpu(FAMILY, variant, CHECKED.problem)
+        yield Benchmark(variant, Machine.gpu, partial(_kernel, setting, variant), check)
+
+
+@lru_cache(maxsize=1)
+def _prepared(data: Data) -> tuple[Problem, pipeline.Filter]:
+    problem = data.problem()
+    return problem, pipeline.filter_of(problem, Runner("cuda"), words=False)
+
+
+def _kernel(setting: Setting, variant: str, repeat: int) -> tuple[list[float], float]:
+    data = work(setting, variant).data
+    problem, filter = _prepared(data)
+    solve = partial(pipeline.correct, problem.reads, filter, problem.parameters, variant)
+    return kernel_times(solve, repeat), data.reads
+
+
+# ------------------------------------------------------------------ Table 4 and section 5.2
+def _seconds(setting: Setting, variant: str) -> Value:
+    return throughput(work(setting, variant), TIMED).seconds
+
+
+def _speedup(setting: Setting, before: str, after: str) -> list[Value]:
+    """Return the speedup of a step, by the time model and on each GPU."""
+    return [
+        quotient(_seconds(setting, before), _seconds(setting, after)),
+        *speedups(setting, Machine.gpu, before, after),
+    ]
+
+
+def steps(setting: Setting) -> Figures:
+    """Table 4."""
+    rows: list[Row] = []
+    for step, seconds, variant in STEPS:
+        corrected_reads, counters = corrected(work(setting, variant))
+        reads = len(corrected_reads.reads)
+        resource, nanoseconds = limit(floors(counters, reads, TIMED))
+        prediction = throughput(work(setting, variant), TIMED)
+        rows.append({
+            "step": step, "variant": variant, "paper: seconds": seconds,
+            "emulator: warp instructions per read": round(counters.total("warp_instructions") / reads),
+            "emulator: efficiency, %": round(efficiency(counters), 1),
+            **{f"emulator: {name}": count for name, count in traffic(counters, reads).items()},
+            **predicted_cells("M2090, seconds of 1.7 million reads", prediction.seconds),
+            "time model: bound by": prediction.pace.estimate.bound,
+            "emulator: seconds by counts": round(ALL_READS * nanoseconds / 1e9, 2), "emulator: for": resource,
+            **timed_cells(setting, variant, Machine.gpu, "seconds of 1.7 million reads", ALL_READS),
+        })  # fmt: skip
+    first, alone, direct, unrolled, shared, warp = (variant for _, _, variant in STEPS)
+    pairs = {
+        "whole": (first, warp), "alone": (alone, first), "direct": (first, direct), "unrolled": (direct, unrolled),
+        "in shared": (unrolled, shared), "warp": (shared, warp),
+    }  # fmt: skip
+    times = [(variant, _seconds(setting, variant).amount) for _, _, variant in STEPS]
+    by_memory = rows[-1]["time model: bound by"] in MEMORY
+    return Figures(
+        {**{name: _speedup(setting, *pair) for name, pair in pairs.items()}, "memory": [Value(predicted_for(TIMED), int(by_memory))]},
+        [Table("Steps, each with those before it", rows)],
+        [Chart("Table 4", "", "seconds of 1.7 million reads", [
+            Series("paper, M2090", Source.paper, [(variant, seconds) for _, seconds, variant in STEPS]),
+            Series("time model, M2090", Source.model, times),
+        ], bars=True)],
+    )  # fmt: skip
+
+
+def reads_in_shared(setting: Setting) -> Figures:
+    """Section 5.2."""
+    data, engine = work(setting, BEFORE).data, setting.engine
+    slow, fast = (
+        throughput(Work("thread-per-read-lean", data, engine, switches=switches), TIMED).seconds
+        for switches in (READS_IN_GLOBAL, READS_IN_SHARED)
+    )
+    rows: list[Row] = [
+        {"reads": where, "paper: seconds": seconds, "time model: M2090, seconds of 1.7 million reads": time.value}
+        for where, seconds, time in (("in global memory", 5.6, slow), ("in shared memory", 5.11, fast))
+    ]
+    return Figures({"speedup": [quotient(slow, fast)]}, [Table("Reads of 36 bases", rows)])
+
+
+# ------------------------------------------------------------------ the algorithms
+FEW = 64
+"""Reads for the oracle, which is slow."""
+
+
+def differing(setting: Setting, variant: str) -> int:
+    """Return how many of the first reads differ from the oracle's, with a filter of the reads' own k-mers."""
+    data = work(setting, variant).data
+    problem = data.problem()
+    runner = Runner(setting.engine)
+    filter = pipeline.filter_of(problem, runner, words=False)
+    corrected_reads = pipeline.correct(problem.reads, filter, problem.parameters, variant, runner)
+    reads = problem.reads.strings()
+    bloom = Bloom(solid_kmers(reads, K, MIN_MULTIPLICITY), "standard", 16)
+    expected = [correct(read, bloom, K, 2, 20, True) for read in reads[:FEW]]
+    actual = [(chr(corrected_reads.flags[r]), corrected_reads.sequence(r)) for r in range(len(expected))]
+    return sum(one != (e.flag, e.sequence) for one, e in zip(actual, expected, strict=True))
+
+
+def original_algorithm(setting: Setting) -> Figures:
+    """Algorithm 1."""
+    texts = {"choices": choices(FAMILY, BEFORE)}
+    return Figures({"differing": {f"of {FEW}": differing(setting, BEFORE)}}, texts=texts)
+
+
+def new_algorithm(setting: Setting) -> Figures:
+    """Algorithm 2."""
+    before, after = (
+        [str(answer) for answer in corrected(work(setting, variant))[0].answer()] for variant in (BEFORE, AFTER)
+    )
+    changed = sum(old != new for old, new in zip(before, after, strict=True))
+    return Figures(
+        {
+            "differing": {f"of {FEW}": differing(setting, AFTER)},
+            "changed": {f"of {len(before):,}": changed},
+            "visited": len(range(0, K, WARP_SIZE)),
+        },
+        texts={"choices": choices(FAMILY, AFTER)},
+    )

@@ -15,13 +15,13 @@ from simtbed.kernels.pairhmm.host.generate import generate as generate_region
 
 from ...explanation import choices
 from ...launchers import Runner
-from ..claims import PRINTED, Source, Value, counted_by
-from ..paper import Chart, Figures, Row, Series, Setting, Table, about, emulator, paper
-from ..values import computed, solved
-from .counted import K40, counters, equal_sequences
+from ..claims import PRINTED, Number, Source, Value, counted_by
+from ..definitions import printed
+from ..paper import Chart, Figures, Row, Series, Setting, Table
+from ..values import K40, solved
+from .timing import WIDE as FAITHFUL
+from .timing import counters, equal_sequences
 
-FAITHFUL = "wide-diagonal-major-runs"
-"""The implementation compared with the CPU in the paper."""
 KERNEL = "intratask_vectors"
 """The kernel of its first stage."""
 BARRIERS = 2
@@ -32,11 +32,7 @@ BARRIERS = 2
 PICTURED = ("AGTCTAG--CG-", "-GAC--GAACGT")
 CIGAR, POSITION = "3M2D1M2I2M1S", 1
 GATK, TIED = "GATK's", "a mismatch as a gap of two"
-PARAMETERS = {
-    GATK: NEW,
-    "mismatches dearer than gaps": Parameters(10, -9, -6, -1),
-    TIED: Parameters(10, -8, -6, -2),
-}
+PARAMETERS = {GATK: NEW, "mismatches dearer than gaps": Parameters(10, -9, -6, -1), TIED: Parameters(10, -8, -6, -2)}
 
 
 def pictured() -> tuple[str, int]:
@@ -60,16 +56,16 @@ def example(setting: Setting) -> Figures:
         ((cigar, offset, score),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
         alignments[name] = score
         rows.append({
-            about("parameters"): f"{name}: {','.join(map(str, parameters))}", paper("CIGAR"): CIGAR, emulator("best CIGAR"): cigar,
-            paper("POS"): POSITION, emulator("POS"): offset, emulator("score"): score,
-            emulator("score of the figure's"): _score(parameters),
+            "parameters": f"{name}: {','.join(map(str, parameters))}", "paper: CIGAR": CIGAR, "emulator: best CIGAR": cigar,
+            "paper: POS": POSITION, "emulator: POS": offset, "emulator: score": score,
+            "emulator: score of the figure's": _score(parameters),
         })  # fmt: skip
     cigar, position = pictured()
     return Figures(
         {
             "cigar": [Value(PRINTED, _differing(cigar, CIGAR))],
             "position": [Value(PRINTED, position)],
-            "optimum": computed(alignments[TIED] - _score(PARAMETERS[TIED])),
+            "optimum": alignments[TIED] - _score(PARAMETERS[TIED]),
         },
         [Table("R1 AGTCTAGCG, R2 GACGAACGT", rows)],
         texts={"tied": TIED, "best": alignments[GATK], "pictured": _score(PARAMETERS[GATK])},
@@ -87,14 +83,9 @@ def _score(parameters: Parameters) -> int:
 
 
 def operations(setting: Setting) -> Figures:
-    """Table 1: the written of a CIGAR."""
+    """Table 1: the letters that CIGARs have."""
     problem = generate(6, 60, (20, 60), (20, 60))
-    meanings = {
-        "M": "match or mismatch",
-        "I": "insertion, gap in R1",
-        "D": "deletion, gap in R2",
-        "S": "base at an end of R2 alone",
-    }
+    meanings: dict[str, str] = printed("ren2019")["operations"]
     rows: list[Row] = []
     written: set[str] = set()
     used: dict[Strategy, set[str]] = {}
@@ -104,10 +95,9 @@ def operations(setting: Setting) -> Figures:
         written |= used[strategy]
     for letter, meaning in meanings.items():
         strategies = ", ".join(strategy.name for strategy in Strategy if letter in used[strategy])
-        rows.append({about("operation"): letter, paper("description"): meaning, emulator("used by"): strategies})
+        rows.append({"operation": letter, "paper: description": meaning, "emulator: used by": strategies})
     return Figures(
-        {"letters": computed(len(written ^ set(meanings)), f"on {len(problem)} pairs")},
-        [Table("Operations of CIGARs", rows)],
+        {"letters": {f"on {len(problem)} pairs": len(written ^ set(meanings))}}, [Table("Operations of CIGARs", rows)]
     )
 
 
@@ -120,19 +110,14 @@ def backtracking(setting: Setting) -> Figures:
     """Figure 2: traceback over three score matrices or one matrix of moves."""
     problem = Problem.from_pairs([WALKED], Parameters(10, -15, -5, -2), Strategy.INDEL)
     ((cigar, _, _),) = FAMILY.solve(problem, FAITHFUL, Runner(setting.engine)).tolist()
-    loads: dict[str, int] = {}
-    for variant in (FAITHFUL, "pairalign"):
-        loads[variant] = counters(problem, variant, "traceback", setting.engine).totals()["global_load_requests"]
-    expected = sum(letter.isalpha() for letter in cigar)
-    walked = (
-        counters(problem, FAITHFUL, "traceback", setting.engine).at("moves[place.x").totals()["global_load_requests"]
-    )
+    counted = {name: counters(problem, name, "traceback", setting.engine) for name in (FAITHFUL, "pairalign")}
     rows: list[Row] = [
-        {about("variant"): name, emulator("loads of the second stage"): count} for name, count in loads.items()
+        {"variant": name, "emulator: loads of the second stage": each.total("global_load_requests")}
+        for name, each in counted.items()
     ]
-    return Figures(
-        {"loads": [Value(counted_by(K40), walked / expected)]}, [Table("One pair", rows)], texts={"cigar": cigar}
-    )
+    walked = counted[FAITHFUL].at("moves[place.x").total("global_load_requests")
+    loads = walked / sum(letter.isalpha() for letter in cigar)
+    return Figures({"loads": loads}, [Table("One pair", rows)], texts={"cigar": cigar}, rule=counted_by(K40))
 
 
 def retrieval(setting: Setting) -> Figures:
@@ -190,11 +175,11 @@ def lengths(setting: Setting) -> Figures:
         (least, middle, most), (short, median, long) = spread(statistics.references), spread(statistics.alternates)
         cells[situation] = middle * median
         rows.append({
-            about("situation"): situation, emulator("pairs"): statistics.pairs,
-            emulator("R1: least, median, most"): f"{least}, {middle}, {most}",
-            emulator("R2: least, median, most"): f"{short}, {median}, {long}",
+            "situation": situation, "emulator: pairs": statistics.pairs,
+            "emulator: R1: least, median, most": f"{least}, {middle}, {most}",
+            "emulator: R2: least, median, most": f"{short}, {median}, {long}",
         })  # fmt: skip
-    return Figures({"cells": computed(cells["3"] / cells["2"])}, [Table("Lengths", rows)])
+    return Figures({"cells": cells["3"] / cells["2"]}, [Table("Lengths", rows)])
 
 
 def share_of_matches(setting: Setting) -> Figures:
@@ -202,10 +187,10 @@ def share_of_matches(setting: Setting) -> Figures:
     statistics = _statistics(setting)
     rows: list[Row] = [
         {
-            about("situation"): situation,
-            **{emulator(f"{letter}, %"): 100 * group.share(letter) for letter in "MIDS"},
-            emulator("bases a run of M"): group.bases["M"] / max(group.runs["M"], 1),
-            emulator("loads saved by lengths of M, %"): 100 * group.accesses_saved,
+            "situation": situation,
+            **{f"emulator: {letter}, %": 100 * group.share(letter) for letter in "MIDS"},
+            "emulator: bases a run of M": group.bases["M"] / max(group.runs["M"], 1),
+            "emulator: loads saved by lengths of M, %": 100 * group.accesses_saved,
         }
         for situation, group in statistics.items()
     ]
@@ -215,11 +200,9 @@ def share_of_matches(setting: Setting) -> Figures:
     ]
     return Figures(
         {
-            "matches": [
-                value for name, group in statistics.items() for value in computed(group.share("M"), f"situation {name}")
-            ],
-            "published": computed(PUBLISHED_M_SHARE),
-            "run": computed(statistics["2"].bases["M"] / max(statistics["2"].runs["M"], 1)),
+            "matches": {f"situation {name}": group.share("M") for name, group in statistics.items()},
+            "published": PUBLISHED_M_SHARE,
+            "run": statistics["2"].bases["M"] / max(statistics["2"].runs["M"], 1),
         },
         [Table("Operations", rows)],
         [Chart("Numbers of M, I, D and S", "operation", "bases", bars, bars=True, logarithmic=True)],
@@ -229,18 +212,19 @@ def share_of_matches(setting: Setting) -> Figures:
 # ------------------------------------------------------------------ Figures 6 and 7
 def anti_diagonals(setting: Setting) -> Figures:
     """Figure 6: a thread a column, a step an anti-diagonal."""
-    values: dict[str, list[Value]] = {"steps": [], "words": []}
+    values: dict[str, dict[str, Number]] = {"steps": {}, "words": {}}
     rows: list[Row] = []
     for n, m in ((6, 6), (64, 64), (256, 128), (576, 576)):
         totals = counters(equal_sequences(m, 1, n), FAITHFUL, KERNEL, setting.engine).totals()
         steps = totals["barriers"] // (BARRIERS * -(-m // 32))
         words = (totals["global_store_bytes"] - 16) / (4 * n * m)
-        values["steps"].append(Value(counted_by(K40), steps, f"{n} x {m}"))
-        values["words"].append(Value(counted_by(K40), words, f"{n} x {m}"))
+        values["steps"][f"{n} x {m}"], values["words"][f"{n} x {m}"] = steps, words
         rows.append({
-            about("R1"): n, about("R2"): m, emulator("steps"): steps, emulator("words stored per cell, scores excepted"): words,
+            "R1": n, "R2": m, "emulator: steps": steps, "emulator: words stored per cell, scores excepted": words,
         })  # fmt: skip
-    return Figures(values, [Table("One pair", rows)], texts={"choices": choices(FAMILY, FAITHFUL)})
+    return Figures(
+        values, [Table("One pair", rows)], texts={"choices": choices(FAMILY, FAITHFUL)}, rule=counted_by(K40)
+    )
 
 
 def layouts(setting: Setting) -> Figures:
@@ -252,12 +236,11 @@ def layouts(setting: Setting) -> Figures:
         moves = counters(problem, f"wide-{layout}-runs", KERNEL, setting.engine).at("moves[place.x").totals()
         lines[layout] = moves["global_store_lines"] / moves["global_store_requests"]
         rows.append({
-            about("layout"): layout, emulator("lines of 128 bytes a store"): lines[layout],
-            emulator("sectors a store"): moves["global_store_sectors"] / moves["global_store_requests"],
+            "layout": layout, "emulator: lines of 128 bytes a store": lines[layout],
+            "emulator: sectors a store": moves["global_store_sectors"] / moves["global_store_requests"],
         })  # fmt: skip
     diagonals, by_row = lines["diagonal-major"], lines["row-major"]
+    texts = {"diagonals": diagonals, "rows": by_row}
     return Figures(
-        {"lines": [Value(counted_by(K40), diagonals / by_row)]},
-        [Table("Stores of moves, 256 x 256", rows)],
-        texts={"diagonals": diagonals, "rows": by_row},
+        {"lines": diagonals / by_row}, [Table("Stores of moves, 256 x 256", rows)], texts=texts, rule=counted_by(K40)
     )

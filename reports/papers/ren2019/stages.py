@@ -5,17 +5,30 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from simtbed.machine.occupancy import occupancy
 
 from ..claims import Origin, Source, Value, counted_by, predicted_for, quotient
 from ..measured import Machine
-from ..paper import Chart, Figures, Row, Series, Setting, Table, about, cpu, emulator, gpu, model
-from ..values import extreme
+from ..paper import Chart, Figures, Row, Series, Setting, Table
+from ..values import K40, extreme, ranked
 from . import figures
-from .counted import BATCHES, K40, LENGTHS, of_equal, of_set, predicted, registers_of
-from .timing import BLOCK, PASSES, PEER, STEPS, WIDE, loop_name, timing_name
+from .timing import (
+    BATCHES,
+    BLOCK,
+    LENGTHS,
+    PASSES,
+    PEER,
+    STEPS,
+    WIDE,
+    counters,
+    equal_sequences,
+    loop_name,
+    of_set,
+    predicted,
+    registers_of,
+    timing_name,
+)
 
 PEERS = 32
 """Counted pairs of gpu-pairAlign: a warp."""
@@ -53,9 +66,9 @@ def _rate_columns(by_origin: Mapping[Origin, Rates], variant: str, length: int) 
             if value := values.get((variant, length, batch)):
                 if origin.source is Source.model:
                     low, high = value.interval or (0.0, 0.0)
-                    row = {**row, model(f"GCUPS, {batch} pairs"): f"{value.value:.3g}, {low:.3g} to {high:.3g}"}
+                    row[f"time model: GCUPS, {batch} pairs"] = f"{value.value:.3g}, {low:.3g} to {high:.3g}"
                 else:
-                    row = {**row, gpu(f"GCUPS, {batch} pairs, {origin.device}"): value.value}
+                    row[f"GPU: GCUPS, {batch} pairs, {origin.device}"] = value.value
     return row
 
 
@@ -70,14 +83,7 @@ def _speedups(by_origin: Mapping[Origin, Rates], over: str, batches: Iterable[in
 
 
 def _medians(values: Iterable[Value]) -> list[Value]:
-    """Return the median of each origin, one of its values."""
-    by_origin: dict[Origin, list[Value]] = defaultdict(list)
-    for value in values:
-        by_origin[value.origin].append(value)
-    return [
-        replace(sorted(found, key=lambda value: value.value or 0.0)[len(found) // 2], label=f"of {len(found)}")
-        for found in by_origin.values()
-    ]
+    return ranked(values, lambda number: number // 2)
 
 
 def _rate_charts(by_origin: Mapping[Origin, Rates], variants: Sequence[str]) -> list[Chart]:
@@ -86,7 +92,7 @@ def _rate_charts(by_origin: Mapping[Origin, Rates], variants: Sequence[str]) -> 
     for batch in BATCHES:
         series = [
             Series(f"{NAMES[variant]}, {origin.device}", origin.source,
-                   [(n, values[variant, n, batch].value or 0) for n in LENGTHS if (variant, n, batch) in values])
+                   [(n, values[variant, n, batch].amount) for n in LENGTHS if (variant, n, batch) in values])
             for origin, values in by_origin.items() for variant in variants
         ]  # fmt: skip
         charts.append(Chart(f"First stage, {batch:,} pairs", "bases of R1 and R2", "GCUPS", series))
@@ -117,9 +123,9 @@ def two_solutions(setting: Setting) -> Figures:
             steps[variant, length] = Value(counted_by(K40), of_block)
             work[variant, length] = Value(counted_by(K40), totals["warp_instructions"] / pairs)
             row: Row = {
-                about("bases"): length, about("solution"): NAMES[variant], emulator("steps of a block"): of_block,
-                emulator("warp instructions per pair"): work[variant, length].value, emulator("blocks that a K40 holds"): blocks,
-                **{emulator(f"steps in a row, {batch} pairs"): of_block * -(-batch // blocks) for batch in BATCHES},
+                "bases": length, "solution": NAMES[variant], "emulator: steps of a block": of_block,
+                "emulator: warp instructions per pair": work[variant, length].value, "emulator: blocks that a K40 holds": blocks,
+                **{f"emulator: steps in a row, {batch} pairs": of_block * -(-batch // blocks) for batch in BATCHES},
             }  # fmt: skip
             rows.append({**row, **_rate_columns(by_origin, variant, length)})
     longer = [length for length in _lengths(setting) if length > BLOCK]
@@ -147,12 +153,12 @@ def first_stage_of_peer(setting: Setting) -> Figures:
             cells = pairs_of[variant] * length * length
             totals = of_set(length, pairs_of[variant], variant, kernel, setting.engine).totals()
             row: Row = {
-                about("bases"): length, about("implementation"): "the paper's" if variant == WIDE else NAMES[variant],
-                emulator("steps one after the other"):
+                "bases": length, "implementation": "the paper's" if variant == WIDE else NAMES[variant],
+                "emulator: steps one after the other":
                     totals["barriers"] / (figures.BARRIERS * pairs_of[WIDE] * -(-length // 32)) if variant == WIDE else length * length,
-                emulator("global bytes per cell"): 32 * (totals["global_load_sectors"] + totals["global_store_sectors"]) / cells,
-                emulator("warp instructions per cell"): totals["warp_instructions"] / cells,
-                **{emulator(f"SMs busy, {batch} pairs"): min(K40.sms, -(-batch // (BLOCK if variant == PEER else 1))) for batch in BATCHES},
+                "emulator: global bytes per cell": 32 * (totals["global_load_sectors"] + totals["global_store_sectors"]) / cells,
+                "emulator: warp instructions per cell": totals["warp_instructions"] / cells,
+                **{f"emulator: SMs busy, {batch} pairs": min(K40.sms, -(-batch // (BLOCK if variant == PEER else 1))) for batch in BATCHES},
             }  # fmt: skip
             rows.append({**row, **_rate_columns(by_origin, variant, length)})
     return Figures(
@@ -167,9 +173,9 @@ def first_stage_of_peer(setting: Setting) -> Figures:
 def loads_per_pair(setting: Setting, variant: str, length: int) -> float:
     """Return the loads of moves per pair of equal sequences in the second stage."""
     pairs = setting.whole("pairs")
-    counters = of_equal(length, pairs, variant, "traceback", setting.engine)
+    counted = counters(equal_sequences(length, pairs), variant, "traceback", setting.engine)
     text = "moves[place.x" if variant != PEER else "strip_word = moves"
-    return counters.at(text).totals()["global_load_bytes"] / 4 / pairs
+    return counted.at(text).total("global_load_bytes") / 4 / pairs
 
 
 def _second_stage(setting: Setting, constant: str, growing: str) -> Figures:
@@ -185,30 +191,25 @@ def _second_stage(setting: Setting, constant: str, growing: str) -> Figures:
     title = {constant: "lengths recorded", growing: NAMES[growing]}
     rows: list[Row] = []
     for length in LENGTHS:
-        row: Row = {about("bases"): length}
+        row: Row = {"bases": length}
         for (origin, variant), line in lines.items():
-            name = (
-                f"loads per pair, {title[variant]}"
-                if origin.source is Source.emulator
-                else f"ms, {title[variant]}, {origin.device}"
-            )
-            row = {**row, (emulator if origin.source is Source.emulator else gpu)(name): line.get(length)}
+            counted = origin.source is Source.emulator
+            name = f"loads per pair, {title[variant]}" if counted else f"ms, {title[variant]}, {origin.device}"
+            row[f"{origin.source}: {name}"] = line.get(length)
         rows.append(row)
     values: dict[str, list[Value]] = defaultdict(list)
     for (origin, variant), line in lines.items():
         growth = Value(origin, line[max(line)] / line[min(line)], f"of {max(line)} and {min(line)} bases")
         values["constant" if variant == constant else "growth"].append(growth)
         if variant == growing:
-            values["line"].append(
-                Value(origin, statistics.correlation(list(line), list(line.values())), f"of {len(line)} lengths")
-            )
+            straight = statistics.correlation(list(line), list(line.values()))
+            values["line"].append(Value(origin, straight, f"of {len(line)} lengths"))
     chart = Chart("Loads of the backtracking matrix", "bases of R1 and R2", "loads per pair", [
         Series(title[variant], Source.emulator, list(line.items()))
         for (origin, variant), line in lines.items() if origin.source is Source.emulator
     ])  # fmt: skip
-    return Figures(
-        values, [Table(f"Equal sequences, {setting.whole('pairs')} pairs counted, 100 timed", rows)], [chart]
-    )
+    title_of_table = f"Equal sequences, {setting.whole('pairs')} pairs counted, 100 timed"
+    return Figures(values, [Table(title_of_table, rows)], [chart])
 
 
 def lengths_of_matches(setting: Setting) -> Figures:
@@ -244,15 +245,12 @@ def over_a_core(setting: Setting) -> Figures:
     by_machines = _over_core(setting)
     rows: list[Row] = []
     for length in LENGTHS:
-        row: Row = {about("bases"): length}
+        row: Row = {"bases": length}
         for machine in (Machine.core, Machine.cores):
             for timing in setting.timings(loop_name(length, 1), machine):
-                row = {**row, cpu(f"GCUPS of the first stage, {timing.machine}, {timing.dated}"): timing.rate / 1e9}
+                row[f"CPU: GCUPS of the first stage, {timing.machine}, {timing.dated}"] = timing.rate / 1e9
         for machines, ratios in by_machines.items():
-            row = {
-                **row,
-                **{gpu(f"speedup, {pairs} pairs, {machines}"): ratios.get((length, pairs)) for pairs in BATCHES},
-            }
+            row |= {f"GPU: speedup, {pairs} pairs, {machines}": ratios.get((length, pairs)) for pairs in BATCHES}
         rows.append(row)
     today = "; ".join(f"{machines}: up to {max(ratios.values()):.3g} times" for machines, ratios in by_machines.items())
     measured = {o: values for o, values in rates(setting, (WIDE,)).items() if o.source is Source.gpu}

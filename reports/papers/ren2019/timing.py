@@ -1,34 +1,76 @@
-"""Timed work of Ren 2019: both stages of the kernels on a GPU and of the loop on a CPU."""
+"""Problems of Ren 2019, the counters of each kernel by the rules of the K40, and timed work on a GPU and a CPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
+from simtbed import Counters
 from simtbed.kernels import Agreement
 from simtbed.kernels.alignment import FAMILY
+from simtbed.kernels.alignment.host.generate import generate
 from simtbed.kernels.alignment.host.problem import Problem
+from simtbed.model.launches import observe
+from simtbed.model.time import estimate
 from simtbed.oracles.alignment_loop import Integers, align_all
 from simtbed.runtime.cores import current_cores
+from simtbed.runtime.registry import EngineName
 
 from ...bench.align import DIFFERENT, Stages, repeated
-from .. import checks
+from .. import measured, recorded
+from ..claims import Value, predicted_for
 from ..measured import Benchmark, Check, Machine
-from ..paper import (
-    Setting,
-)
-from .counted import (
-    BATCHES,
-    LENGTHS,
-    equal_sequences,
-    sequences,
-)
-from .figures import FAITHFUL
+from ..paper import Setting
+from ..values import K40, counters_of, launches
 
-WIDE, PASSES, PEER, OURS = FAITHFUL, "passes-diagonal-major-runs", "pairalign", "packed"
+LENGTHS = (64, 128, 192, 256, 320, 384, 448, 512, 576)
+BATCHES = (25, 100, 1_000)
+"""Lengths of both sequences and numbers of pairs of the synthetic sets."""
+
+
+def sequences(length: int, pairs: int) -> Problem:
+    """Return a synthetic set: alternates with substitutions and gaps, as in reads of wgsim."""
+    return generate(length, pairs, (length, length), (length, length))
+
+
+def equal_sequences(length: int, pairs: int, reference: int = 0) -> Problem:
+    """Return the set of Figures 9 and 11: alternates are prefixes of their references, so all moves are diagonal."""
+    problem = generate(length, pairs, (reference or length, reference or length), (length, length))
+    return Problem.from_pairs((r, r[:length] if len(r) >= length else a) for r, a in problem.pairs())
+
+
+def counters(problem: Problem, variant: str, kernel: str, engine: EngineName) -> Counters:
+    """Return the counters of a kernel over the launches of a variant."""
+    return counters_of(partial(FAMILY.solve, problem, variant), engine, K40, kernel)
+
+
+@cache
+def of_set(length: int, pairs: int, variant: str, kernel: str, engine: EngineName) -> Counters:
+    """Of a synthetic set."""
+    return counters(sequences(length, pairs), variant, kernel, engine)
+
+
+@cache
+def predicted(length: int, pairs: int, variant: str, engine: EngineName) -> Value:
+    """Predict the GCUPS of the first stage on a K40, with the registers of `registers_of`."""
+    problem = sequences(length, pairs)
+    requests = (r.request for r in launches(partial(FAMILY.solve, problem, variant), engine, K40, counters=False))
+    first = (request for request in requests if request.program.kernel.name != "traceback")
+    times = [estimate(observe(request, registers_of(variant), engine), K40) for request in first]
+    ends = zip(*((t.time_us, t.high_us, t.low_us) for t in times), strict=True)
+    time, low, high = (problem.cells / microseconds / 1e3 for microseconds in map(sum, ends))
+    return Value(predicted_for(K40), time, "", (low, high))
+
+
+def registers_of(variant: str) -> int:
+    """Return the registers per thread recorded for sm_90; without a record, the maximum of a fully occupied K40."""
+    return recorded.registers(f"alignment {variant}") or 32
+
+
+WIDE, PASSES, PEER, OURS = "wide-diagonal-major-runs", "passes-diagonal-major-runs", "pairalign", "packed"
 TIMED = (WIDE, PASSES, PEER, OURS)
 STEPS = "wide-diagonal-major-steps"
 SECOND = (WIDE, STEPS, PEER)
@@ -61,7 +103,7 @@ def benchmarks(setting: Setting) -> Iterator[Benchmark]:
                 yield Benchmark(loop_name(length, stage), machine, run, Check(LOOP, _loop_agrees))
     for length in LENGTHS:
         for variant in sorted({*TIMED, *SECOND}):
-            check = checks.on_gpu(FAMILY, variant, partial(sequences, length, FEW), f"{length} bases")
+            check = measured.on_gpu(FAMILY, variant, partial(sequences, length, FEW), f"{length} bases")
             for pairs in BATCHES if variant in TIMED else ():
                 for stage in (1, 2):
                     run = partial(_kernels, variant, length, pairs, stage)

@@ -26,7 +26,7 @@ from simtbed.reports.papers.claims import (
 )
 from simtbed.reports.papers.paper import Figures
 from simtbed.reports.papers.schema import Entry
-from simtbed.reports.papers.values import differing
+from simtbed.reports.papers.values import differing, ranked
 
 H100, H200 = Origin(Source.gpu, "H100", "2026-01-01"), Origin(Source.gpu, "H200", "2026-01-02")
 
@@ -142,6 +142,21 @@ def test_an_interval_around_the_expectation_resolves_nothing() -> None:
     assert (
         Claim("", [compared, compare(H100, "ratio", 2, at_least=1)]).holds is Holds.yes
     )  # a measured value resolves it
+
+
+def test_numbers_of_a_formula_are_values_of_its_rule() -> None:
+    figures = Figures({"one": 2.0, "many": {"a": 1, "b": 3}, "values": [Value(H100, 4.0)]}, rule=H200)
+    assert figures.of("one") == [Value(H200, 2.0)] and figures.of("values") == [Value(H100, 4.0)]
+    assert figures.of("many") == [Value(H200, 1, "a"), Value(H200, 3, "b")]
+
+
+def test_ranks_are_of_each_origin() -> None:
+    values = [Value(origin, number) for origin, numbers in ((H100, (3, 1, 2)), (H200, (9, 8))) for number in numbers]
+    for rank, expected in ((lambda n: 0, (1, 8)), (lambda n: n // 2, (2, 9)), (lambda n: n - 1, (3, 9))):
+        assert ranked([*values, Value(H100, None)], rank) == [
+            Value(H100, expected[0], "of 3"),
+            Value(H200, expected[1], "of 2"),
+        ]
 
 
 def test_no_results_are_no_agreement() -> None:

@@ -13,8 +13,8 @@ from simtbed.kernels.sfs.host.pipeline_plain import normalised_as_printed
 from simtbed.kernels.sfs.host.problem import Problem
 from simtbed.oracles import sfs, sfs_loop
 from simtbed.reports.launchers import Runner
-from simtbed.reports.papers import library
-from simtbed.reports.papers.lu2012 import counting, timing
+from simtbed.reports.papers import definitions
+from simtbed.reports.papers.lu2012 import counting
 from simtbed.reports.papers.measured import Machine, Measured
 from simtbed.reports.papers.paper import Size
 
@@ -22,7 +22,7 @@ from simtbed.reports.papers.paper import Size
 def test_the_loops_give_the_products_of_the_oracle() -> None:
     vectors = generate(2, 5, 45).vectors()[0] / 3
     expected = np.exp(sfs.product(vectors))
-    for loop in timing.LOOPS.values():
+    for loop in counting.LOOPS.values():
         np.testing.assert_allclose(loop(vectors), expected, rtol=1e-9)
         np.testing.assert_array_equal(sfs_loop.on_all_cores(loop, vectors), loop(vectors))
 
@@ -45,7 +45,7 @@ def test_three_normalisations_agree() -> None:
     vectors, t = arguments.vectors()
     h, fixed = sfs_loop.iterative(vectors), arguments.fixed()
     expected = sfs.gama(arguments.likelihoods, arguments.frequency, arguments.variable)
-    for normalise in timing.NORMALISING.values():
+    for normalise in counting.NORMALISING.values():
         np.testing.assert_allclose(normalise(h, t, fixed, arguments.variable), expected, atol=1e-12)
     printed, undefined = sfs_loop.normalised_as_printed(h, t, fixed, arguments.variable)
     np.testing.assert_allclose(printed, expected, atol=1e-12)
@@ -94,9 +94,9 @@ def test_likelihoods_of_a_file(tmp_path: Path) -> None:
 
 
 def test_what_is_timed_runs() -> None:
-    setting = library.find("lu2012").setting(Size.small, {"individuals": 20, "sites": 4}, "jit", Measured())
-    timed = {(one.name, one.machine): one for one in timing.benchmarks(setting)}
+    setting = definitions.find("lu2012").setting(Size.small, {"individuals": 20, "sites": 4}, "jit", Measured())
+    timed = {(one.name, one.machine): one for one in counting.benchmarks(setting)}
     assert {machine for _, machine in timed} == set(Machine)
     for name in ("reduction", "logarithms"):
         milliseconds, work = timed[name, Machine.core].run(2)
-        assert len(milliseconds) == 2 and min(milliseconds) > 0 and work == timing.SITES_ON_CPU[Machine.core]
+        assert len(milliseconds) == 2 and min(milliseconds) > 0 and work == counting.SITES_ON_CPU[Machine.core]

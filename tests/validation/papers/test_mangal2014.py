@@ -9,18 +9,18 @@ from simtbed.kernels.correction.host import pipeline
 from simtbed.kernels.correction.host.problem import Parameters
 from simtbed.language.intrinsics import WARP_SIZE
 from simtbed.oracles.correction import Bloom
-from simtbed.reports.papers.mangal2014 import profiles, steps
+from simtbed.reports.papers.mangal2014 import profiles
 from simtbed.reports.papers.mangal2014.counting import (
     GPU,
     SOLID,
     Data,
+    Probes,
     Work,
     corrected,
     counted,
     reads_and_filter,
     throughput,
 )
-from simtbed.reports.papers.mangal2014.profiled import K, Probes
 
 SMALL = Data(600, 280, 0.04)
 
@@ -42,14 +42,14 @@ def test_the_filter_may_be_split_anywhere() -> None:
 def test_a_smaller_first_region_is_queried_more_often() -> None:
     """The paper's 34 % more accesses are those of a region of about a 45th of the bits."""
     standard, wide, narrow = (
-        Probes.from_counters(counted(Work(profiles.BEFORE, SMALL, "jit", split)), K) for split in (None, 16, 45)
+        Probes.from_counters(counted(Work(profiles.BEFORE, SMALL, "jit", split))) for split in (None, 16, 45)
     )
     assert standard.bits < wide.bits < narrow.bits
     assert narrow.bits / standard.bits == pytest.approx(91_551_531 / 68_381_701, abs=0.06)
 
 
 def test_the_steps_change_no_read() -> None:
-    answers = [corrected(Work(variant, SMALL, "jit"))[0].answer().tolist() for _, _, variant in steps.STEPS]
+    answers = [corrected(Work(variant, SMALL, "jit"))[0].answer().tolist() for _, _, variant in profiles.STEPS]
     few = len(answers[1])  # one lane per warp: the first reads alone
     assert few == 128 and all(answer[:few] == answers[1] for answer in answers)
     assert all(answer == answers[0] for answer in answers[2:])

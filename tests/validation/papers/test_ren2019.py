@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from simtbed.kernels.alignment import FAMILY
 from simtbed.kernels.alignment.host.problem import Parameters, Problem
-from simtbed.reports.papers import library
+from simtbed.reports.papers import definitions
 from simtbed.reports.papers.claims import Claim, Holds, Source, Verdict
 from simtbed.reports.papers.measured import Machine, Measured, Record, Timing
-from simtbed.reports.papers.paper import Setting, Shown, Size
+from simtbed.reports.papers.paper import Setting, Shown, Size, source_of
 from simtbed.reports.papers.ren2019 import figures, timing
-from simtbed.reports.papers.ren2019.counted import BATCHES, LENGTHS
+from simtbed.reports.papers.ren2019.timing import BATCHES, LENGTHS
 
 
 def setting(timings: Iterable[tuple[str, Timing]] = ()) -> Setting:
     record = Record("ren2019", {str(number): {name: one} for number, (name, one) in enumerate(timings)})
-    return library.find("ren2019").setting(Size.small, {"batch": 1}, "jit", Measured.merge([record]))
+    return definitions.find("ren2019").setting(Size.small, {"batch": 1}, "jit", Measured.merge([record]))
 
 
 def test_figure_1_is_optimal_only_in_ties() -> None:
@@ -36,7 +36,7 @@ def test_figure_1_is_optimal_only_in_ties() -> None:
 
 
 def shown(name: str, setting: Setting) -> Shown:
-    return next(item for item in library.find("ren2019").items if item.name == name).show(setting)
+    return next(item for item in definitions.find("ren2019").items if item.name == name).show(setting)
 
 
 def results(shown: Shown) -> list[Holds]:
@@ -82,9 +82,9 @@ def test_a_straight_line_need_not_be_proportional(start: float, slope: float, ex
 
 
 def test_the_time_model_computes_batches_up_to_a_size() -> None:
-    some = library.find("ren2019").setting(Size.small, {"batch": 25}, "jit", Measured())
-    names = {column.name for column in shown("Figure 8", some).tables[0].columns if column.source is Source.model}
-    assert names == {"GCUPS, 25 pairs"}
+    some = definitions.find("ren2019").setting(Size.small, {"batch": 25}, "jit", Measured())
+    names = [column for column in shown("Figure 8", some).tables[0].columns if source_of(column) is Source.model]
+    assert names == ["time model: GCUPS, 25 pairs"]
     assert len(shown("Figure 10", some).claims[0].comparisons) == 1
     assert not shown("Figure 10", setting()).claims[0].comparisons
 
@@ -92,7 +92,7 @@ def test_the_time_model_computes_batches_up_to_a_size() -> None:
 def test_data_of_the_user_are_in_the_statistics(tmp_path: Path) -> None:
     pairs = tmp_path / "own.tsv"
     pairs.write_text("ACGTACGTAC\tACGTACGTAC\n" * 3)
-    own = library.find("ren2019").setting(Size.small, {}, "jit", Measured(), pairs)
+    own = definitions.find("ren2019").setting(Size.small, {}, "jit", Measured(), pairs)
     claim = shown("Figure 4", own).claims[0]
     assert {c.quantity: c.value for c in claim.comparisons}["share of M, situation own.tsv"] == 1.0
 

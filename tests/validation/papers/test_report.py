@@ -12,10 +12,9 @@ from xml.etree import ElementTree
 import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.kernels import Agreement, InputError
-from simtbed.reports.papers import charts, formats, library, machines, measured
-from simtbed.reports.papers.claims import Claim, Comparison, Origin, Source
+from simtbed.reports.papers import charts, definitions, formats, measured
+from simtbed.reports.papers.claims import Claim, Comparison, Origin, Source, text_of_number
 from simtbed.reports.papers.measured import Benchmark, Check, Machine, Measured, Record, Timing
-from simtbed.reports.papers.numbers import text_of_number
 from simtbed.reports.papers.paper import (
     Chart,
     Item,
@@ -28,9 +27,6 @@ from simtbed.reports.papers.paper import (
     Shown,
     Size,
     Table,
-    about,
-    gpu,
-    paper,
     report,
 )
 
@@ -38,12 +34,12 @@ from tests.reports import fake_gpu
 from tests.reports.conftest import Simtbed
 
 DOCS = Path(__file__).parents[3] / "docs/papers"
-every_paper = pytest.mark.parametrize("name", library.PAPERS)
+every_paper = pytest.mark.parametrize("name", definitions.PAPERS)
 
 
 @cache
 def cached_report(name: str) -> Report:
-    result = library.find(name)
+    result = definitions.find(name)
     return report(result, result.setting(Size.small, {}, "jit", measured.shipped(name)))
 
 
@@ -61,7 +57,7 @@ def test_the_kept_page_is_what_is_reported(name: str, request: pytest.FixtureReq
 
 
 def test_the_kept_index_counts_all_papers(request: pytest.FixtureRequest) -> None:
-    check_page(DOCS / "index.md", formats.markdown_index([cached_report(name) for name in library.PAPERS]), request)
+    check_page(DOCS / "index.md", formats.markdown_index([cached_report(name) for name in definitions.PAPERS]), request)
 
 
 @every_paper
@@ -77,13 +73,13 @@ def test_the_page_holds_every_item_its_tables_and_its_plots(name: str) -> None:
 @every_paper
 def test_json_says_what_the_page_says(name: str) -> None:
     content = json.loads(formats.json(cached_report(name)))
-    assert [one["name"] for one in content["items"]] == [item.name for item in library.find(name).items]
+    assert [one["name"] for one in content["items"]] == [item.name for item in definitions.find(name).items]
     assert sum(content["verdicts"].values()) == len(content["items"])
 
 
 @every_paper
 def test_items_have_names_of_their_own(name: str) -> None:
-    names = [item.name for item in library.find(name).items]
+    names = [item.name for item in definitions.find(name).items]
     assert len(set(names)) == len(names) > 5
 
 
@@ -91,7 +87,7 @@ def test_items_have_names_of_their_own(name: str) -> None:
 def show(setting: Setting) -> Shown:
     timing = setting.timing("sum", Machine.gpu)
     rows: list[Row] = [
-        {about("n"): n, paper("ms"): 2.5 * n, gpu("ms"): timing.milliseconds * n if timing else None} for n in (1, 2)
+        {"n": n, "paper: ms": 2.5 * n, "GPU: ms": timing.milliseconds * n if timing else None} for n in (1, 2)
     ]
     plot = Chart("sums", "n", "ms", [Series("said", Source.paper, [(1, 2.5), (2, 5.0)])])
     grows = Comparison(Origin(Source.emulator, "K40"), "sums", setting.whole("sums"), 6.3, 7.7)
@@ -105,14 +101,15 @@ def times(setting: Setting) -> Iterator[Benchmark]:
 
 
 SMALL = Paper(
-    "sums2000", "Sums", "A, B 2000", "K40", [Parameter("sums", 7, 700, "sums")], [Item("Table 1", "sums", show)], times
-)
+    "sums2000", "Sums", "A, B 2000", "K40", [Parameter("sums", 7, 700, "sums")], [Item("Table 1", "sums", show)], times,
+    sizes=[("Table 1", "run", "2 s")],
+)  # fmt: skip
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "PAPERS", {"sums2000": "found by the next line"})
-    monkeypatch.setattr(library, "find", lambda name: SMALL)
+    monkeypatch.setattr(definitions, "PAPERS", {"sums2000": "found by the next line"})
+    monkeypatch.setattr(definitions, "find", lambda name: SMALL)
 
 
 @pytest.mark.usefixtures("small")
@@ -121,7 +118,7 @@ def test_reports_in_each_format(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "**Reproduced**: It does." in text and "| 2 | 5 |  |" in text
     assert "Missing: time model: no prediction; CPU: not measured." in text
     assert "| it grows (main claim) | yes | sums: 7 (emulator, K40); expected 6.3 to 7.7 |" in text
-    assert "The verdict changes to contradicted at 7.7 of: sums, here 7." in text
+    assert "The verdict changes to contradicted at 7.7 of: sums, here 7." in text and "| Table 1 | run | 2 s |" in text
     assert "**Contradicted**" in simtbed("report", "sums2000", "--size", "paper").out
     assert simtbed("report", "sums2000", "--item", "table 1").out == text.rstrip() + "\n"
     assert json.loads(simtbed("report", "sums2000", "--format", "json").out)["verdicts"]["reproduced"] == 1
@@ -151,7 +148,7 @@ def test_wrong_use_is_one_line(simtbed: Simtbed, tmp_path: Path) -> None:
 @every_paper
 def test_every_parameter_has_an_option(name: str, simtbed: Simtbed, tmp_path: Path) -> None:
     """A wrong name would be no option, and exit code 2 with another text."""
-    for item in library.find(name).parameters:
+    for item in definitions.find(name).parameters:
         option = f"--{item.name.replace('_', '-')}"
         message = simtbed("report", "none", option, str(item.small or 1)).refused()
         assert "there is no paper 'none'" in message
@@ -165,9 +162,9 @@ def test_a_name_that_is_no_paper(simtbed: Simtbed) -> None:
 @pytest.mark.usefixtures("small")
 def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "record.json"
-    monkeypatch.setattr(machines, "available", lambda: {Machine.core: "a CPU"})
+    monkeypatch.setattr(measured, "available", lambda: {Machine.core: "a CPU"})
     assert simtbed("report", "sums2000", "--measure", str(file), "--repeat", "3").out == f"1 times are in {file}\n"
-    monkeypatch.setattr(machines, "available", lambda: {Machine.gpu: "a GPU"})
+    monkeypatch.setattr(measured, "available", lambda: {Machine.gpu: "a GPU"})
     assert simtbed("report", "sums2000", "--measure", str(file)).code == 0
     record, today = measured.load(file), date.today().isoformat()
     assert record.timings == {
@@ -178,7 +175,7 @@ def test_times_are_taken_kept_and_shown(simtbed: Simtbed, tmp_path: Path, monkey
     monkeypatch.setattr(measured, "shipped", lambda name: Measured.merge([record]))
     text = simtbed("report", "sums2000").out
     assert "| 2 | 5 | 1 |" in text
-    monkeypatch.setattr(machines, "available", lambda: {Machine.gpu: "another"})
+    monkeypatch.setattr(measured, "available", lambda: {Machine.gpu: "another"})
     assert "of another machine: a GPU, not another" in simtbed("report", "sums2000", "--measure", str(file)).refused()
     assert measured.load(file) == record
 
@@ -272,7 +269,7 @@ def test_shipped_records_name_times_that_papers_take() -> None:
     """Every name of a record belongs to a benchmark."""
     for path in sorted(measured.FOLDER.glob("*.json")):
         record = measured.load(path)
-        result = library.find(record.paper)
+        result = definitions.find(record.paper)
         names = {
             (one.machine.value, one.name)
             for one in result.benchmarks(result.setting(Size.paper, {}, "jit", Measured()))
