@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machine.device import Device
-from ..sass.counts import Counts
+from ..sass.counts import AccessTrace, Counts
 from ..sass.cubin import Sections
 from ..sass.execution import Launch, Program, execute
 from ..sass.state import ARCHITECTURES, GlobalMemory, parameter_bank
@@ -22,7 +22,8 @@ Dim3 = tuple[int, int, int]
 @dataclass(frozen=True)
 class DeviceLaunch:
     """The input of a launch. dynamic_shared: bytes of a block. arrays: by name, copied to the device. parameters: returns
-    their bytes, given the address of each array. together: whether blocks wait for each other."""
+    their bytes, given the address of each array. together: whether blocks wait for each other. constants: contents of
+    variables in constant memory, by symbol."""
 
     kernel: str
     device: Device
@@ -33,6 +34,7 @@ class DeviceLaunch:
     parameters: Callable[[Callable[[str], int]], bytes]
     cooperative: bool = False
     together: bool = False
+    constants: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def shared_bytes(sections: Sections, kernel: str) -> int:
@@ -41,15 +43,19 @@ def shared_bytes(sections: Sections, kernel: str) -> int:
 
 
 def execute_on_device(
-    launch: DeviceLaunch, sections: Sections, program: Program, blocks: npt.NDArray[np.int64]
+    launch: DeviceLaunch,
+    sections: Sections,
+    program: Program,
+    blocks: npt.NDArray[np.int64],
+    trace: AccessTrace | None = None,
 ) -> tuple[Counts, GlobalMemory]:
     """Execute blocks of a launch. Return the counts and the memory after it. Raises the errors of `sass.execution.execute`."""
     memory = GlobalMemory.allocate(launch.arrays, sections.initial_globals)
     first = ARCHITECTURES[sections.architecture].parameters
     workspace = memory.workspace_address if launch.cooperative else 0
     banks = {0: parameter_bank(launch.block, launch.grid, launch.parameters(memory.address), first, workspace)}
-    banks |= sections.constant_banks(launch.kernel, memory.module_address)
+    banks |= sections.constant_banks(launch.kernel, memory.module_address, launch.constants)
     shared = shared_bytes(sections, launch.kernel) + launch.dynamic_shared
-    counts = Counts(launch.device, program.ends_run, len(blocks) * -(-prod(launch.block) // 32))
+    counts = Counts(launch.device, program.ends_run, len(blocks) * -(-prod(launch.block) // 32), trace)
     execute(program, Launch(launch.grid, launch.block, blocks, shared, memory, banks, launch.together), counts)
     return counts, memory

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..engines.cuda.binary import Binary
 from ..engines.cuda.interface import Interface
 from ..engines.cuda.own_code import packed as packed_own
 from ..engines.cuda.sass import Instruction
@@ -17,18 +18,24 @@ from ..passes.work_queues import uses_dynamic_work
 from ..profiler.block_sampling import sampled_blocks
 from ..profiler.launch_memory import digest
 from ..runtime.engine import Request
-from ..sass.counts import Counts
+from ..sass.counts import AccessTrace, Counts
 from ..sass.cubin import Sections
 from ..sass.execution import Program
 from ..sass.state import ExecutionError, GlobalMemory, aligned, packed
-from .device_launch import DeviceLaunch, execute_on_device
+from .device_launch import DeviceLaunch, Dim3, execute_on_device
 from .kernel_launches import KernelLaunches, LaunchInputs
+from .opcode_classes import Access, access_of
 
 Floats = npt.NDArray[np.float64]
 
 MAX_INSTRUCTIONS = 5_000_000
 """Warp instructions of the source, in all launches of a kernel, up to which all blocks are executed: half a second on one
 core. Beyond, one of so many blocks is, as `profiler.block_sampling` samples them."""
+
+CHUNKS = 8
+"""Executed parts of a launch whose accesses are traced."""
+Tracer = Callable[[Sequence[Access], int], AccessTrace]
+"""Returns the trace of a kernel, given the accesses of its instructions and the number of executed blocks."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,8 @@ class Executed:
 
     warps, threads: float64[n], executions of each instruction. traffic: float64[n, 3], as `sass.counts.Counts`. sampled:
     one of so many blocks was executed, in the launch with fewest. differing: written arrays whose bits differ from the
-    launch's, of launches that were executed completely. first: counts of the first launch, of its executed blocks.
+    launch's, of launches that were executed completely. first: counts of the first launch, of its executed blocks. grid,
+    block: of that launch.
     """
 
     warps: Floats
@@ -47,27 +55,32 @@ class Executed:
     differing: tuple[str, ...]
     first: Counts
     first_blocks: npt.NDArray[np.int64]
+    grid: Dim3
+    block: Dim3
 
 
 def execute_launches(
-    launched: KernelLaunches, cubin: bytes, instructions: Sequence[Instruction], limit: int = MAX_INSTRUCTIONS
-) -> Executed:
-    """Execute the launches of a kernel on copies of their arrays. limit: as MAX_INSTRUCTIONS.
+    launched: KernelLaunches, binary: Binary, instructions: Sequence[Instruction], limit: int = MAX_INSTRUCTIONS,
+    tracer: Tracer | None = None,
+) -> Executed:  # fmt: skip
+    """Execute the launches of a kernel on copies of their arrays. limit: as MAX_INSTRUCTIONS. tracer: for the accesses of the
+    first launch; blocks are then sampled in CHUNKS of neighbors.
 
     Raises UnsupportedInstruction, or ExecutionError for a kernel that cannot be run to its end.
     """
-    program, sections = Program.from_listing(instructions), Sections.read(cubin)
+    program, sections = Program.from_listing(instructions), Sections.read(binary.built.cubin)
     total = sum(one.instructions for one in launched.inputs)
     interval = max(1, ceil(total / limit)) if may_sample(launched.request) else 1
     warps, threads = np.zeros(len(instructions)), np.zeros(len(instructions))
     traffic = np.zeros((len(instructions), 3))
     differing, first, most = dict[str, None](), None, 1
     for inputs in launched.inputs:
-        blocks = _blocks(prod(inputs.request.grid), interval)
-        counts, memory = execute_on_device(
-            device_launch(launched.source.interface, inputs.request, inputs.memory.before), sections, program, blocks
-        )
-        scale = prod(inputs.request.grid) / len(blocks)
+        count = prod(inputs.request.grid)
+        blocks = _blocks(count, interval, 1 if tracer is None else max(1, count // (CHUNKS * interval)))
+        trace = None if tracer is None or first is not None else tracer([*map(access_of, instructions)], len(blocks))
+        on_device = device_launch(binary.interface, inputs.request, inputs.memory.before)
+        counts, memory = execute_on_device(on_device, sections, program, blocks, trace)
+        scale = count / len(blocks)
         by_warps, by_lanes = counts.totals()
         warps, threads, traffic = warps + scale * by_warps, threads + scale * by_lanes, traffic + scale * counts.traffic
         most = max(most, round(scale))
@@ -76,7 +89,8 @@ def execute_launches(
         first = first or (counts, blocks)
     if first is None:
         raise ExecutionError("no launch of the kernel kept its arrays")
-    return Executed(warps, threads, traffic, most, tuple(differing), *first)
+    grid, block = launched.inputs[0].request.grid, launched.inputs[0].request.block
+    return Executed(warps, threads, traffic, most, tuple(differing), *first, grid, block)
 
 
 def may_sample(request: Request) -> bool:
@@ -85,11 +99,11 @@ def may_sample(request: Request) -> bool:
     return not (request.cooperative or request.specialisation.summary.waits or uses_dynamic_work(kernel))
 
 
-def _blocks(count: int, interval: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of the executed blocks; at least one."""
+def _blocks(count: int, interval: int, chunk: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of the executed blocks, in chunks of neighbors; at least one."""
     blocks = np.arange(count)
-    chosen = blocks[sampled_blocks(blocks, interval)]
-    return chosen if len(chosen) else blocks[count // 2 : count // 2 + 1]
+    chosen = blocks[sampled_blocks(blocks // chunk, interval)]
+    return chosen if len(chosen) else blocks[count // 2 :][:chunk]
 
 
 def device_launch(interface: Interface, request: Request, arrays: Mapping[str, npt.NDArray[Any]]) -> DeviceLaunch:
@@ -101,13 +115,13 @@ def device_launch(interface: Interface, request: Request, arrays: Mapping[str, n
         np.may_share_memory(a, b) for n, a in request.arrays.items() for m, b in request.arrays.items() if n < m
     ):
         raise ExecutionError("the arrays of the launch share memory")
-    dynamic, packing = request.dynamic_arrays, interface.packing
+    dynamic, packing, own = request.dynamic_arrays, interface.packing, request.specialisation.own_code
 
     def parameters(address: Callable[[str], int]) -> bytes:
         addresses = {name: np.uint64(address(name)) for name in arrays}
         if packing is not None:
-            own = packed_own(packing, {**request.numbers, **arrays}, addresses)
-            return aligned((value.tobytes(), one.alignment) for value, one in zip(own, packing, strict=True))
+            packed_values = packed_own(packing, {**request.numbers, **arrays}, addresses)
+            return aligned((value.tobytes(), one.alignment) for value, one in zip(packed_values, packing, strict=True))
         values: list[np.generic] = [
             addresses[name] if name in arrays else request.numbers[name] for name in interface.arguments
         ]
@@ -117,7 +131,7 @@ def device_launch(interface: Interface, request: Request, arrays: Mapping[str, n
     together = request.cooperative or request.specialisation.summary.waits
     return DeviceLaunch(
         interface.kernel, request.device, request.grid, request.block, interface.carved_bytes + request.dynamic_shared,
-        arrays, parameters, request.cooperative, together,
+        arrays, parameters, request.cooperative, together, dict(own.constants if own is not None else ()),
     )  # fmt: skip
 
 

@@ -8,34 +8,27 @@ combined by a power mean.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from math import ceil, prod
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from ..compiled.kernel import CompiledKernel, compiled_kernel
-from ..compiled.kernel_launches import printed_kernels
+from ..compiled.kernel import ExecutedKernel
+from ..compiled.opcode_classes import access_of
+from ..compiled.pipes import TENSOR
 from ..errors import LaunchError
-from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
-from ..machine.occupancy import Occupancy, occupancy
-from ..passes.work_queues import uses_dynamic_work
+from ..machine.occupancy import Occupancy
 from ..profiler import events
-from ..profiler.events import Counts
-from ..profiler.launch_memory import LaunchMemory
-from ..runtime.arrays import Buffer
-from ..runtime.engine import Request
-from ..sass.operands import UnsupportedInstruction
-from ..sass.state import ExecutionError
 from .access_lines import Kind
-from .access_sites import AccessSites, sites_of
 from .caches import simulate
-from .critical_path import CriticalPath, expanded
-from .executed_warps import ExecutedWarps, Words
-from .instruction_stream import as_sectors, executions_by_pipe, stream, warps_of
+from .critical_path import CriticalPath
+from .executed_warps import ExecutedWarps, Floats, Words
+from .instruction_stream import OWN_PIPES, Field, as_sectors, executions_by_pipe, stream, warps_of
 from .line_trace import LINE, LineTrace
+from .observed import ExecutedLaunch, ObservedLaunch, trace_of
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import Column, Traffic
 from .validated import VALIDATED
@@ -44,8 +37,6 @@ OVERLAP_EXPONENT = 4.0
 """Exponent of the power mean: larger values add less of the lesser limits. Assumed, not measured."""
 MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
 """Limits without instructions."""
-MIN_NVCC_CAPABILITY = (7, 5)
-"""Lowest compute capability supported by current nvcc."""
 _IMBALANCE_LIMIT = 3.0
 """Accesses of the longest warp relative to the mean, up to which launches were validated."""
 DEFAULT_INTERVAL_FACTOR = 1.5
@@ -56,77 +47,13 @@ _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
 
 
 @dataclass(frozen=True)
-class ObservedLaunch:
-    """An emulated launch: counts and accesses. registers: per thread, 0 if unknown.
-
-    memory: the arrays before the launch; without them only the source is counted. outputs: the written arrays, flat. written:
-    their written elements (`writes.WriteTrace`), if requested. kernels: compiled, by architecture, or the reason of failure.
-    """
-
-    request: Request
-    counts: Counts
-    lines: LineTrace
-    registers: int = 0
-    memory: LaunchMemory | None = field(default=None, repr=False)
-    outputs: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
-    written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
-    kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
-
-    def compiled(self, device: Device) -> CompiledKernel | str:
-        """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
-        if self.memory is None:
-            return "only the source was counted"
-        if device.compute_capability < MIN_NVCC_CAPABILITY:
-            return f"today's nvcc does not compile for {device.name}"
-        arch = "sm_{}{}".format(*device.compute_capability)
-        if arch not in self.kernels:
-            (launched,) = printed_kernels([(self.request, self.counts, self.memory)])
-            try:
-                self.kernels[arch] = compiled_kernel(launched, arch)
-            except (LaunchError, UnsupportedInstruction, ExecutionError) as error:
-                self.kernels[arch] = str(error).splitlines()[0]
-        return self.kernels[arch]
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory per block in bytes, static and dynamic."""
-        return self.request.dynamic_shared + self.request.prepared.shared
-
-    @property
-    def blocks(self) -> int:
-        return prod(self.request.grid)
-
-    @property
-    def warps(self) -> int:
-        """Warps per block."""
-        return -(-prod(self.request.block) // WARP_SIZE)
-
-    def occupancy(self, device: Device) -> Occupancy:
-        """Return the occupancy; registers do not limit it if unknown."""
-        return occupancy(device, prod(self.request.block), self.registers, self.shared_bytes)
-
-    @property
-    def instructions(self) -> dict[str, int]:
-        """Warp instructions by pipe."""
-        result: dict[str, int] = {}
-        for site, row in zip(self.request.prepared.sites, self.counts, strict=True):
-            for pipe, count in expanded(site.costs).items():
-                result[pipe] = result.get(pipe, 0) + count * int(row[events.WARPS])
-        return result
-
-    def column(self, column: int, space: str) -> int:
-        """Return the sum of a counter over all accesses to a memory."""
-        rows = zip(self.request.prepared.sites, self.counts, strict=True)
-        return sum(int(r[column]) for s, r in rows if isinstance(s.action, AccessKind) and s.action.space == space)
-
-
-@dataclass(frozen=True)
 class Estimate:
     """Estimated time of a launch.
 
     time_us, low_us, high_us: microseconds, with the interval. bound: limiting resource. limits: time of each resource
     alone, in microseconds. traffic: of the memories. occupancy: theoretical. warp_instructions: SASS instructions.
-    remarks: reservations.
+    remarks: reservations. kernel: the executed kernel; None for instructions of the source. waited: float64[instruction],
+    fraction of the cycles of warps in which they wait for its issue.
     """
 
     time_us: float
@@ -138,11 +65,14 @@ class Estimate:
     occupancy: Occupancy
     warp_instructions: int
     remarks: tuple[str, ...]
+    kernel: ExecutedKernel | None = None
+    waited: Floats | None = None
 
 
 def estimate(
-    observed: ObservedLaunch, device: Device, cold: bool = False, traffic: Traffic | None = None, **overrides: Any
-) -> Estimate:
+    observed: ObservedLaunch | ExecutedLaunch, device: Device, cold: bool = False, traffic: Traffic | None = None,
+    **overrides: Any,
+) -> Estimate:  # fmt: skip
     """Return the time of a launch on a device from the emulator's counts and accesses.
 
     The emulation must use a device with equal counting rules. cold: with an empty L2; else after an identical launch.
@@ -150,21 +80,20 @@ def estimate(
     SM), `scale` (factors of limits by name), `loaded` (`sm_simulator.LOADED_LATENCY_INCREASE`).
     """
     kernel = observed.compiled(device)
-    if isinstance(kernel, CompiledKernel) and not observed.registers:
+    if isinstance(kernel, ExecutedKernel) and isinstance(observed, ObservedLaunch) and not observed.registers:
         observed = replace(observed, registers=kernel.registers)
     occupancy_found = observed.occupancy(device)
     resident = overrides.get("resident", max(1, occupancy_found.active_blocks))
-    setting = _Setting(observed, device, resident, overrides)
+    setting = _Setting(observed.blocks, device, resident, overrides)
     if isinstance(kernel, str):
+        assert isinstance(observed, ObservedLaunch)
         traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
-        cycles = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
+        cycles = _cycles_of_source(setting, observed, traffic, f"instructions are counted from the source: {kernel}")
     else:
-        sites, warps = sites_of(kernel), warps_of(kernel)
-        traffic = traffic or simulate(
-            observed.lines, device, resident, observed.shared_bytes, cold, _eliminated_sites(observed, kernel, sites),
-            warps.class_of[warps.of_blocks(np.arange(observed.lines.traced_blocks))],
-        )  # fmt: skip
-        cycles = _cycles_of_simulation(setting, traffic, kernel, sites, warps)
+        warps = warps_of(kernel)
+        classes = warps.class_of.reshape(-1, observed.warps)
+        traffic = traffic or simulate(trace_of(kernel), device, resident, observed.shared_bytes, cold, classes)
+        cycles = _cycles_of_simulation(setting, traffic, kernel, warps)
     timing, clock = device.timing, float(device.clock)
     time = cycles.total / clock + timing.launch / 1000
     bound = _bound(cycles.limits)
@@ -180,14 +109,15 @@ def estimate(
     return Estimate(
         time, time * low, time * high, bound, {name: limit / clock for name, limit in cycles.limits.items()}, cycles.traffic,
         occupancy_found, cycles.instructions, (cycles.remark, *_remarks(observed, kernel, device, time)),
+        kernel if isinstance(kernel, ExecutedKernel) else None, cycles.waited,
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """A launch on a device. resident: blocks per SM. overrides: as of `estimate`."""
+    """A launch of `blocks` on a device. resident: blocks per SM. overrides: as of `estimate`."""
 
-    observed: ObservedLaunch
+    blocks: int
     device: Device
     resident: int
     overrides: dict[str, Any]
@@ -198,13 +128,13 @@ class _Setting:
 
     @property
     def max_blocks_per_sm(self) -> float:
-        blocks = self.observed.blocks
+        blocks = self.blocks
         return blocks / self.device.sms if self.is_balanced else ceil(blocks / self.device.sms)
 
     @property
     def share(self) -> float:
         """The fraction of the blocks on the SM with most blocks."""
-        return self.max_blocks_per_sm / self.observed.blocks
+        return self.max_blocks_per_sm / self.blocks
 
     @property
     def scale(self) -> dict[str, float]:
@@ -221,13 +151,17 @@ class _Cycles:
     instructions: int
     traffic: Traffic
     remark: str
+    waited: Floats | None = None
 
 
-def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycles:
+def _cycles_of_source(setting: _Setting, observed: ObservedLaunch, traffic: Traffic, remark: str) -> _Cycles:
     """Return the overlap of the limits of the source's instructions and accesses."""
-    observed, device = setting.observed, setting.device
+    device = setting.device
     traffic = replace(traffic, merge_ratio=traffic.merge_bound)
-    limits = _memories(observed, traffic, device, setting.share, frozenset())
+    sectors = {int(n): float(observed.counts[n, events.SECTORS]) for n in np.flatnonzero(traffic.kinds == Kind.ATOMIC)}
+    limits = _memories(setting, observed.lines, traffic, observed.column(events.WAVEFRONTS, "shared"), sectors)
+    if observed.multiplies_matrices:
+        raise LaunchError(f"the time of matrix instructions is predicted from SASS alone: {remark.rpartition(': ')[2]}")
     instructions = observed.instructions
     total_instructions = sum(instructions.values())
     limits |= _issue(instructions, total_instructions, device, setting.share)
@@ -242,23 +176,35 @@ def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycl
     return _Cycles(cycles, limits, total_instructions, traffic, remark)
 
 
-def _cycles_of_simulation(
-    setting: _Setting, traffic: Traffic, kernel: CompiledKernel, sites: AccessSites, warps: ExecutedWarps
-) -> _Cycles:
+def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: ExecutedKernel, warps: ExecutedWarps) -> _Cycles:
     """Return the cycles of the SM simulator, and the limits of each resource."""
-    observed, device, overrides, scale = setting.observed, setting.device, setting.overrides, setting.scale
-    instructions = stream(kernel, sites, traffic, device, warps)
+    grid, device, overrides, scale = setting.blocks, setting.device, setting.overrides, setting.scale
+    lines = trace_of(kernel)
+    instructions = stream(kernel, lines, traffic, device, warps)
     sm_blocks = ceil(setting.max_blocks_per_sm)
     all_resident = sm_blocks <= setting.resident
-    blocks = warps.of_blocks(_blocks_of_simulated_sm(warps, observed.blocks, device.sms, all_resident))
+    blocks = warps.of_blocks(_blocks_of_simulated_sm(warps, grid, device.sms, all_resident))
     per_block = float(warps.lengths[blocks].sum()) / sm_blocks
     workload = SmWorkload(
         instructions, device, blocks, setting.resident, setting.max_blocks_per_sm / sm_blocks,
-        min(observed.blocks, device.sms), per_block,
+        min(grid, device.sms), per_block,
     )  # fmt: skip
     result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
     traffic = replace(traffic, merge_ratio=result.merge_ratio)
-    limits = _memories(observed, traffic, device, setting.share, sites.warp_aggregated)
+    kinds = [access_of(one.instruction).kind for one in kernel.instructions]
+    wavefronts = sum(
+        one.transactions for one, kind in zip(kernel.instructions, kinds, strict=True) if kind[:6] == "shared"
+    )
+    sectors = {
+        int(lines.sites.site_of[n]): one.transactions
+        for n, one in enumerate(kernel.instructions)
+        if kinds[n] in ("global_atomic", "global_reduction")
+    }
+    limits = _memories(setting, lines, traffic, wavefronts, sectors)
+    tensor = instructions.code[:, Field.PIPE] == OWN_PIPES.index(TENSOR)
+    if tensor.any():
+        starts = np.array([one.warps for one in kernel.instructions]) * tensor
+        limits[TENSOR] = float(starts @ instructions.code[:, Field.COST]) * setting.share / device.timing.schedulers
     limits |= _issue(_rates_by_pipe(executions_by_pipe(kernel)), kernel.warp_instructions, device, setting.share)
     limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
     without_memories = {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}
@@ -269,16 +215,7 @@ def _cycles_of_simulation(
     # source accesses may exceed the compiled kernel's; no limit exceeds the total
     limits = {name: min(limit, cycles) for name, limit in limits.items()}
     remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
-    return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark)
-
-
-def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel, sites: AccessSites) -> frozenset[int]:
-    """Return source sites without accesses in the compiled kernel."""
-    has_local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
-    register_sites = (
-        () if has_local else np.flatnonzero(np.isin(observed.lines.kinds, (Kind.LOCAL_LOAD, Kind.LOCAL_STORE)))
-    )
-    return sites.eliminated | set(map(int, register_sites))
+    return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark, result.waited)
 
 
 def _blocks_of_simulated_sm(warps: ExecutedWarps, blocks: int, sms: int, all_resident: bool) -> Words:
@@ -308,11 +245,11 @@ def _rates_by_pipe(pipes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _memories(
-    observed: ObservedLaunch, traffic: Traffic, device: Device, share: float, warp_aggregated: frozenset[int]
+    setting: _Setting, lines: LineTrace, traffic: Traffic, wavefronts: float, adds: Mapping[int, float]
 ) -> dict[str, float]:
-    """Return cycles of each memory and of block launches. warp_aggregated: sites of atomics executed by one lane for all."""
-    timing, clock, lines = device.timing, float(device.clock), observed.lines
-    conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP_SIZE / max(1, device.rates.shared)
+    """Return cycles of each memory and of block launches. wavefronts: of shared memory. adds: sectors of atomics by site."""
+    device, share, timing, clock = setting.device, setting.share, setting.device.timing, float(setting.device.clock)
+    conflicts = wavefronts * WARP_SIZE / max(1, device.rates.shared)
     sites = traffic.sites[traffic.kinds != Kind.CONSTANT]
     moved = np.array([timing.request_interval, LINE / timing.l1_width, 1 / timing.lookup_rate])
     l1 = float((sites[:, [Column.ACCESSES, Column.CYCLES, Column.LINES]] * moved).max(axis=1, initial=0.0).sum())
@@ -328,24 +265,22 @@ def _memories(
         + as_sectors(stored, sectors, device, stored=True)
     )
     adds_cycles = sum(
-        int(row[events.REQUESTS if site in warp_aggregated else events.SECTORS])
-        / (timing.fetch_rate if site in lines.fetching else timing.atomic_rate)
-        for site, row in enumerate(observed.counts)
-        if traffic.kinds[site] == Kind.ATOMIC
+        count / (timing.fetch_rate if site in lines.sites.fetching else timing.atomic_rate)
+        for site, count in adds.items()
     )
     return {
         "L1": share * (conflicts + l1),
         "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
         "DRAM": (traffic.dram_bytes + traffic.dram_wasted) * clock / (device.bandwidth * timing.dram_share),
         "atomics": max(
-            lines.busiest_slice_cycles(timing.l2_slices, 0.0, timing.atomic_interval, warp_aggregated),
+            lines.busiest_slice_cycles(timing.l2_slices, 0.0, timing.atomic_interval),
             lines.hottest_float_adds * timing.float_interval,
             adds_cycles,
         ),
         "slices": lines.busiest_slice_cycles(
-            timing.l2_slices, timing.store_interval * sent_fraction, timing.atomic_interval, warp_aggregated
+            timing.l2_slices, timing.store_interval * sent_fraction, timing.atomic_interval
         ),
-        "blocks": observed.blocks * timing.block_interval,
+        "blocks": setting.blocks * timing.block_interval,
     }
 
 
@@ -385,14 +320,16 @@ def _latencies(observed: ObservedLaunch, traffic: Traffic, device: Device) -> An
     return latency
 
 
-def _interval(kernel: CompiledKernel | str, device: Device, bound: str) -> tuple[float, float]:
+def _interval(kernel: ExecutedKernel | str, device: Device, bound: str) -> tuple[float, float]:
     """Return factors of the interval with nine of ten measured times."""
     if isinstance(kernel, str) or device.name not in VALIDATED:
         return 1 / DEFAULT_INTERVAL_FACTOR, DEFAULT_INTERVAL_FACTOR
     return VALIDATED[device.name].factors(bound)
 
 
-def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Device, time: float) -> list[str]:
+def _remarks(
+    observed: ObservedLaunch | ExecutedLaunch, kernel: ExecutedKernel | str, device: Device, time: float
+) -> list[str]:
     """Return reservations about a time."""
     remarks = [f"not validated on {device.name}: no measured times are recorded"]
     if device.name in VALIDATED:
@@ -401,16 +338,16 @@ def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Dev
             if isinstance(kernel, str)
             else [str(VALIDATED[device.name])]
         )
-        if uses_dynamic_work(observed.request.prepared.program.kernel):
+        if observed.claims_work:
             remarks.append("warps claim work dynamically: equal work is assumed")
-        elif observed.lines.imbalance > _IMBALANCE_LIMIT:
+        elif (
+            imbalance := (observed.lines if isinstance(kernel, str) else trace_of(kernel)).imbalance
+        ) > _IMBALANCE_LIMIT:
             remarks.append(
-                f"uneven warps, beyond what was validated: the longest makes {observed.lines.imbalance:.1f} times the accesses"
+                f"uneven warps, beyond what was validated: the longest makes {imbalance:.1f} times the accesses"
             )
     if observed.blocks < device.sms:
         remarks.append(f"a small grid: {observed.blocks} blocks for {device.sms} SMs")
-    if isinstance(kernel, CompiledKernel) and kernel.resources.spill_loads:
-        remarks.append("spilled registers are assumed to be in L1")
     if not observed.registers:
         remarks.append("the register count is unknown without nvcc: assumed not to limit occupancy")
     if time < 2 * device.timing.launch / 1000:

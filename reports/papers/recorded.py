@@ -35,17 +35,20 @@ def origin(device: str = DEVICES[0]) -> Origin:
 
 def registers(variant: str, device: str = DEVICES[0]) -> int | None:
     """Return the maximum of registers a thread over the kernels of a variant, "FAMILY NAME", on its family's example."""
-    return _value("registers", variant, device)
+    value: int | None = _value("registers", variant, device)
+    return value
 
 
 def milliseconds(variant: str, data: str, device: str = DEVICES[0]) -> float | None:
     """Return the time of the variant's kernels on a published data set."""
-    return _value("milliseconds", f"{variant} {data}", device)
+    value: float | None = _value("milliseconds", f"{variant} {data}", device)
+    return value
 
 
 def warp_execution_efficiency(case: str, kernel: str) -> float | None:
     """Return Nsight Compute's efficiency, 0 to 1, of a kernel of a recorded case, a variant with data."""
-    return _value("warp_execution_efficiency", f"{case} {kernel}", DEVICES[0])
+    value: float | None = _value("warp_execution_efficiency", f"{case} {kernel}", DEVICES[0])
+    return value
 
 
 def _value(kind: str, name: str, device: str) -> Any:

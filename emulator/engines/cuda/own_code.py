@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...own_code import CudaText, OwnArgument, OwnCode, PtxText
-from ...runtime.engine import Request
+from ...errors import LaunchError
+from ...own_code import CubinCode, CudaText, OwnArgument, OwnCode, PtxText, registers_of
+from ...runtime.engine import Request, Resources
 from . import nvcc
 from .interface import Interface
 
@@ -24,6 +25,8 @@ _REPLACED = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-cod
 """Options of the user that the engine sets itself."""
 _INCLUDED = (("pycuda", "cuda"), ("cupy", "_core/include"))
 """Packages with headers for kernels, and the folders of those."""
+_RESERVED = 1024
+"""Bytes of the section of shared memory that the system reserves, from compute capability 9.0 on."""
 UNUSED_ADDRESS = 256
 """Address of a pointer that is compared with null, but never dereferenced."""
 
@@ -38,6 +41,13 @@ def compiled(own: OwnCode, request: Request, arch: str) -> tuple[Interface, nvcc
         ptx = own.text(arch)
         compiler = nvcc.of_toolkit(ptx.toolkit)
         return interface, nvcc.build(ptx.text, own.kernel, arch, PTX_OPTIONS, suffix=".ptx", compiler=compiler)
+    if isinstance(own, CubinCode):
+        if arch != own.architecture:
+            raise LaunchError(f"{own.kernel} is compiled for {own.architecture}, not for {arch}")
+        static = nvcc.sections(own.cubin).get(f".nv.shared.{own.kernel}", 0)
+        static -= _RESERVED if static and arch >= "sm_90" else 0
+        resources = Resources(registers_of(own.cubin), static, 0, 0, 0, 0)
+        return interface, nvcc.Built(own.cubin, resources, "")
     assert isinstance(own, CudaText)
     built = nvcc.build(own.text, own.kernel, arch, options(own))
     return replace(interface, kernel=nvcc.entry_of(built.cubin, own.kernel)), built
