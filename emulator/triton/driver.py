@@ -139,7 +139,6 @@ class KernelLauncher:
         # Late: PyTorch may be imported after Triton.
         from .tensors import is_unwritten, memory_of, record_access, tensor_of
 
-
         own = [(argument, _item(values, argument.path)) for argument in self.arguments]
         nothing = Pointer(0, 0, 0)
         tensors = [tensor_of(value) if argument.is_pointer else None for argument, value in own]
