@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..machine.device import Device
-from ..sass.counts import Counts
+from ..sass.counts import AccessTrace, Counts
 from ..sass.cubin import Sections
 from ..sass.execution import Launch, Program, execute
 from ..sass.state import ARCHITECTURES, GlobalMemory, parameter_bank
@@ -41,7 +41,11 @@ def shared_bytes(sections: Sections, kernel: str) -> int:
 
 
 def execute_on_device(
-    launch: DeviceLaunch, sections: Sections, program: Program, blocks: npt.NDArray[np.int64]
+    launch: DeviceLaunch,
+    sections: Sections,
+    program: Program,
+    blocks: npt.NDArray[np.int64],
+    trace: AccessTrace | None = None,
 ) -> tuple[Counts, GlobalMemory]:
     """Execute blocks of a launch. Return the counts and the memory after it. Raises the errors of `sass.execution.execute`."""
     memory = GlobalMemory.allocate(launch.arrays, sections.initial_globals)
@@ -50,6 +54,6 @@ def execute_on_device(
     banks = {0: parameter_bank(launch.block, launch.grid, launch.parameters(memory.address), first, workspace)}
     banks |= sections.constant_banks(launch.kernel, memory.module_address)
     shared = shared_bytes(sections, launch.kernel) + launch.dynamic_shared
-    counts = Counts(launch.device, program.ends_run, len(blocks) * -(-prod(launch.block) // 32))
+    counts = Counts(launch.device, program.ends_run, len(blocks) * -(-prod(launch.block) // 32), trace)
     execute(program, Launch(launch.grid, launch.block, blocks, shared, memory, banks, launch.together), counts)
     return counts, memory

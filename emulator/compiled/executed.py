@@ -17,18 +17,24 @@ from ..passes.work_queues import uses_dynamic_work
 from ..profiler.block_sampling import sampled_blocks
 from ..profiler.launch_memory import digest
 from ..runtime.engine import Request
-from ..sass.counts import Counts
+from ..sass.counts import AccessTrace, Counts
 from ..sass.cubin import Sections
 from ..sass.execution import Program
 from ..sass.state import ExecutionError, GlobalMemory, aligned, packed
 from .device_launch import DeviceLaunch, execute_on_device
 from .kernel_launches import KernelLaunches, LaunchInputs
+from .opcode_classes import Access, access_of
 
 Floats = npt.NDArray[np.float64]
 
 MAX_INSTRUCTIONS = 5_000_000
 """Warp instructions of the source, in all launches of a kernel, up to which all blocks are executed: half a second on one
 core. Beyond, one of so many blocks is, as `profiler.block_sampling` samples them."""
+
+CHUNKS = 8
+"""Executed parts of a launch whose accesses are traced."""
+Tracer = Callable[[Sequence[Access], int], AccessTrace]
+"""Returns the trace of a kernel, given the accesses of its instructions and the number of executed blocks."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +56,11 @@ class Executed:
 
 
 def execute_launches(
-    launched: KernelLaunches, cubin: bytes, instructions: Sequence[Instruction], limit: int = MAX_INSTRUCTIONS
-) -> Executed:
-    """Execute the launches of a kernel on copies of their arrays. limit: as MAX_INSTRUCTIONS.
+    launched: KernelLaunches, cubin: bytes, instructions: Sequence[Instruction], limit: int = MAX_INSTRUCTIONS,
+    tracer: Tracer | None = None,
+) -> Executed:  # fmt: skip
+    """Execute the launches of a kernel on copies of their arrays. limit: as MAX_INSTRUCTIONS. tracer: for the accesses of the
+    first launch; blocks are then sampled in CHUNKS of neighbors.
 
     Raises UnsupportedInstruction, or ExecutionError for a kernel that cannot be run to its end.
     """
@@ -63,11 +71,12 @@ def execute_launches(
     traffic = np.zeros((len(instructions), 3))
     differing, first, most = dict[str, None](), None, 1
     for inputs in launched.inputs:
-        blocks = _blocks(prod(inputs.request.grid), interval)
-        counts, memory = execute_on_device(
-            device_launch(launched.source.interface, inputs.request, inputs.memory.before), sections, program, blocks
-        )
-        scale = prod(inputs.request.grid) / len(blocks)
+        count = prod(inputs.request.grid)
+        blocks = _blocks(count, interval, 1 if tracer is None else max(1, count // (CHUNKS * interval)))
+        trace = None if tracer is None or first is not None else tracer([*map(access_of, instructions)], len(blocks))
+        given = device_launch(launched.source.interface, inputs.request, inputs.memory.before)
+        counts, memory = execute_on_device(given, sections, program, blocks, trace)
+        scale = count / len(blocks)
         by_warps, by_lanes = counts.totals()
         warps, threads, traffic = warps + scale * by_warps, threads + scale * by_lanes, traffic + scale * counts.traffic
         most = max(most, round(scale))
@@ -85,11 +94,11 @@ def may_sample(request: Request) -> bool:
     return not (request.cooperative or request.specialisation.summary.waits or uses_dynamic_work(kernel))
 
 
-def _blocks(count: int, interval: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of the executed blocks; at least one."""
+def _blocks(count: int, interval: int, chunk: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of the executed blocks, in chunks of neighbors; at least one."""
     blocks = np.arange(count)
-    chosen = blocks[sampled_blocks(blocks, interval)]
-    return chosen if len(chosen) else blocks[count // 2 : count // 2 + 1]
+    chosen = blocks[sampled_blocks(blocks // chunk, interval)]
+    return chosen if len(chosen) else blocks[count // 2 :][:chunk]
 
 
 def device_launch(interface: Interface, request: Request, arrays: Mapping[str, npt.NDArray[Any]]) -> DeviceLaunch:

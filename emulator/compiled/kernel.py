@@ -13,7 +13,7 @@ from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..machine.occupancy import Occupancy, occupancy
 from ..runtime.engine import Resources
-from .executed import MAX_INSTRUCTIONS, Executed, execute_launches
+from .executed import MAX_INSTRUCTIONS, Executed, Tracer, execute_launches
 from .instruction_counts import InstructionCount, counted
 from .kernel_launches import KernelLaunches
 from .line_table_fixes import with_fixed_lines
@@ -123,8 +123,10 @@ def compiled_kernels(launched: Iterable[KernelLaunches], arch: str) -> list[Comp
         return list(pool.map(partial(compiled_kernel, arch=arch), launched))
 
 
-def compiled_kernel(launched: KernelLaunches, arch: str, limit: int = MAX_INSTRUCTIONS) -> CompiledKernel:
-    """Compile and execute a kernel. limit: as `executed.MAX_INSTRUCTIONS`.
+def compiled_kernel(
+    launched: KernelLaunches, arch: str, limit: int = MAX_INSTRUCTIONS, tracer: Tracer | None = None
+) -> CompiledKernel:
+    """Compile and execute a kernel. limit, tracer: as of `execute_launches`.
 
     Raises LaunchError if nvcc or nvdisasm is missing, if nvcc does not know `arch`, or if the SASS of `arch` is not
     emulated; UnsupportedInstruction and ExecutionError as `execute_launches`.
@@ -133,7 +135,7 @@ def compiled_kernel(launched: KernelLaunches, arch: str, limit: int = MAX_INSTRU
         raise LaunchError(f"SASS of {arch} is not emulated: choose a device of {' or '.join(EMULATED)}")
     source = launched.source
     built = nvcc.build(source.with_lines(), source.kernel, arch)
-    return executed_cubin(launched, built.cubin, arch, built.resources, limit)
+    return executed_cubin(launched, built.cubin, arch, built.resources, limit, tracer)
 
 
 EMULATED = ("sm_90",)
@@ -141,11 +143,12 @@ EMULATED = ("sm_90",)
 
 
 def executed_cubin(
-    launched: KernelLaunches, cubin: bytes, arch: str, resources: Resources, limit: int = MAX_INSTRUCTIONS
-) -> CompiledKernel:
+    launched: KernelLaunches, cubin: bytes, arch: str, resources: Resources, limit: int = MAX_INSTRUCTIONS,
+    tracer: Tracer | None = None,
+) -> CompiledKernel:  # fmt: skip
     """Execute the cubin of a kernel. Raises the errors of `execute_launches`."""
     sass = without_padding(disassemble(cubin, launched.source.kernel))
-    executed = execute_launches(launched, cubin, sass, limit)
+    executed = execute_launches(launched, cubin, sass, limit, tracer)
     placed = with_fixed_lines(launched.placed(sass), [(place, kind) for _, place, kind in launched.executed])
     instructions = counted(placed, executed.warps, executed.threads, executed.traffic)
     return CompiledKernel(launched, arch, resources, instructions, executed)

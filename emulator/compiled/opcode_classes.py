@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import cache
+from typing import NamedTuple
 
 from ..engines.cuda.sass import Instruction
 
@@ -20,10 +21,29 @@ EFFECTS = {
 _TYPE = re.compile(r"[USF]?(16|32|64|128)|[US](8)|B?F(16|32)x(\d)")
 """Type suffix of a memory instruction: bits of an integer or a float, or of several packed floats."""
 
+_FLOATS = {"F32", "F64", "F16x2", "BF16x2"}
+
 
 def is_indexed_constant_load(instruction: Instruction) -> bool:
     """Return whether an instruction loads constant memory at an address in a register."""
     return instruction.opcode == "LDC" and bool(re.search(r"\[R\d", instruction.text))
+
+
+class Access(NamedTuple):
+    """An access of an instruction. kind: as in EFFECTS, or "constant_load" at an address in a register; empty for other
+    instructions. size: bytes of a lane. adds_floats: whether it is an atomic addition of floats."""
+
+    kind: str
+    size: int
+    adds_floats: bool
+
+
+def access_of(instruction: Instruction) -> Access:
+    """Return the access of an instruction."""
+    kind = "constant_load" if is_indexed_constant_load(instruction) else EFFECTS.get(instruction.opcode, "")
+    modifiers = instruction.operation.split(".")
+    adds_floats = kind in ("global_atomic", "global_reduction") and "ADD" in modifiers and bool(_FLOATS & {*modifiers})
+    return Access(kind, access_width(instruction), adds_floats)
 
 
 def access_width(instruction: Instruction) -> int:

@@ -35,24 +35,25 @@ _ENTRY = 35
 _FIRST_TAGS, _SECOND_TAGS = 0x6F7AB5, 0x3AD5DA
 """Line-number bits whose parities select the tag bank. Inferred from Nsight Compute on an H100
 (`l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld`), loads of `reports.hardware.patterns` and lines at distances of 2^5 to 2^22."""
-_NUMBER, _RECORDS = range(2)
-"""Counters: accesses so far; records of this call."""
+Counter = IntEnum("Counter", "ACCESSES RECORDS LINES SAMPLING_STRIDE", start=0)
+"""Counters: accesses; records and sampled lines in the trace; one of so many lines is sampled."""
 
 
 class Sites(NamedTuple):
-    """Access sites. local_bytes: of a thread's local array. hot_rows: of stores and atomics in `hot_regions`, else -1."""
+    """Access sites. base: address of the array. size: bytes of a lane's access. local_bytes: of a thread's local array. float_add:
+    whether lanes add floats."""
 
     base: Global[i64]
     size: Global[i64]
     kind: Global[i64]
     local_bytes: Global[i64]
-    hot_rows: Global[i64]
+    float_add: Global[i64]
 
 
 class TraceCounts(NamedTuple):
-    """Counts of the trace. totals: by site and column. hot_regions: by row of stores and atomics: requests, addresses,
-    lanes. work, access_numbers, stored_lines: by warp. phase_numbers: by block, phase, highest number before it, highest
-    number. recent_sectors: hash table of warp, site and sector signature. counters: see _NUMBER."""
+    """Counts of the trace. totals: by site and column. hot_regions: store lines and atomic passes by region; lanes with float
+    additions by address. work, access_numbers, stored_lines: by warp. phase_numbers: by block, phase, highest number before it,
+    highest number. recent_sectors: hash table of warp, site and sector signature. counters: see `Counter`."""
 
     totals: Global[i64]
     hot_regions: Global[i64]
@@ -74,12 +75,12 @@ class LineBuffers(NamedTuple):
 
 
 class Options(NamedTuple):
-    """threads: resident on the GPU, whose local words are interleaved. warps: of a block."""
+    """threads: resident on the GPU, whose local words are interleaved. warps: of a block. most: sampled lines."""
 
     loads_full_lines: i64
-    sampling_stride: i64
     warps: i64
     threads: i64
+    most: i64
 
 
 class Tracer(NamedTuple):
@@ -93,10 +94,17 @@ class Tracer(NamedTuple):
     lines: Global[i64]
 
 
-class _Access(NamedTuple):
-    """An access of a warp. owner: number of the warp in the launch. at: its entry in `raw`."""
+class Batch(NamedTuple):
+    """Executed blocks. site_of: by instruction. first_warp: in the trace. phases: by block."""
 
-    at: i64
+    site_of: Global[i64]
+    first_warp: i64
+    phases: Global[i64]
+
+
+class _Access(NamedTuple):
+    """An access of a warp. owner: number of the warp in the launch. phases: words of a lane."""
+
     block: i64
     owner: i64
     site: i64
@@ -136,15 +144,11 @@ def _atomic_passes(word_lanes: Global[i64], first: i64) -> i64:
 
 
 @st.device
-def _count_addresses(word_lanes: Global[i64], first: i64, line: i64, hot_regions: Global[i64], at: i64) -> i64:
-    """Return distinct words of a line; adds their lanes to `hot_regions`."""
-    addresses = i64(0)
+def _count_lanes(word_lanes: Global[i64], first: i64, line: i64, lanes_of_address: Global[i64], at: i64) -> None:
+    """Add the lanes of the words of a line."""
     for word in range(i64(32)):
-        if word_lanes[first + word] > 0:
-            addresses += 1
-            address = line * 32 + word
-            hot_regions[at + ((address ^ (address >> 14)) & (REGIONS - 1))] += word_lanes[first + word]
-    return addresses
+        address = line * 32 + word
+        lanes_of_address[at + ((address ^ (address >> 14)) & (REGIONS - 1))] += word_lanes[first + word]
 
 
 @st.device
@@ -196,7 +200,7 @@ def _number_access(t: Tracer, access: _Access, phase: i64) -> None:
     number = max(t.counts.access_numbers[access.owner], t.counts.phase_numbers[of_block + 1]) + 1
     t.counts.access_numbers[access.owner] = number
     t.counts.phase_numbers[of_block + 2] = max(t.counts.phase_numbers[of_block + 2], number)
-    t.counts.counters[_NUMBER] += 1
+    t.counts.counters[Counter.ACCESSES] += 1
 
 
 @st.device
@@ -215,17 +219,20 @@ def _line_index(access: LineBuffers, number: i64, line: i64, line_count: i64) ->
 
 
 @st.device
-def _collect_lines(t: Tracer, raw: Global[i64], access: _Access) -> i64:
-    """Collect the lines of an access; return their number. The words of a lane's local value are in several lines."""
+def _collect_lines(t: Tracer, access: _Access, elements: Global[i64], at: i64, mask: i64) -> i64:
+    """Collect the lines of an access; return their number. The words of a lane's local value are in several lines.
+
+    elements: by lane, from `at` on. mask: active lanes.
+    """
     site, line_count, index = access.site, i64(0), i64(-1)
-    mask, number = raw[access.at + 2] >> 32, t.counts.counters[_NUMBER]
+    number = t.counts.counters[Counter.ACCESSES]
     is_local = access.kind == Kind.LOCAL_LOAD or access.kind == Kind.LOCAL_STORE
     local_base = t.sites.base[site] + (access.owner * 32 % t.options.threads) * t.sites.local_bytes[site]
     shift = i64(2) if access.kind == Kind.CONSTANT else i64(7)
     words_per_lane = access.phases if is_local else i64(1)
     for lane in range(i64(32)):
         for piece in range(words_per_lane if (mask >> lane) & 1 != 0 else i64(0)):
-            address = raw[access.at + 3 + lane] * t.sites.size[site]
+            address = elements[at + lane] * t.sites.size[site]
             bits, phase = (i64(1) << ((t.sites.size[site] + 3) >> 2)) - 1, (i64(lane) * access.phases) >> 5
             if is_local:
                 address, bits, phase = local_base + 128 * ((address >> 2) + piece) + 4 * lane, i64(1), piece
@@ -246,17 +253,15 @@ def _collect_lines(t: Tracer, raw: Global[i64], access: _Access) -> i64:
 @st.device
 def _count_slice_requests(t: Tracer, access: _Access, line_count: i64) -> None:
     """Count requests of a store or of an atomic by region."""
-    row = t.sites.hot_rows[access.site]
     for index in range(line_count):
         line = t.access.words[LINE_WORDS * index]
-        place = row + l2_slice_region(line)
+        place = l2_slice_region(line)
         if access.kind == Kind.STORE:
             t.counts.hot_regions[place] += 1
         else:
-            t.counts.hot_regions[place + REGIONS] += _count_addresses(
-                t.access.word_lanes, 32 * index, line, t.counts.hot_regions, row + 2 * REGIONS
-            )
-            t.counts.hot_regions[place] += _atomic_passes(t.access.word_lanes, 32 * index)
+            if t.sites.float_add[access.site] != 0:
+                _count_lanes(t.access.word_lanes, 32 * index, line, t.counts.hot_regions, i64(2 * REGIONS))
+            t.counts.hot_regions[place + REGIONS] += _atomic_passes(t.access.word_lanes, 32 * index)
 
 
 @st.device
@@ -296,7 +301,7 @@ def _append_lines(t: Tracer, access: _Access, line_count: i64, stored: i64) -> i
         touched = _touched_sectors(t, access, index)
         sectors += i64(st.popcount(touched))
         signature += hash_line((line << 4) | touched)
-        if t.options.sampling_stride == 1 or hash_line(line) * t.options.sampling_stride < i64(1) << HASH_BITS:
+        if _is_sampled(t, line):
             words = i64(st.popcount(t.access.words[LINE_WORDS * index + 1]))
             t.lines[past] = (line << (WORDS + TOUCHED)) | (words << TOUCHED) | touched
             past += 1
@@ -312,33 +317,84 @@ def _append_lines(t: Tracer, access: _Access, line_count: i64, stored: i64) -> i
     return past
 
 
+@st.device
+def _is_sampled(t: Tracer, line: i64) -> bool:
+    """Return whether a line is in the trace."""
+    return hash_line(line) * t.counts.counters[Counter.SAMPLING_STRIDE] < i64(1) << HASH_BITS
+
+
+@st.device
+def _halve_sampling(t: Tracer) -> None:
+    """Drop half of the sampled lines."""
+    t.counts.counters[Counter.SAMPLING_STRIDE] *= 2
+    records, lines = i64(0), i64(0)
+    for n in range(t.counts.counters[Counter.RECORDS]):
+        first, number = t.records[RECORD * n + RecordWord.FIRST_LINE], t.records[RECORD * n + RecordWord.NUMBER_LINES]
+        t.records[RECORD * records + RecordWord.BLOCK_WARP] = t.records[RECORD * n + RecordWord.BLOCK_WARP]
+        t.records[RECORD * records + RecordWord.PHASE_SITE] = t.records[RECORD * n + RecordWord.PHASE_SITE]
+        t.records[RECORD * records + RecordWord.FIRST_LINE] = lines
+        for k in range(first, first + (number & 0xFF)):
+            if _is_sampled(t, t.lines[k] >> (WORDS + TOUCHED)):
+                t.lines[lines] = t.lines[k]
+                lines += 1
+        kept = lines - t.records[RECORD * records + RecordWord.FIRST_LINE]
+        t.records[RECORD * records + RecordWord.NUMBER_LINES] = number >> 8 << 8 | kept
+        records += i64(kept > 0)
+    t.counts.counters[Counter.RECORDS] = records
+    t.counts.counters[Counter.LINES] = lines
+
+
+@st.device
+def _trace_access(t: Tracer, access: _Access, index: Global[i64], at: i64, mask: i64, phase: i64) -> None:
+    """Append the record and the sampled lines of an access. index, at: as in `_collect_lines`."""
+    _number_access(t, access, phase)
+    line_count = _collect_lines(t, access, index, at, mask)
+    if access.kind == Kind.STORE:
+        t.counts.stored_lines[access.owner] += line_count
+    if access.kind == Kind.STORE or access.kind == Kind.ATOMIC:
+        _count_slice_requests(t, access, line_count)
+    cycles = i64(1) if access.kind == Kind.CONSTANT else _l1_cycles(t.access, line_count, access.phases)
+    t.counts.totals[TOTALS * access.site + Total.CYCLES] += cycles
+    stored = t.counts.counters[Counter.LINES]
+    past = _append_lines(t, access, line_count, stored)
+    if past > stored:
+        record = RECORD * t.counts.counters[Counter.RECORDS]
+        t.records[record + RecordWord.BLOCK_WARP] = access.block << 16 | access.owner % t.options.warps
+        stored_lines = t.counts.stored_lines[access.owner] & 0xFFFF
+        t.records[record + RecordWord.PHASE_SITE] = phase << 32 | stored_lines << 16 | access.site
+        t.records[record + RecordWord.FIRST_LINE] = stored
+        t.records[record + RecordWord.NUMBER_LINES] = t.counts.access_numbers[access.owner] << 8 | (past - stored)
+        t.counts.counters[Counter.RECORDS] += 1
+        t.counts.counters[Counter.LINES] = past
+        while t.counts.counters[Counter.LINES] > t.options.most:
+            _halve_sampling(t)
+
+
+@st.device
+def _access_of(t: Tracer, block: i64, owner: i64, site: i64) -> _Access:
+    size = t.sites.size[site]
+    return _Access(block, owner, site, t.sites.kind[site], size // 4 if size == 8 or size == 16 else i64(1))
+
+
 @native
-def compact(t: Tracer, raw: Global[i64], count: i64) -> i64:
-    """Append records and sampled lines of accesses; return the number of lines."""
-    stored, record_count = i64(0), i64(0)
+def trace_entries(t: Tracer, raw: Global[i64], count: i64) -> None:
+    """Append the accesses of the source. raw: of `profiler.trace`."""
     for n in range(count):
         at = n * _ENTRY
-        block, phase, site = raw[at], raw[at + 1] >> 32, raw[at + 1] & 0xFFFFFFFF
-        warp, size = raw[at + 2] & 0xFFFFFFFF, t.sites.size[site]
-        phases = size // 4 if size == 8 or size == 16 else i64(1)
-        access = _Access(at, block, block * t.options.warps + warp, site, t.sites.kind[site], phases)
-        _number_access(t, access, phase)
-        line_count = _collect_lines(t, raw, access)
-        if access.kind == Kind.STORE:
-            t.counts.stored_lines[access.owner] += line_count
-        if access.kind == Kind.STORE or access.kind == Kind.ATOMIC:
-            _count_slice_requests(t, access, line_count)
-        cycles = i64(1) if access.kind == Kind.CONSTANT else _l1_cycles(t.access, line_count, phases)
-        t.counts.totals[TOTALS * site + Total.CYCLES] += cycles
-        past = _append_lines(t, access, line_count, stored)
-        if past > stored:
-            record = RECORD * record_count
-            t.records[record + RecordWord.BLOCK_WARP] = (block << 16) | warp
-            stored_lines = t.counts.stored_lines[access.owner] & 0xFFFF
-            t.records[record + RecordWord.PHASE_SITE] = (phase << 32) | (stored_lines << 16) | site
-            t.records[record + RecordWord.FIRST_LINE] = stored
-            t.records[record + RecordWord.NUMBER_LINES] = (t.counts.access_numbers[access.owner] << 8) | (past - stored)
-            record_count += 1
-        stored = past
-    t.counts.counters[_RECORDS] = record_count
-    return stored
+        block, mask, warp = raw[at], raw[at + 2] >> 32, raw[at + 2] & 0xFFFFFFFF
+        access = _access_of(t, block, block * t.options.warps + warp, raw[at + 1] & 0xFFFFFFFF)
+        _trace_access(t, access, raw, at + 3, mask, raw[at + 1] >> 32)
+
+
+@native
+def trace_warps(
+    t: Tracer, batch: Batch, instruction: i64, warps: Global[i64], count: i64, index: Global[i64], active: Global[bool]
+) -> None:
+    """Append the accesses of a SASS instruction; see `sass.counts.AccessTrace`."""
+    for n in range(count):
+        mask, owner = i64(0), batch.first_warp + warps[n]
+        for lane in range(i64(32)):
+            mask |= i64(active[32 * n + lane]) << lane
+        if mask != 0:
+            access = _access_of(t, owner // t.options.warps, owner, batch.site_of[instruction])
+            _trace_access(t, access, index, 32 * n, mask, batch.phases[warps[n] // t.options.warps])

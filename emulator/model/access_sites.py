@@ -1,89 +1,99 @@
-"""Source sites of the memory instructions of a compiled kernel, by source location, kind and accessed array."""
+"""Sites of accesses: those of a kernel's source, and the memory instructions of its SASS."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ..compiled.instruction_counts import InstructionCount, Place
-from ..compiled.kernel import CompiledKernel
-from ..compiled.opcode_classes import EFFECTS, access_width
-from ..profiler.events import LANES, WARPS
+import numpy as np
+import numpy.typing as npt
 
-_MEMORIES = ("global", "shared", "local", "constant")
+from ..compiled.opcode_classes import Access
+from ..ir import nodes as ir
+from ..ir.access import Operation
+from ..ir.walk import statements
+from ..language.types import Array, Scalar
+from ..runtime.engine import Request
+from ..sass.state import State
+from .access_lines import Kind
+
+Words = npt.NDArray[np.int64]
+
+_ALLOCATION_ALIGNMENT = 1 << 21
+"""Alignment of arrays in bytes: pages of device memory."""
+_KINDS: dict[str, dict[Any, int]] = {
+    "global": {
+        Operation.LOAD: Kind.LOAD, Operation.STORE: Kind.STORE, Operation.ATOMIC: Kind.ATOMIC, Operation.REDUCTION: Kind.ATOMIC,
+    },
+    "local": {Operation.LOAD: Kind.LOCAL_LOAD, Operation.STORE: Kind.LOCAL_STORE},
+    "constant": {Operation.LOAD: Kind.CONSTANT},
+    "texture": {Operation.LOAD: Kind.CONSTANT},
+}  # fmt: skip
+_KIND_OF_EFFECT = {
+    "global_load": Kind.LOAD, "global_store": Kind.STORE, "global_atomic": Kind.ATOMIC, "global_reduction": Kind.ATOMIC,
+    "local_load": Kind.LOCAL_LOAD, "local_store": Kind.LOCAL_STORE, "constant_load": Kind.CONSTANT,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class AccessSites:
-    """Sites of the executed accesses. by_instruction: for each memory instruction that ran, its sites; without a site at
-    its location, all of its kind and array. unlocated: instructions of the latter. warp_aggregated: sites of atomics
-    that one lane executes for all. eliminated: executed sites without an instruction."""
+    """Sites. base, size, kinds, local_bytes, float_add: int64[site], as in `access_lines.Sites`. fetching: atomics with used
+    results. site_of: int64[instruction], of SASS."""
 
-    by_instruction: Mapping[int, tuple[int, ...]]
-    unlocated: frozenset[int]
-    warp_aggregated: frozenset[int]
-    eliminated: frozenset[int]
-
-
-def access_kind(counted: InstructionCount) -> str:
-    """Return the kind of an access; empty for other instructions."""
-    return "constant_load" if counted.instruction.opcode == "LDC" else EFFECTS.get(counted.instruction.opcode, "")
+    base: Words
+    size: Words
+    kinds: Words
+    local_bytes: Words
+    float_add: Words
+    fetching: frozenset[int]
+    site_of: Words
 
 
-def sites_of(compiled: CompiledKernel) -> AccessSites:
-    """Assign the sites of the source to the memory instructions of a compiled kernel."""
-    launched, arrays = compiled.launched, compiled.executed.first.arrays
-    sites, counts = launched.request.prepared.sites, launched.counts
-    assert counts is not None
-    inlining_known = any(len(one.place) > 1 for one in compiled.instructions)
-    by_place: dict[tuple[Place, str], list[int]] = defaultdict(list)
-    by_kind: dict[str, list[int]] = defaultdict(list)
-    for number, place, kind in launched.executed:
-        if kind.partition("_")[0] in _MEMORIES:
-            by_place[place if inlining_known else place[:1], kind].append(number)
-            by_kind[kind].append(number)
-    result, unlocated, aggregated, located = dict[int, tuple[int, ...]](), set[int](), set[int](), set[int]()
-    for n, counted in enumerate(compiled.instructions):
-        kind = access_kind(counted)
-        if not counted.warps or kind not in by_kind or counted.instruction.predicate == "@!PT":
-            continue
-        at_place = by_place.get((counted.place, kind), [])
-        of_array = [number for number in at_place or by_kind[kind] if sites[number].array in arrays.get(n, ())]
-        result[n] = tuple(of_array or at_place or by_kind[kind])
-        if at_place:
-            located |= set(result[n])
-        else:
-            unlocated.add(n)
-        lanes, warps = (sum(int(counts[number, column]) for number in result[n]) for column in (LANES, WARPS))
-        active = compiled.executed.first.active[n]
-        if kind.endswith(("atomic", "reduction")) and lanes > warps and active == compiled.executed.first.traffic[n, 0]:
-            aggregated |= set(result[n])
-    eliminated = {number for numbers in by_kind.values() for number in numbers} - located
-    eliminated -= {number for n in unlocated for number in result[n]}
-    result |= _in_order(compiled, {n: numbers for n, numbers in result.items() if n not in unlocated})
-    return AccessSites(result, frozenset(unlocated), frozenset(aggregated), frozenset(eliminated))
+def sites_of_sass(accesses: Sequence[Access]) -> AccessSites:
+    """Return the memory instructions of a kernel. accesses: of its instructions. Elements are those of an array at address 0."""
+    found = [n for n, one in enumerate(accesses) if one.kind in _KIND_OF_EFFECT]
+    site_of = np.full(len(accesses), -1)
+    site_of[found] = np.arange(len(found))
+    base, size, kinds, local_bytes, float_add = np.zeros((5, len(found)), np.int64)
+    size[:] = [accesses[n].size for n in found]
+    kinds[:] = [_KIND_OF_EFFECT[accesses[n].kind] for n in found]
+    local_bytes[:] = State.local_stride
+    float_add[:] = [accesses[n].adds_floats for n in found]
+    fetching = frozenset(site for site, n in enumerate(found) if accesses[n].kind == "global_atomic")
+    return AccessSites(base, size, kinds, local_bytes, float_add, fetching, site_of)
 
 
-def _in_order(
-    compiled: CompiledKernel, located: Mapping[int, tuple[int, ...]]
-) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield the sites of instructions that are copies of several sites of one line, such as an unrolled loop.
-
-    The instructions of a basic block that share their sites are assigned to these in the order of their addresses; one
-    that is wider than a site has several. A block without a whole number of copies is left out.
-    """
-    counts, sites = compiled.executed.first, compiled.launched.request.prepared.sites
-    groups: dict[tuple[int, tuple[int, ...]], list[int]] = defaultdict(list)
-    for n, block in enumerate(counts.basic_blocks().tolist()):
-        if n in counts.first_addresses and len(located.get(n, ())) > 1:
-            groups[block, located[n]].append(n)
-    for (_, numbers), copies in groups.items():
-        ordered = sorted(copies, key=lambda n: counts.first_addresses[n])
-        widths = [max(1, access_width(compiled.instructions[n].instruction) // sites[numbers[0]].size) for n in ordered]
-        if sum(widths) % len(numbers):
-            continue
-        first = 0
-        for n, width in zip(ordered, widths, strict=True):
-            yield n, tuple(sorted({numbers[(first + k) % len(numbers)] for k in range(width)}))
-            first += width
+def sites_of_source(request: Request, threads: int) -> AccessSites:
+    """Return the sites of a launch's source. threads: resident on the GPU, which have local arrays."""
+    sites, body = request.prepared.sites, request.prepared.program.kernel.body
+    adds = {
+        stmt.span
+        for stmt in statements(body)
+        if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic) and stmt.value.op in ("add", "sub")
+    }
+    types = {p.name: p.type for p in request.program.kernel.params if isinstance(p.type, Array)}
+    sizes = {name: max(1, len(np.asarray(request.arguments[name])) * type.element.size) for name, type in types.items()}
+    local_sizes = {}
+    for stmt in statements(body):
+        if isinstance(stmt, ir.Alloc) and stmt.type.space in ("local", "constant"):
+            types[stmt.array] = stmt.type
+            sizes[stmt.array] = (stmt.type.length or 1) * stmt.type.element.size
+            if stmt.type.space == "local":
+                local_sizes[stmt.array] = -(-sizes[stmt.array] // 4) * 4
+                sizes[stmt.array] = local_sizes[stmt.array] * threads
+    pages = [-(-size // _ALLOCATION_ALIGNMENT) for size in sizes.values()]
+    starts = _ALLOCATION_ALIGNMENT * np.cumsum([1, *pages])
+    addresses = dict(zip(sizes, starts.tolist(), strict=False))
+    base, size, kinds, local_bytes, float_add = np.zeros((5, len(sites)), np.int64)
+    for number, site in enumerate(sites):
+        if site.array in addresses:
+            base[number], size[number] = addresses[site.array], site.size
+            local_bytes[number] = local_sizes.get(site.array, 0)
+            kinds[number] = _KINDS[types[site.array].space][site.access.operation]
+            element = types[site.array].element
+            is_float = isinstance(element, Scalar) and element.is_float
+            float_add[number] = kinds[number] == Kind.ATOMIC and is_float and site.span in adds
+    atomics = np.flatnonzero(kinds == Kind.ATOMIC).tolist()
+    fetching = frozenset(n for n in atomics if sites[n].access.operation is Operation.ATOMIC)
+    return AccessSites(base, size, kinds, local_bytes, float_add, fetching, np.zeros(0, np.int64))

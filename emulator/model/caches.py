@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..machine.device import Device
 from ..native import record
-from .access_lines import HASH_BITS, RECORD, TOUCHED, WORDS, RecordWord
+from .access_lines import HASH_BITS, RECORD, TOUCHED, WORDS
 from .cache_simulator import L1, L2, Memories, Progress, Run, Slots, StoredLines, Trace, simulate_accesses
 from .line_trace import LINE, SECTOR, LineTrace
 from .line_trace import Words as Numbers
@@ -75,20 +73,17 @@ def l1_bytes(device: Device, shared: int, resident: int) -> int:
 
 
 def simulate(
-    lines: LineTrace, device: Device, resident: int, shared: int, cold: bool, eliminated: Collection[int] = (),
-    classes: Numbers | None = None,
-) -> Traffic:  # fmt: skip
+    lines: LineTrace, device: Device, resident: int, shared: int, cold: bool, classes: Numbers | None = None
+) -> Traffic:
     """Return the traffic of a traced launch. resident: blocks per SM; shared: bytes per block.
 
-    cold: with empty caches; else L2 has the data of an identical launch. eliminated: sites without accesses in the
-    compiled kernel. classes: int64[block, warp]. Blocks are assigned to SMs round-robin, then to the first free SM,
-    randomized between launches. A store leaves a copy in the partition of its SM and invalidates the other one. Warps
-    interleave one access each; barriers synchronize a block. L1 is write-through and keeps fully written sectors; L2 is
-    write-back; replacement is LRU.
+    cold: with empty caches; else L2 has the data of an identical launch. classes: int64[block, warp]. Blocks are assigned to SMs
+    round-robin, then to the first free SM, randomized between launches. A store leaves a copy in the partition of its SM and
+    invalidates the other one. Warps interleave one access each; barriers synchronize a block. L1 is write-through and keeps
+    fully written sectors; L2 is write-back; replacement is LRU.
     """
-    records, first, line_words, is_eliminated = _without(lines, eliminated)
-    warps, blocks = -(-int(np.prod(lines.request.block)) // 32), int(np.prod(lines.request.grid))
-    traced, stride = lines.traced_blocks, lines.sampling_stride
+    records, first, line_words = lines.sorted
+    warps, blocks, traced, stride = lines.warps, lines.grid, lines.blocks, lines.sampling_stride
     fits = traced == blocks or stride * _footprint(line_words) * blocks / traced <= device.l2
     class_of = np.zeros((traced, warps), np.int64) if classes is None else np.ascontiguousarray(classes)
     l1_size = l1_bytes(device, shared, resident) // stride
@@ -100,7 +95,7 @@ def simulate(
         remaining = (blocks - traced) / max(1, int(state[1][Progress.LEFT] - state[2][Progress.LEFT]))
         for numbers in counts, state:
             numbers[0] += np.rint((numbers[2] - numbers[1]) * remaining).astype(np.int64)
-    totals = np.rint(lines.totals * ((blocks / traced) * ~is_eliminated[:, None])).astype(np.int64)
+    totals = np.rint(lines.totals * (blocks / traced)).astype(np.int64)
     result = scale_to_launch(counts[0].sum(axis=0), totals, lines.kinds, simulation.has_l1)
     missed = int(result[:, [Column.MISSES, Column.UNPAIRED_SECTORS]].sum())
     filled, written, wasted = (int(state[0][n]) * stride for n in (Progress.FILLED, Progress.WRITTEN, Progress.WASTED))
@@ -109,17 +104,6 @@ def simulate(
         result, counts[0], different, lines.kinds, SECTOR * (missed + filled), SECTOR * written, SECTOR * filled,
         SECTOR * wasted // 2, stride, traced, blocks,
     )  # fmt: skip
-
-
-def _without(lines: LineTrace, eliminated: Collection[int]) -> tuple[Numbers, Numbers, Numbers, npt.NDArray[np.bool_]]:
-    """Return `lines.sorted` without the lines of eliminated sites, and these sites, bool[site]."""
-    records, first, line_words = lines.sorted
-    is_eliminated = np.isin(np.arange(len(lines.kinds)), list(eliminated))
-    if is_eliminated.any():
-        rows = records.reshape(-1, RECORD).copy()
-        rows[is_eliminated[rows[:, RecordWord.PHASE_SITE] & 0xFFFF], RecordWord.NUMBER_LINES] &= ~0xFF
-        records = rows.reshape(-1)
-    return records, first, line_words, is_eliminated
 
 
 @dataclass

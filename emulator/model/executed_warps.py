@@ -29,16 +29,15 @@ class ExecutedWarps:
     """The executed warps of a launch, by number.
 
     path: int64[m], the first instruction of each run of straight-line code, by warp and in order. first: int64[warps + 1], the
-    start of each warp's. ends_run: bool[instruction]. block_of: int64[instruction], basic blocks. lengths: float64[warps],
-    instructions. class_of: int64[warps]. executions: float64[class, instruction], in the launch. longest: the longest warp,
-    and the longest of the launch relative to it. blocks: int64[n], the executed blocks in order; replayed: int64[n, warp], the
-    warps whose paths theirs take.
+    start of each warp's. ends_run: bool[instruction]. lengths: float64[warps], instructions. class_of: int64[warps].
+    executions: float64[class, instruction], in the launch. longest: the longest warp, and the longest of the launch relative
+    to it. blocks: int64[n], the executed blocks whose paths are kept, in order; replayed: int64[n, warp], the warps whose
+    paths theirs take.
     """
 
     path: Words
     first: Words
     ends_run: npt.NDArray[np.bool_]
-    block_of: Words
     lengths: Floats
     class_of: Words
     executions: Floats
@@ -48,7 +47,7 @@ class ExecutedWarps:
 
     def of_blocks(self, blocks: Words) -> Words:
         """Return the warps of some blocks, int64[..., warp]; blocks that were not executed have those of a neighbor."""
-        result: Words = self.replayed[np.minimum(np.searchsorted(self.blocks, blocks), len(self.blocks) - 1)]
+        result: Words = self.replayed[np.searchsorted(self.blocks, blocks) % len(self.blocks)]
         return result
 
 
@@ -56,21 +55,23 @@ def executed_warps(counts: Counts, blocks: Words, grid: int, tickets: bool) -> E
     """Return the warps of the executed blocks. grid: blocks of the launch. tickets: whether warps claim work dynamically; then
     all take the path of the most typical one, with the mean length."""
     executions, block_of = counts.executions(), counts.basic_blocks()
-    sizes, starts = np.bincount(block_of), np.unique(block_of, return_index=True)[1]
-    work = executions.sum(axis=0).astype(np.float64)
+    instructions = executions * np.bincount(block_of)[:, None]
+    work = instructions.sum(axis=0).astype(np.float64)
     mean, launched = float(work.mean()), grid / len(blocks)
-    numbers = np.arange(len(work))
+    numbers, (path, first) = np.arange(len(work)), counts.paths()
+    is_kept = np.diff(first) > 0
     if tickets:
         typical = int(abs(work - mean).argmin())
         lengths, class_of, longest = np.full(len(work), mean), np.zeros_like(numbers), (typical, mean / work[typical])
         numbers = np.full_like(numbers, typical)
     else:
-        lengths, class_of = work, _median_cut((executions[starts] * sizes[:, None]).T, _MAX_DEVIATION * mean)
-        longest = _longest_warp(work, launched)
-    by_class = [executions[:, class_of == number].sum(axis=1) for number in range(int(class_of.max()) + 1)]
+        lengths, class_of = work, _median_cut(instructions.T, _MAX_DEVIATION * mean)
+        longest = _longest_warp(np.where(is_kept, work, 0), launched)
+    by_class = [executions[:, class_of == number].sum(axis=1)[block_of] for number in range(int(class_of.max()) + 1)]
+    replayed = numbers.reshape(len(blocks), -1)
+    complete = is_kept[replayed].all(axis=1)
     return ExecutedWarps(
-        *counts.paths(), counts.ends_run, block_of, lengths, class_of, launched * np.array(by_class), longest, blocks,
-        numbers.reshape(len(blocks), -1),
+        path, first, counts.ends_run, lengths, class_of, launched * np.array(by_class), longest, blocks[complete], replayed[complete],
     )  # fmt: skip
 
 

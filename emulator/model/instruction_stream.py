@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
@@ -13,16 +11,13 @@ import numpy.typing as npt
 
 from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import CompiledKernel
-from ..compiled.opcode_classes import access_width, is_indexed_constant_load, phases_of
+from ..compiled.opcode_classes import access_of, access_width, is_indexed_constant_load, phases_of
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..passes.work_queues import uses_dynamic_work
-from ..profiler import events
-from ..profiler.events import Counts
 from .access_lines import Kind
-from .access_sites import AccessSites, access_kind
 from .executed_warps import ExecutedWarps, executed_warps
-from .line_trace import LINE
+from .line_trace import LINE, LineTrace
 from .traffic import Column, Traffic
 from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction, wait_fractions
 
@@ -40,15 +35,14 @@ Profile = IntEnum(
     "Profile",
     "ACCESS_FRACTION LSU_CYCLES L2_SECTORS DRAM_READ_SECTORS DRAM_WRITE_SECTORS FAR_PROBABILITY "
     "DRAM_PROBABILITY L2_PROBABILITY STORE_LINES MERGED_LINES MERGED_SECTORS REUSE_DISTANCE "
-    "REUSE_FRACTION LOAD_MISS_LINES PEER BURST_SHARE",
+    "REUSE_FRACTION LOAD_MISS_LINES BURST_SHARE",
     start=0,
 )
 PROFILE_WORDS = len(Profile)
 """Words of an access profile, per execution: fraction of executions with an access; LSU cycles; L2 sectors (scaled by
 request cost); device-memory sectors read and written; probabilities to wait for far L2, device memory, and L2 at all;
 store lines; lines and L2 sectors of a store merged with an earlier one; its distance in store lines; fraction of such
-stores; load lines requested from L2. PEER: first instruction of the same source site; bursts are shared. BURST_SHARE:
-probability of a wait divided by the length of a burst of waits."""
+stores; load lines requested from L2. BURST_SHARE: probability of a wait divided by the length of a burst of waits."""
 OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
 """Pipes of a scheduler; the LSU is shared by the SM."""
 LSU_PIPE = len(OWN_PIPES)
@@ -56,7 +50,6 @@ _UNPAIRED_COST = 1.3
 """Additional sectors of an unpaired one. Non-adjacent lines open another row (`Timing.dram_row`). Fitted on an H200."""
 _MIN_DISTINCT_LINES = 8
 """Distinct sampled lines for a class profile; standard error 35 %."""
-_MEMORIES = ("global", "shared", "local", "constant")
 _BARRIER_DEFERRAL = 8
 """Cycles after a barrier until the warp waits; measured on an H100."""
 _CONSTANT_ADDRESS_CYCLES = 2.05
@@ -89,9 +82,9 @@ def warps_of(compiled: CompiledKernel) -> ExecutedWarps:
 
 
 def stream(
-    compiled: CompiledKernel, sites: AccessSites, traffic: Traffic, device: Device, warps: ExecutedWarps
+    compiled: CompiledKernel, lines: LineTrace, traffic: Traffic, device: Device, warps: ExecutedWarps
 ) -> InstructionStream:
-    """Return the instruction stream of a compiled kernel, given its sites, traffic and warps."""
+    """Return the instruction stream of a compiled kernel, given the trace of its accesses, its traffic and warps."""
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
     memory = np.zeros((len(warps.executions), len(code), PROFILE_WORDS))
     costs = _pipe_cycles(device)
@@ -120,8 +113,7 @@ def stream(
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
             _fill_own_access(row, memory[:, n], WARP_SIZE / max(1, device.rates.shuffle), device.timing.shuffle)
-    _fill_accesses(compiled, sites, traffic, device, warps.executions, code, memory)
-    _reorder_stores(compiled, sites, warps.block_of, memory)
+    _fill_accesses(compiled, lines, traffic, device, warps.executions, code, memory)
     _defer_barriers(warps, code)
     return InstructionStream(code, memory, warps)
 
@@ -138,15 +130,6 @@ def _defer_barriers(warps: ExecutedWarps, code: Words) -> None:
             last += 1
             issued += int(code[last, Field.STALL])
         code[at, Field.KIND], code[last, Field.KIND] = InstructionKind.PLAIN, InstructionKind.BARRIER
-
-
-def _reorder_stores(compiled: CompiledKernel, sites: AccessSites, block_of: Words, memory: Floats) -> None:
-    """Give the stores of a block the profiles in source order: the first store to a line misses."""
-    is_store = np.array([access_kind(counted) == "global_store" for counted in compiled.instructions])
-    for block in np.unique(block_of[is_store]):
-        stores = np.flatnonzero(is_store & (block_of == block)).tolist()
-        ordered = sorted(stores, key=lambda n: min(sites.by_instruction.get(n, (-1,))))
-        memory[:, stores] = memory[:, ordered]
 
 
 def executions_by_pipe(compiled: CompiledKernel) -> dict[str, float]:
@@ -183,41 +166,32 @@ def _latency(opcode: str, pipe: str, device: Device) -> int:
 
 # ------------------------------------------------------------------ accesses
 def _fill_accesses(
-    compiled: CompiledKernel, sites: AccessSites, traffic: Traffic, device: Device, by_class: Floats, code: Words,
+    compiled: CompiledKernel,
+    lines: LineTrace,
+    traffic: Traffic,
+    device: Device,
+    by_class: Floats,
+    code: Words,
     memory: Floats,
-) -> None:  # fmt: skip
-    """Fill in access profiles; instructions of the same sites share one. by_class: float64[class, instruction], executions."""
-    launched = compiled.launched
-    assert launched.counts is not None
-    instructions_by_sites: dict[tuple[str, tuple[int, ...]], list[int]] = defaultdict(list)
+) -> None:
+    """Fill in access profiles. by_class: float64[class, instruction], executions."""
     for n, counted in enumerate(compiled.instructions):
-        kind = access_kind(counted)
+        kind, site = access_of(counted.instruction).kind, int(lines.sites.site_of[n])
+        if not counted.requests:
+            continue
         if kind.startswith("shared"):
-            if counted.requests:
-                _fill_shared_access(counted, kind, device, code[n], memory[:, n])
-        elif counted.warps and kind.partition("_")[0] in _MEMORIES and counted.instruction.predicate != "@!PT":
-            instructions_by_sites[kind, sites.by_instruction.get(n, ())].append(n)
-    for kind, sites_of, at in _merge_common_sites(instructions_by_sites):
-        if kind == "constant_load":
-            addresses = _addresses_per_access(traffic, sites_of)
-            for n in at if addresses > 1 else ():
+            _fill_shared_access(counted, kind, device, code[n], memory[:, n])
+        elif kind == "constant_load":
+            addresses = traffic.sites[site, Column.LINES] / max(1, traffic.sites[site, Column.ACCESSES])
+            if addresses > 1:
                 _fill_own_access(code[n], memory[:, n], _CONSTANT_ADDRESS_CYCLES * addresses, code[n, Field.LATENCY])
-        elif not sites_of:  # spilled registers
-            for n in at:
-                cycles = max(device.timing.request_interval, _register_fill_cycles(compiled.instructions[n], device))
-                _fill_own_access(code[n], memory[:, n], cycles, device.timing.l1)
-        else:
-            profiles = _profiles_by_class(
-                traffic, launched.counts, sites_of, by_class[:, at].sum(axis=1), device, kind, sites.warp_aggregated,
-                not sites.unlocated & set(at),
-            )  # fmt: skip
-            profiles[:, Profile.PEER] = at[0]
+        elif site >= 0:
+            profiles = _profiles_by_class(traffic, counted, site, by_class[:, n], device, kind)
+            fill_cycles = access_width(counted.instruction) * WARP_SIZE / (4.0 * max(1, device.rates.shared))
+            profiles[:, Profile.LSU_CYCLES] = np.maximum(profiles[:, Profile.LSU_CYCLES], fill_cycles)
+            memory[:, n], code[n, Field.KIND], code[n, Field.PIPE] = profiles, InstructionKind.GLOBAL, LSU_PIPE
             latency = device.timing.atomic if kind == "global_atomic" else 0
-            for n in at:
-                memory[:, n], code[n, Field.KIND], code[n, Field.PIPE] = profiles, InstructionKind.GLOBAL, LSU_PIPE
-                fill_cycles = _register_fill_cycles(compiled.instructions[n], device)
-                memory[:, n, Profile.LSU_CYCLES] = np.maximum(profiles[:, Profile.LSU_CYCLES], fill_cycles)
-                code[n, Field.LATENCY] = device.timing.l1 if kind.endswith("load") else latency
+            code[n, Field.LATENCY] = device.timing.l1 if kind.endswith("load") else latency
 
 
 def _fill_own_access(row: Words, memory: Floats, cycles: float, latency: int, fraction: float = 1.0) -> None:
@@ -233,34 +207,6 @@ def _fill_shared_access(counted: InstructionCount, kind: str, device: Device, ro
     wavefronts = counted.transactions / counted.requests if counted.requests else 1.0
     cycles = max(1.0, wavefronts * cycles, phases * cycles)
     _fill_own_access(row, memory, cycles, device.timing.shared, min(1.0, counted.requests / counted.warps))
-
-
-def _merge_common_sites(
-    instructions_by_sites: Mapping[tuple[str, tuple[int, ...]], Sequence[int]],
-) -> Iterator[tuple[str, tuple[int, ...], list[int]]]:
-    """Merge groups of instructions with a common site."""
-    pending = [(kind, set(sites_of), list(at)) for (kind, sites_of), at in instructions_by_sites.items()]
-    while pending:
-        kind, sites_of, at = pending.pop(0)
-        common = [one for one in pending if one[0] == kind and sites_of & one[1]]
-        if common:
-            pending = [one for one in pending if one not in common]
-            pending.append(
-                (kind, sites_of.union(*(sites for _, sites, _ in common)), at + [n for one in common for n in one[2]])
-            )
-        else:
-            yield kind, tuple(sorted(sites_of)), at
-
-
-def _register_fill_cycles(counted: InstructionCount, device: Device) -> float:
-    """Return cycles to fill a warp's registers from L1."""
-    return access_width(counted.instruction) * WARP_SIZE / (4.0 * max(1, device.rates.shared))
-
-
-def _addresses_per_access(traffic: Traffic, sites: Sequence[int]) -> float:
-    """Return distinct constant addresses per access."""
-    accesses, lines = (int(traffic.sites[list(sites), column].sum()) for column in (Column.ACCESSES, Column.LINES))
-    return lines / accesses if accesses else 0.0
 
 
 def as_sectors(lines: float, sectors: float, device: Device, stored: bool) -> float:
@@ -286,34 +232,23 @@ class _Accesses:
 
 
 def _profiles_by_class(
-    traffic: Traffic, counts: Counts, sites: Sequence[int], executed: Floats, device: Device, kind: str, warp_aggregated: frozenset[int],
-    exact: bool,
-) -> Floats:  # fmt: skip
+    traffic: Traffic, counted: InstructionCount, site: int, executed: Floats, device: Device, kind: str
+) -> Floats:
     """Return float64[class, PROFILE_WORDS] of global or local accesses.
 
-    executed: by class. warp_aggregated: sites of atomics executed by one lane. exact: whether executions equal the
-    sites' accesses. Classes with too few samples use the mean profile.
+    executed: by class. Classes with too few samples use the mean profile.
     """
-    sites = list(sites)
-    total, rows = traffic.sites[sites].sum(0).astype(np.float64), traffic.classes[:, sites].sum(1)
-    if not exact and total[Column.ACCESSES]:
-        fraction = min(1.0, executed.sum() / total[Column.ACCESSES])
-        total, rows = fraction * total, fraction * rows
-    sampled = traffic.sampled[:, sites].sum(1)
-    adds = sum(int(counts[s, events.REQUESTS if s in warp_aggregated else events.SECTORS]) for s in sites)
+    total, rows = traffic.sites[site].astype(np.float64), traffic.classes[:, site]
+    sampled = traffic.sampled[:, site]
+    lines = total[Column.LINES] / max(1.0, total[Column.ACCESSES])
     accesses = _Accesses(
-        traffic,
-        device,
-        kind,
-        adds / total[Column.ACCESSES] if total[Column.ACCESSES] else 0.0,
-        line_correlation(
-            sampled.sum(0), total[Column.LINES] / max(1.0, total[Column.ACCESSES]), traffic.sampling_stride
-        ),
+        traffic, device, kind, counted.transactions / counted.requests,
+        line_correlation(sampled.sum(0), lines, traffic.sampling_stride),
         max_wait_fraction(total) if kind.endswith("load") else 1.0,
-    )
+    )  # fmt: skip
     average = _global_profile(accesses, total, sampled.sum(0), float(executed.sum()))
     profiles = np.repeat(average[None], len(rows), axis=0)
-    is_sampled = traffic.distinct_lines[:, sites].sum(1) >= (_MIN_DISTINCT_LINES if traffic.sampling_stride > 1 else 1)
+    is_sampled = traffic.distinct_lines[:, site] >= (_MIN_DISTINCT_LINES if traffic.sampling_stride > 1 else 1)
     for number, row in enumerate(rows if len(rows) > 1 else ()):
         if is_sampled[number] and executed[number]:
             row[Column.ACCESSES] = row[Column.ACCESSES] or total[Column.ACCESSES] * executed[number] / executed.sum()

@@ -98,11 +98,11 @@ def _store(sm: Sm, warp: i64, profile: i64, now: f64) -> bool:
 
 @st.device
 def _sample(sm: Sm, warp: i64, row: i64) -> f64:
-    """Return a low-discrepancy sample in [0, 1) for the memory level of an access; in a burst, that of its peer."""
+    """Return a low-discrepancy sample in [0, 1) for the memory level of an access; of bursts, by warp."""
     profile = row * PROFILE_WORDS
     sample = sm.lsu.samples[row] + f64(GOLDEN_STEP)
     if sm.lsu.profiles[profile + Profile.BURST_SHARE] > f64(0):
-        burst = warp * sm.code.size + i64(sm.lsu.profiles[profile + Profile.PEER])
+        burst = warp * sm.code.size + row % sm.code.size
         order = sm.warps.order[warp]
         if sm.lsu.burst_owners[burst] != f64(order + 1):
             sm.lsu.burst_owners[burst] = f64(order + 1)

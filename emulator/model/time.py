@@ -7,7 +7,7 @@ combined by a power mean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from ..compiled.kernel import CompiledKernel, compiled_kernel
 from ..compiled.kernel_launches import printed_kernels
+from ..compiled.opcode_classes import Access, access_of
 from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
@@ -27,15 +28,16 @@ from ..profiler.events import Counts
 from ..profiler.launch_memory import LaunchMemory
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
+from ..runtime.registry import engine_named
 from ..sass.operands import UnsupportedInstruction
 from ..sass.state import ExecutionError
 from .access_lines import Kind
-from .access_sites import AccessSites, sites_of
+from .access_sites import sites_of_sass
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .executed_warps import ExecutedWarps, Words
 from .instruction_stream import as_sectors, executions_by_pipe, stream, warps_of
-from .line_trace import LINE, LineTrace
+from .line_trace import LINE, LineTrace, SourceTracer
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import Column, Traffic
 from .validated import VALIDATED
@@ -50,6 +52,9 @@ _IMBALANCE_LIMIT = 3.0
 """Accesses of the longest warp relative to the mean, up to which launches were validated."""
 DEFAULT_INTERVAL_FACTOR = 1.5
 """Factor of the stated interval on devices without recorded errors."""
+MAX_TRACED_INSTRUCTIONS = 20_000_000
+"""Warp instructions of the source up to which all blocks are executed: about three seconds on one core. Beyond, parts of the launch
+are."""
 _MAX_EXACT_BLOCKS = 1 << 16
 """Blocks up to which the most loaded SM is determined."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
@@ -57,20 +62,31 @@ _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
 
 @dataclass(frozen=True)
 class ObservedLaunch:
-    """An emulated launch: counts and accesses. registers: per thread, 0 if unknown.
+    """An emulated launch. registers: per thread, 0 if unknown. max_lines: in a trace.
 
     memory: the arrays before the launch; without them only the source is counted. outputs: the written arrays, flat. written:
-    their written elements (`writes.WriteTrace`), if requested. kernels: compiled, by architecture, or the reason of failure.
+    their written elements (`writes.WriteTrace`), if requested. kernels: compiled and executed, by architecture, or the reason
+    of failure. traces: the trace of the source, once it was needed.
     """
 
     request: Request
     counts: Counts
-    lines: LineTrace
+    max_lines: int
     registers: int = 0
     memory: LaunchMemory | None = field(default=None, repr=False)
     outputs: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
+    traces: list[LineTrace] = field(default_factory=list, repr=False)
+
+    @property
+    def lines(self) -> LineTrace:
+        """The cache lines that the source accesses, from another emulation."""
+        if not self.traces:
+            tracer = SourceTracer(self.request, self.max_lines)
+            engine_named("jit").run(replace(self.request, counters=False, trace=tracer))
+            self.traces.append(tracer.lines)
+        return self.traces[0]
 
     def compiled(self, device: Device) -> CompiledKernel | str:
         """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
@@ -82,10 +98,14 @@ class ObservedLaunch:
         if arch not in self.kernels:
             (launched,) = printed_kernels([(self.request, self.counts, self.memory)])
             try:
-                self.kernels[arch] = compiled_kernel(launched, arch)
+                self.kernels[arch] = compiled_kernel(launched, arch, MAX_TRACED_INSTRUCTIONS, self._tracer)
             except (LaunchError, UnsupportedInstruction, ExecutionError) as error:
                 self.kernels[arch] = str(error).splitlines()[0]
         return self.kernels[arch]
+
+    def _tracer(self, accesses: Sequence[Access], blocks: int) -> LineTrace:
+        """Return a trace of the SASS for so many blocks."""
+        return LineTrace(sites_of_sass(accesses), self.request.device, self.blocks, blocks, self.warps, self.max_lines)
 
     @property
     def shared_bytes(self) -> int:
@@ -159,12 +179,10 @@ def estimate(
         traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
         cycles = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
     else:
-        sites, warps = sites_of(kernel), warps_of(kernel)
-        traffic = traffic or simulate(
-            observed.lines, device, resident, observed.shared_bytes, cold, _eliminated_sites(observed, kernel, sites),
-            warps.class_of[warps.of_blocks(np.arange(observed.lines.traced_blocks))],
-        )  # fmt: skip
-        cycles = _cycles_of_simulation(setting, traffic, kernel, sites, warps)
+        warps = warps_of(kernel)
+        classes = warps.class_of.reshape(-1, observed.warps)
+        traffic = traffic or simulate(trace_of(kernel), device, resident, observed.shared_bytes, cold, classes)
+        cycles = _cycles_of_simulation(setting, traffic, kernel, warps)
     timing, clock = device.timing, float(device.clock)
     time = cycles.total / clock + timing.launch / 1000
     bound = _bound(cycles.limits)
@@ -227,7 +245,8 @@ def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycl
     """Return the overlap of the limits of the source's instructions and accesses."""
     observed, device = setting.observed, setting.device
     traffic = replace(traffic, merge_ratio=traffic.merge_bound)
-    limits = _memories(observed, traffic, device, setting.share, frozenset())
+    sectors = {int(n): float(observed.counts[n, events.SECTORS]) for n in np.flatnonzero(traffic.kinds == Kind.ATOMIC)}
+    limits = _memories(setting, observed.lines, traffic, observed.column(events.WAVEFRONTS, "shared"), sectors)
     instructions = observed.instructions
     total_instructions = sum(instructions.values())
     limits |= _issue(instructions, total_instructions, device, setting.share)
@@ -242,12 +261,11 @@ def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycl
     return _Cycles(cycles, limits, total_instructions, traffic, remark)
 
 
-def _cycles_of_simulation(
-    setting: _Setting, traffic: Traffic, kernel: CompiledKernel, sites: AccessSites, warps: ExecutedWarps
-) -> _Cycles:
+def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: CompiledKernel, warps: ExecutedWarps) -> _Cycles:
     """Return the cycles of the SM simulator, and the limits of each resource."""
     observed, device, overrides, scale = setting.observed, setting.device, setting.overrides, setting.scale
-    instructions = stream(kernel, sites, traffic, device, warps)
+    lines = trace_of(kernel)
+    instructions = stream(kernel, lines, traffic, device, warps)
     sm_blocks = ceil(setting.max_blocks_per_sm)
     all_resident = sm_blocks <= setting.resident
     blocks = warps.of_blocks(_blocks_of_simulated_sm(warps, observed.blocks, device.sms, all_resident))
@@ -258,7 +276,16 @@ def _cycles_of_simulation(
     )  # fmt: skip
     result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
     traffic = replace(traffic, merge_ratio=result.merge_ratio)
-    limits = _memories(observed, traffic, device, setting.share, sites.warp_aggregated)
+    kinds = [access_of(one.instruction).kind for one in kernel.instructions]
+    wavefronts = sum(
+        one.transactions for one, kind in zip(kernel.instructions, kinds, strict=True) if kind[:6] == "shared"
+    )
+    sectors = {
+        int(lines.sites.site_of[n]): one.transactions
+        for n, one in enumerate(kernel.instructions)
+        if kinds[n] in ("global_atomic", "global_reduction")
+    }
+    limits = _memories(setting, lines, traffic, wavefronts, sectors)
     limits |= _issue(_rates_by_pipe(executions_by_pipe(kernel)), kernel.warp_instructions, device, setting.share)
     limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
     without_memories = {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}
@@ -272,13 +299,11 @@ def _cycles_of_simulation(
     return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark)
 
 
-def _eliminated_sites(observed: ObservedLaunch, kernel: CompiledKernel, sites: AccessSites) -> frozenset[int]:
-    """Return source sites without accesses in the compiled kernel."""
-    has_local = any(one.instruction.opcode in ("LDL", "STL") for one in kernel.instructions)
-    register_sites = (
-        () if has_local else np.flatnonzero(np.isin(observed.lines.kinds, (Kind.LOCAL_LOAD, Kind.LOCAL_STORE)))
-    )
-    return sites.eliminated | set(map(int, register_sites))
+def trace_of(kernel: CompiledKernel) -> LineTrace:
+    """Return the trace of the SASS of a kernel."""
+    trace = kernel.executed.first.trace
+    assert isinstance(trace, LineTrace)
+    return trace
 
 
 def _blocks_of_simulated_sm(warps: ExecutedWarps, blocks: int, sms: int, all_resident: bool) -> Words:
@@ -308,11 +333,11 @@ def _rates_by_pipe(pipes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _memories(
-    observed: ObservedLaunch, traffic: Traffic, device: Device, share: float, warp_aggregated: frozenset[int]
+    setting: _Setting, lines: LineTrace, traffic: Traffic, wavefronts: float, adds: Mapping[int, float]
 ) -> dict[str, float]:
-    """Return cycles of each memory and of block launches. warp_aggregated: sites of atomics executed by one lane for all."""
-    timing, clock, lines = device.timing, float(device.clock), observed.lines
-    conflicts = observed.column(events.WAVEFRONTS, "shared") * WARP_SIZE / max(1, device.rates.shared)
+    """Return cycles of each memory and of block launches. wavefronts: of shared memory. adds: sectors of atomics by site."""
+    device, share, timing, clock = setting.device, setting.share, setting.device.timing, float(setting.device.clock)
+    conflicts = wavefronts * WARP_SIZE / max(1, device.rates.shared)
     sites = traffic.sites[traffic.kinds != Kind.CONSTANT]
     moved = np.array([timing.request_interval, LINE / timing.l1_width, 1 / timing.lookup_rate])
     l1 = float((sites[:, [Column.ACCESSES, Column.CYCLES, Column.LINES]] * moved).max(axis=1, initial=0.0).sum())
@@ -328,24 +353,22 @@ def _memories(
         + as_sectors(stored, sectors, device, stored=True)
     )
     adds_cycles = sum(
-        int(row[events.REQUESTS if site in warp_aggregated else events.SECTORS])
-        / (timing.fetch_rate if site in lines.fetching else timing.atomic_rate)
-        for site, row in enumerate(observed.counts)
-        if traffic.kinds[site] == Kind.ATOMIC
+        count / (timing.fetch_rate if site in lines.sites.fetching else timing.atomic_rate)
+        for site, count in adds.items()
     )
     return {
         "L1": share * (conflicts + l1),
         "L2": max(share * l2_bytes / timing.l2_width, l2_bytes * clock / (timing.l2_bandwidth * 1e3)),
         "DRAM": (traffic.dram_bytes + traffic.dram_wasted) * clock / (device.bandwidth * timing.dram_share),
         "atomics": max(
-            lines.busiest_slice_cycles(timing.l2_slices, 0.0, timing.atomic_interval, warp_aggregated),
+            lines.busiest_slice_cycles(timing.l2_slices, 0.0, timing.atomic_interval),
             lines.hottest_float_adds * timing.float_interval,
             adds_cycles,
         ),
         "slices": lines.busiest_slice_cycles(
-            timing.l2_slices, timing.store_interval * sent_fraction, timing.atomic_interval, warp_aggregated
+            timing.l2_slices, timing.store_interval * sent_fraction, timing.atomic_interval
         ),
-        "blocks": observed.blocks * timing.block_interval,
+        "blocks": setting.observed.blocks * timing.block_interval,
     }
 
 
@@ -403,14 +426,14 @@ def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Dev
         )
         if uses_dynamic_work(observed.request.prepared.program.kernel):
             remarks.append("warps claim work dynamically: equal work is assumed")
-        elif observed.lines.imbalance > _IMBALANCE_LIMIT:
+        elif (
+            imbalance := (observed.lines if isinstance(kernel, str) else trace_of(kernel)).imbalance
+        ) > _IMBALANCE_LIMIT:
             remarks.append(
-                f"uneven warps, beyond what was validated: the longest makes {observed.lines.imbalance:.1f} times the accesses"
+                f"uneven warps, beyond what was validated: the longest makes {imbalance:.1f} times the accesses"
             )
     if observed.blocks < device.sms:
         remarks.append(f"a small grid: {observed.blocks} blocks for {device.sms} SMs")
-    if isinstance(kernel, CompiledKernel) and kernel.resources.spill_loads:
-        remarks.append("spilled registers are assumed to be in L1")
     if not observed.registers:
         remarks.append("the register count is unknown without nvcc: assumed not to limit occupancy")
     if time < 2 * device.timing.launch / 1000:

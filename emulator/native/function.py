@@ -136,7 +136,7 @@ class Native(DeviceFunction):
 
     def _leaves(self, args: tuple[Any, ...], expected: int) -> tuple[Any, ...]:
         """Return the arguments with named tuples replaced by their fields. Raises LaunchError unless there are `expected`."""
-        leaves = tuple(_flattened(args))
+        leaves = tuple(flattened(args))
         if len(leaves) != expected:
             raise LaunchError(f"{self.__name__} takes {expected} arrays and numbers, got {len(leaves)}")
         return leaves
@@ -219,11 +219,11 @@ def record(kind: Callable[..., T], *fields: Any) -> T:
     return kind(*fields)
 
 
-def _flattened(values: Iterable[Any]) -> Iterator[Any]:
+def flattened(values: Iterable[Any]) -> Iterator[Any]:
     """Yield values, the fields of tuples in their place."""
     for value in values:
         if isinstance(value, tuple):
-            yield from _flattened(value)
+            yield from flattened(value)
         else:
             yield value
 

@@ -230,6 +230,7 @@ def _release_block(g: Groups, block: i64, threads: i64, barrier: i64) -> None:
             g.barrier_results[block] = result
             for n in range(i64(3)):
                 g.reduced[3 * block + n] = 0
+        g.phases[block] += 1
         for warp in range(first, first + g.warps_per_block):
             if g.status[warp] == AT_BARRIER and (threads < 0 or g.barrier[warp] == barrier):
                 stack_all(g, warp, i64(AT_BLOCK), i64(-1))

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..language.hints import Global, i64
 from ..machine import transactions
 from ..machine.device import Device
-from ..native import native
 from .groups import MAX_PATH
 from .operands import Decoded
-from .state import GLOBAL_BASE, GlobalMemory
-
-
-@native
-def note_array(
-    address: i64, access: i64, arrays: i64, ranges: Global[i64], latest: Global[i64], noted_arrays: Global[bool]
-) -> None:
-    """Note the array of an access. ranges: the first and the past address of each array. latest: int64[accesses], the array
-    array last. noted_arrays: bool[accesses, arrays + 1], the last one for addresses outside of arrays."""
-    array = latest[access]
-    if array < 0 or address < ranges[2 * array] or address >= ranges[2 * array + 1]:
-        array = arrays
-        for n in range(arrays):
-            if ranges[2 * n] <= address and address < ranges[2 * n + 1]:
-                array = n
-        noted_arrays[access * (arrays + 1) + array] = True
-        latest[access] = array if array < arrays else i64(-1)
-
 
 Words = npt.NDArray[np.int64]
 REQUESTS, TRANSACTIONS, EXTRA = range(3)
 """Columns of `Counts.traffic`: requests; sectors of global memory or wavefronts of shared memory; lines or conflicts."""
+
+
+TRACE_ARGUMENTS = 26
+
+
+class AccessTrace(Protocol):
+    """Receiver of the accesses of executed warps to global, local and constant memory."""
+
+    def begin_batch(self, first_warp: int, phases: Words) -> None:
+        """Begin a batch of blocks. first_warp: among those counted. phases: int64[blocks], barriers that each has passed."""
+        ...
+
+    def add(self, instruction: int, warps: Words, index: Words, active: npt.NDArray[np.bool_]) -> None:
+        """Add accesses of an instruction. warps: of the batch, int64[n]. index: int64[n, 32], addresses in units of the
+        access's bytes. active: lanes with an access, bool[n, 32]."""
+        ...
+
+    @property
+    def function(self) -> tuple[int, Words]:
+        """The address of a native `add`, and its first arguments, int64[TRACE_ARGUMENTS]. The others are those of `add`, with
+        the number of warps before the index."""
+        ...
 
 
 @dataclass
@@ -45,22 +47,21 @@ class Counts:
 
     starts: int64[n, warps], runs of straight-line code that start there, by warp of the executed blocks. lanes: int64[n],
     active lanes of these. traffic: int64[n, 3]. active: int64[n], lanes with an access.
-    ends_run: bool[n], whether the next instruction starts another run. arrays: names of the arrays accessed.
-    first_addresses: of the first access of each instruction.
+    ends_run: bool[n], whether the next instruction starts another run. trace: receives accesses. running: the warps of the
+    batch that execute, int64[n].
     """
 
     device: Device
     ends_run: npt.NDArray[np.bool_]
     warps: int
+    trace: AccessTrace | None = None
     starts: dict[int, Words] = field(default_factory=dict)
-    arrays: dict[int, set[str]] = field(default_factory=dict)
-    first_addresses: dict[int, int] = field(default_factory=dict)
     _paths: list[Words] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         n = len(self.ends_run)
         self.lanes, self.active = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self.traffic = np.zeros((n, 3), np.int64)
+        self.traffic, self.running = np.zeros((n, 3), np.int64), np.zeros(0, np.int64)
 
     def add_batch(self, groups: Any, paths: Sequence[Words], first_warp: int) -> None:
         """Add the runs of a batch. groups: `groups.Groups`. paths: emptied ones. first_warp: its first warp."""
@@ -72,40 +73,31 @@ class Counts:
         for number in np.flatnonzero(groups.start_lanes).tolist():
             self.starts.setdefault(number, np.zeros(self.warps, np.int64))[warps] += starts[number]
 
-    def add_access(
-        self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int, memory: GlobalMemory
-    ) -> None:
-        """Count the transactions of an access. address: uint64[warps, 32]. operation: of `machine.transactions`."""
+    def add_access(self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int) -> None:
+        """Count the transactions of an access. address: uint64[warps, 32]. space, operation: of `machine.transactions`, or
+        "constant"."""
         count = np.count_nonzero(lanes)
         if not count:
             return
         self.active[op.number] += count
-        self.first_addresses.setdefault(op.number, int(address[lanes][0]))
-        row = self.traffic[op.number]
-        if space == "local":
-            row[REQUESTS] += np.count_nonzero(lanes.any(1))
-            return
+        row, lanes = self.traffic[op.number], np.ascontiguousarray(lanes)
         index = np.where(lanes, address, address[lanes][0]).astype(np.int64) // size
-        transactions.count(space, operation, index, np.ascontiguousarray(lanes), size, self.device, row)
-        if space == "global":
-            name = memory.array_at(int(address[lanes][0]) - GLOBAL_BASE)
-            self.arrays.setdefault(op.number, set()).add(name)
-
-    def add_compiled(self, first_addresses: Words, noted_arrays: npt.NDArray[np.bool_], names: Sequence[str]) -> None:
-        """Add what compiled code recorded of accesses. first_addresses: int64[n], -1 for none. noted_arrays: bool[n, names]."""
-        for n in np.flatnonzero(first_addresses != -1).tolist():
-            self.first_addresses.setdefault(n, int(first_addresses[n]))
-        for n, name in zip(*(axis.tolist() for axis in np.nonzero(noted_arrays)), strict=True):
-            self.arrays.setdefault(n, set()).add(names[name])
+        if space in ("local", "constant"):
+            row[REQUESTS] += np.count_nonzero(lanes.any(1))
+        else:
+            transactions.count(space, operation, index, lanes, size, self.device, row)
+        if self.trace is not None and space != "shared":
+            self.trace.add(op.number, self.running, index, lanes)
 
     def executions(self) -> Words:
-        """Return int64[n, warps], executions of each instruction by warp."""
-        result = np.zeros((len(self.ends_run), self.warps), np.int64)
-        for n, row in enumerate(result):
+        """Return int64[basic block, warps], executions by warp."""
+        block_of = self.basic_blocks()
+        result = np.zeros((block_of[-1] + 1, self.warps), np.int64)
+        for block, n in enumerate(np.unique(block_of, return_index=True)[1].tolist()):
             if n and not self.ends_run[n - 1]:
-                row += result[n - 1]
+                result[block] += result[block - 1]
             if n in self.starts:
-                row += self.starts[n]
+                result[block] += self.starts[n]
         return result
 
     def basic_blocks(self) -> Words:

@@ -149,6 +149,8 @@ def run_batch(program: Program, state: State, counts: Counts, first_warp: int, c
     ExecutionError."""
     steps, batch = program.steps, Batch(program.steps, state, program.yields)
     code, interpreted = None, 0
+    if counts.trace is not None:
+        counts.trace.begin_batch(first_warp, batch.groups.phases)
     limit = (0 if program.is_compiled else COMPILE_AFTER * len(steps)) if compile_after is None else compile_after
     while True:
         if interpreted >= limit and code is None:
@@ -162,14 +164,13 @@ def run_batch(program: Program, state: State, counts: Counts, first_warp: int, c
             interpreted += _interpret(steps, n, batch, counts)
     batch.finish()
     counts.add_batch(batch.groups, batch.paths, first_warp)
-    if code is not None:
-        code.finish()
 
 
 def _interpret(steps: Sequence[Step], n: int, batch: Batch, counts: Counts) -> int:
     """Execute the started run. Return the number of its instructions."""
     state, first, step = batch.state, n, steps[n]
     rows, active = batch.running
+    counts.running = rows
     selected: Any = slice(None) if len(rows) == state.warps else rows
     while step.control is None:
         assert step.execute is not None

@@ -29,7 +29,7 @@ FAIR_INTERVAL = 16
 FINISHED, PAUSED = -1, -2
 """Results of `begin_run` other than an instruction: no warp can run; compiled code returns to its caller."""
 FAR = 1 << 60
-MAX_PATH = 1 << 22
+MAX_PATH = 1 << 23
 """Runs of warps whose order is kept; later ones are not."""
 PATH_ENTRIES = 1 << 18
 """Runs of warps after which compiled code pauses: `Groups.path` is emptied, and an interrupt is noticed."""
@@ -43,7 +43,7 @@ class Groups(NamedTuple):
     arrived: of barrier registers, int64[16 * warps]. kind, at, bits, order, awaited: of waiting groups, int64[32 * warps].
     last_yield: the address, -1 for none. barrier: of the block that a warp waits at. reduced: by block, lanes, those whose
     predicate holds, and the reduction. starts: runs by first instruction and warp. start_lanes: lanes by first instruction.
-    path: the runs since the last pause, warp << 32 | first instruction. run: number of
+    path: the runs since the last pause, warp << 32 | first instruction. phases: barriers that each block has passed. run: number of
     runs; order of the next group; runs until compiled code pauses; length of `path`.
     """
 
@@ -66,6 +66,7 @@ class Groups(NamedTuple):
     starts: Global[i64]
     start_lanes: Global[i64]
     path: Global[i64]
+    phases: Global[i64]
     run: Global[i64]
     warps: i64
     warps_per_block: i64
@@ -88,7 +89,8 @@ def new_groups(state: State, instructions: int, merges: bool) -> Any:
     return record(
         Groups, *of_warps, *registers, *waiting, np.full(warps, -1), np.full(warps, -1),
         np.zeros(3 * len(state.blocks), np.int64), state.barrier_results, *counts,
-        np.zeros(PATH_ENTRIES + warps, np.int64), np.array([0, 1, 0, 0]), warps, state.warps_per_block, int(merges),
+        np.zeros(PATH_ENTRIES + warps, np.int64), np.zeros(len(state.blocks), np.int64), np.array([0, 1, 0, 0]),
+        warps, state.warps_per_block, int(merges),
     )  # fmt: skip
 
 

@@ -26,10 +26,9 @@ FIELDS = (
     "registers", "register_bytes", "uniform_registers", "uniform_register_bytes", "predicates", "predicate_bytes",
     "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "owned", "shared",
     "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange",
-    "count_global", "count_atomic", "count_shared", "note_array", "load_sector", "sector", "line", "bank_shapes",
-    "bank_kinds", "bank_load", "traffic", "active", "first_addresses", "array_ranges", "array_of_access", "noted_arrays",
-    "arrays", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
-    *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)),
+    "count_global", "count_atomic", "count_shared", "load_sector", "sector", "line", "bank_shapes", "bank_kinds", "bank_load",
+    "traffic", "active", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
+    *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)), "trace", "trace_arguments",
 )  # fmt: skip
 """Addresses and numbers of a launch that compiled code reads, int64 each."""
 OPERATIONS = ("load", "store", "reduction", "atomic", "copy", "count", "swap")
@@ -277,9 +276,7 @@ class Machine:
         (self.loop.written if writes else self.loop.read).add(space)
 
     # -------------------------------------------------------------- names of Counts
-    def add_access(
-        self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int, memory: Any
-    ) -> None:
+    def add_access(self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int) -> None:
         """Keep the elements that lanes access, and count them after the loop."""
         assert self.loop is not None
         builder, log = self.builder, size.bit_length() - 1
@@ -302,17 +299,7 @@ class Machine:
         lanes = builder.let(f"zext i32 {builder.intrinsic('llvm.ctpop', 'i32', mask)} to i64")
         builder.add_to(builder.element("i64", self._field("active", "ptr"), number), lanes)
         out = builder.element("i64", self._field("traffic", "ptr"), 3 * number)
-        first = builder.let(f"zext i32 {builder.call('i32', 'llvm.cttz.i32', ('i32', mask), ('i1', 'true'))} to i64")
-        element = builder.load("i64", builder.element("i64", elements, first))
-        address = builder.let(f"shl i64 {element}, {log}")
-        first_address = builder.element("i64", self._field("first_addresses", "ptr"), number)
-        old = builder.load("i64", first_address)
-        builder.store(
-            "i64",
-            builder.let(f"select i1 {builder.let(f'icmp eq i64 {old}, -1')}, i64 {address}, i64 {old}"),
-            first_address,
-        )
-        if space == "local":
+        if space in ("local", "constant"):
             builder.add_to(out, 1)
         elif space == "shared":
             shape = builder.element("i64", self._field("bank_shapes", "ptr"), 3 * log)
@@ -333,13 +320,8 @@ class Machine:
             builder.do(
                 f"call void {function}(ptr {elements}, ptr {active}, i64 1, {size}i64 {to_sector}, i64 {to_line}, ptr {out})"
             )
-            arrays = ", ".join(
-                f"ptr {self._field(name, 'ptr')}" for name in ("array_ranges", "array_of_access", "noted_arrays")
-            )
-            builder.do(
-                f"call void {self._field('note_array', 'ptr')}(i64 {address}, i64 {number}, "
-                f"i64 {self._field('arrays', 'i64')}, {arrays})"
-            )
+        if space != "shared":
+            builder.do(f"call void @trace(ptr %s, i64 %warp, i64 {number}, ptr {elements}, ptr {active})")
         builder.jump(after)
         builder.place(after)
 

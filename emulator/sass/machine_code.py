@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ from ..machine.device import log2
 from .batch import Batch
 from .collectives import exchange
 from .convergence import begin_run, end_run
-from .counts import Counts, note_array
+from .counts import Counts
 from .groups import PATH_ENTRIES
 from .machine import BANKS, FIELDS, OPERATIONS
-from .state import GLOBAL_BASE, wild_address
+from .state import wild_address
 from .steps import Step
 from .translation import ENTRY, WILD, module_of
 
@@ -73,19 +72,10 @@ class BoundCode:
     """Machine code with the addresses of a state and of counts."""
 
     def __init__(self, code: MachineCode, batch: Batch, counts: Counts) -> None:
-        self.code, self.batch, self.counts, n = code, batch, counts, len(code.steps)
+        self.code, self.batch = code, batch
         state, groups = batch.state, batch.groups._asdict()
-        places = state.memory.places
-        self.names = [*places, ""]
-        self.ranges = np.array(
-            [
-                [GLOBAL_BASE + at, GLOBAL_BASE + at + prod(shape) * dtype.itemsize]
-                for at, dtype, shape in places.values()
-            ],
-            np.int64,
-        )
-        self.latest, self.first_addresses = np.full(n, -1), np.full(n, -1)
-        self.noted_arrays, self.wild = np.zeros((n, len(self.names)), np.bool_), np.zeros(1, np.uint64)
+        self.wild = np.zeros(1, np.uint64)
+        function, self.trace_arguments = (0, np.zeros(1, np.int64)) if counts.trace is None else counts.trace.function
         device = counts.device
         self.shapes = np.stack([banks.shape_of(1 << log, device.banks, device.bank_width) for log in range(5)])
         kinds = [banks.kind_of(name if name != "reduction" else "atomic", device) for name in OPERATIONS]
@@ -99,8 +89,7 @@ class BoundCode:
             "shared": state.shared, "local": local,
             "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results,
             "wild": self.wild, "bank_shapes": self.shapes, "bank_kinds": self.kinds, "bank_load": self.bank_load,
-            "traffic": counts.traffic, "active": counts.active, "first_addresses": self.first_addresses,
-            "array_ranges": self.ranges, "array_of_access": self.latest, "noted_arrays": self.noted_arrays,
+            "traffic": counts.traffic, "active": counts.active, "trace_arguments": self.trace_arguments,
             **{f"bank{number}": bank for number, bank in present.items()}, "table": batch.table, "rows": batch.rows,
             "row_lanes": batch.active, "chosen": batch.chosen, "values": batch.values, "awaited_threads": batch.awaited_threads,
             **{name: one for name, one in groups.items() if isinstance(one, np.ndarray)},
@@ -112,8 +101,7 @@ class BoundCode:
             "shared_size": state.shared.size, "shared_bytes": state.shared_bytes, "local_size": local.size,
             "exchange": exchange.address(), "count_global": coalescing.count_warps.address(),
             "count_atomic": coalescing.count_packets.address(), "count_shared": banks.count_warps.address(),
-            "note_array": note_array.address(), "load_sector": log2(device.load_sector), "sector": log2(device.sector),
-            "line": log2(device.line), "arrays": len(places),
+            "trace": function, "load_sector": log2(device.load_sector), "sector": log2(device.sector), "line": log2(device.line),
             **{f"bank{number}_size": bank.size for number, bank in present.items()}, "begin_run": begin_run.address(),
             "end_run": end_run.address(), **{name: one for name, one in groups.items() if isinstance(one, int)},
         }  # fmt: skip
@@ -131,7 +119,3 @@ class BoundCode:
         if result <= WILD:
             raise wild_address(self.code.steps[WILD - result].op, int(self.wild[0]), self.batch.state.memory)
         return result
-
-    def finish(self) -> None:
-        """Add what was recorded of accesses to the counts."""
-        self.counts.add_compiled(self.first_addresses, self.noted_arrays, self.names)

@@ -98,7 +98,7 @@ def _rows(s: State, r: Rows, op: Decoded, address: Any, lanes: Any, count: int, 
     """Return the bytes of shared memory of the rows, and the lanes that give rows; count their access."""
     giving = lanes & (np.arange(WARP_SIZE) < 8 * count)
     index = checked_index(op, SHARED, s, r, giving, address, ROW_BYTES)
-    counts.add_access(op, "shared", kind, address, giving, ROW_BYTES, s.memory)
+    counts.add_access(op, "shared", kind, address, giving, ROW_BYTES)
     return index, giving
 
 

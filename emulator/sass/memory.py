@@ -126,7 +126,7 @@ def load(op: Decoded, space: Space) -> Execute:
         address, memory = address_of(s, r, lanes), space.contents(s)
         index = checked_index(op, space, s, r, lanes, address, size)
         values = read_words(memory, index, size, is_signed)
-        counts.add_access(op, space.name, "load", address, lanes, size, s.memory)
+        counts.add_access(op, space.name, "load", address, lanes, size)
         for write, value in zip(writes, values, strict=True):
             write(s, r, lanes, value)
 
@@ -145,7 +145,7 @@ def store(op: Decoded, space: Space) -> Execute:
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
         index = checked_index(op, space, s, r, lanes, address, size)
-        counts.add_access(op, space.name, "store", address, lanes, size, s.memory)
+        counts.add_access(op, space.name, "store", address, lanes, size)
         write_words(memory, index, lanes, size, [read(s, r) for read in reads])
 
     return execute
@@ -170,7 +170,7 @@ def copy_to_shared(op: Decoded) -> Execute:
         memory = GLOBAL.contents(s)
         index = checked_index(op, GLOBAL, s, r, lanes, address, size)
         shared_index = checked_index(op, SHARED, s, r, lanes, target, size)
-        counts.add_access(op, "global", "load", address, lanes, size, s.memory)
+        counts.add_access(op, "global", "load", address, lanes, size)
         write_words(s.shared, shared_index, lanes, size, read_words(memory, index, size, False))
 
     return execute
@@ -195,6 +195,8 @@ def load_constant(op: Decoded) -> Execute:
         used = lanes.any(1)[:, None] if index.shape[1] == 1 else lanes
         index = np.broadcast_to(index, used.shape)
         index = s.checked(op, index, used, index, size, bank.size)
+        if registers and not to.uniform:
+            counts.add_access(op, "constant", "load", index, lanes, size)
         for write, value in zip(writes, read_words(bank, index, size, is_signed), strict=True):
             write(s, r, lanes, value)
 
@@ -278,7 +280,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
             success(s, r, lanes, is_global)
             lanes = lanes & is_global
         index = checked_index(op, space, s, r, lanes, address, dtype.itemsize)
-        counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize, s.memory)
+        counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize)
         values = [contiguous(read(s, r)).view(dtype) for read in reads] or [np.ones((1, 1), dtype)]
         at, elements = index >> (3 if wide else 2), memory.view(dtype)
         if is_integer and to < 0 and isinstance(elements, np.ndarray):

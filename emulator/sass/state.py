@@ -123,13 +123,6 @@ class GlobalMemory:
         offset, dtype, shape = self.places[name]
         return self.contents[offset : offset + prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
-    def array_at(self, offset: int) -> str:
-        """Return the array that contains an offset from GLOBAL_BASE; empty for none."""
-        for name, (first, dtype, shape) in self.places.items():
-            if first <= offset < first + prod(shape) * dtype.itemsize:
-                return name
-        return ""
-
 
 def packed(parameters: Iterable[np.generic]) -> bytes:
     """Return numbers at their alignments, a pointer as uint64."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..llvm.compiler import ModuleText
+from .counts import TRACE_ARGUMENTS
 from .groups import NUMBERS, Groups
 from .machine import FIELDS, Machine
 from .operands import UnsupportedInstruction
@@ -93,9 +94,31 @@ def module_of(steps: Sequence[Step]) -> tuple[bytes, ModuleText]:
         if step.control is not None:
             module.add_control(n, step)
     complete = module.complete()
-    text = "\n".join([*module.functions, *_driver(module, complete)])
+    text = "\n".join([*_trace(), *module.functions, *_driver(module, complete)])
     metadata = json.dumps([complete, list(module.constants.items())])
     return metadata.encode(), ModuleText(text, {}, sorted(module.declared), "")
+
+
+def _trace() -> list[str]:
+    """Return the function that passes an access to the trace of a launch, if there is one."""
+    lines = [
+        "define internal void @trace(ptr %s, i64 %warp, i64 %n, ptr %index, ptr %active) nounwind noinline {",
+        "entry:",
+    ]
+    for name in ("trace", "trace_arguments"):
+        lines += [
+            f"  %{name}.at = getelementptr i64, ptr %s, i64 {FIELDS.index(name)}",
+            f"  %{name} = load ptr, ptr %{name}.at",
+        ]
+    lines += [
+        "  %none = icmp eq ptr %trace, null", "  br i1 %none, label %out, label %on", "out:", "  ret void", "on:",
+        "  %warps = alloca i64", "  store i64 %warp, ptr %warps",
+    ]  # fmt: skip
+    for n in range(TRACE_ARGUMENTS):
+        lines += [f"  %p{n} = getelementptr i64, ptr %trace_arguments, i64 {n}", f"  %a{n} = load i64, ptr %p{n}"]
+    fixed = ", ".join(f"i64 %a{n}" for n in range(TRACE_ARGUMENTS))
+    call = f"  call void %trace({fixed}, i64 %n, ptr %warps, i64 1, ptr %index, ptr %active)"
+    return [*lines, call, "  ret void", "}"]
 
 
 def _driver(module: _Module, complete: Sequence[int]) -> list[str]:

@@ -107,9 +107,7 @@ def _compared(case: Timed, times: Mapping[str, Any], device: Device, cold: bool)
     )
     observed = observe(request)
     prediction, launch = estimate(observed, device, cold), device.timing.launch / 1000
-    source = estimate(
-        replace(observed, memory=None, registers=int(times.get("registers", 0))), device, cold, prediction.traffic
-    )
+    source = estimate(replace(observed, memory=None, registers=int(times.get("registers", 0))), device, cold)
     tried = {n: estimate(observed, device, cold, prediction.traffic, loaded=n).time_us - launch for n in LOADED}
     figures = times.get("cold", {}) if cold else times
     counted = {name: float(figures[name]) for name in NAMES} if NAMES[0] in figures else None

@@ -193,7 +193,7 @@ def uneven(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
 
 def observed(
     kernel: st.Kernel, blocks: int, block: int = 256, elements: int = 0, device: st.Device = H200, source_only: bool = True,
-    most: int = 1 << 40, outputs: int = 1, **consts: object,
+    most: int = 1 << 22, outputs: int = 1, **consts: object,
 ) -> ObservedLaunch:  # fmt: skip
     """Observe a launch on arrays of ones. elements: of x, by default one per thread. outputs: per thread. most: sampled lines."""
     n = blocks * block
@@ -208,7 +208,7 @@ def observed(
     return observe(request, source_only=source_only, max_lines=most)
 
 
-def observed_product(n: int, most: int = 1 << 40) -> ObservedLaunch:
+def observed_product(n: int, most: int = 1 << 22) -> ObservedLaunch:
     """`product` of n rows, in blocks of 8 by 8."""
     args = {"x": np.ones(n * n, np.float32), "out": st.zeros(n * n, "f32"), "n": n}
     request = prepare_request(product, grid=(n // 8, n // 8), block=(8, 8), args=args, device=H200)

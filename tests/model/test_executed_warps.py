@@ -89,7 +89,7 @@ def test_warps_that_claim_work_take_the_typical_path() -> None:
 def test_other_blocks_take_the_path_of_an_executed_one() -> None:
     counts, _ = programs.run("NOP", "EXIT", grid=2)
     warps = executed_warps(counts, np.array([4, 8]), 12, False)
-    assert warps.of_blocks(np.array([0, 4, 5, 8, 11])).tolist() == [[0], [0], [1], [1], [1]]
+    assert warps.of_blocks(np.array([0, 4, 5, 8, 11])).tolist() == [[0], [0], [1], [1], [0]]
     assert warps.executions.tolist() == [[12.0, 12.0]]
 
 

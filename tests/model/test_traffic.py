@@ -63,7 +63,9 @@ def test_each_class_has_its_own_hits() -> None:
 def loads(*likely: float) -> InstructionStream:
     """Return dependent loads and an exit, of as many warps and classes as probabilities to wait for L2."""
     kinds = np.arange(len(likely))
-    counts = Counts(H200, np.arange(_LOADS + 1) == _LOADS, len(likely), {0: np.ones_like(kinds)}, _paths=[kinds << 32])
+    counts = Counts(
+        H200, np.arange(_LOADS + 1) == _LOADS, len(likely), starts={0: np.ones_like(kinds)}, _paths=[kinds << 32]
+    )
     warps = replace(executed_warps(counts, kinds, len(likely), False), class_of=kinds)
     code = np.zeros((_LOADS + 1, WORDS), np.int64)
     code[:, Field.STALL], code[:, [Field.WRITES, Field.READS, Field.PIPE]] = 1, -1
@@ -108,23 +110,6 @@ def test_accesses_wait_one_after_the_other_or_here_and_there() -> None:
             SmWorkload(replace(stream, memory=memory), H200, one_by_one, 1, 1.0, 1, len(stream.code)), {}
         ).cycles
         assert cycles == pytest.approx(mean, rel=0.15)
-
-
-def test_loads_of_one_site_wait_in_bursts() -> None:
-    """One of sixteen independent loads waits; in bursts, all of one round in sixteen."""
-    stream = loads(1 / 16)
-    code = np.array(stream.code)
-    code[:, Field.WAITS] = 0
-    code[16::16, Field.WAITS] = 1
-    cycles = {}
-    for lasts in (0.0, 1 / 256):
-        memory = np.array(stream.memory)
-        memory[:, :, Profile.BURST_SHARE] = lasts
-        changed = replace(stream, code=code, memory=memory)
-        cycles[lasts] = run(
-            SmWorkload(changed, H200, np.zeros((1, 1), np.int64), 1, 1.0, 1, len(stream.code)), {}
-        ).cycles
-    assert cycles[1 / 256] < 0.75 * cycles[0.0]
 
 
 @pytest.mark.parametrize(("repetitions", "lasting"), [(1, False), (9, True)])

@@ -103,11 +103,6 @@ def test_transactions_follow_the_rules_of_the_machine() -> None:
     check_each(cases, check)
 
 
-def test_accessed_arrays_are_named() -> None:
-    counts, _ = run(*OUT, "LDG.E R6, desc[UR4][R2.64]", "EXIT", arrays={"data": np.zeros(4, np.uint32)})
-    assert counts.arrays == {2: {"data"}}
-
-
 @pytest.mark.parametrize(
     "text",
     ["LDG.E R6, desc[UR4][R2.64+0x100000]", "LDG.E R6, desc[UR4][R2.64+0x2]", "LDS R6, [RZ+0x100000]", "LDL R6, [RZ]",

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.machine.device import H100
-from simtbed.model.access_sites import sites_of
 from simtbed.model.instruction_stream import InstructionStream, Profile, stream, warps_of
 from simtbed.model.launches import observe
-from simtbed.model.time import ObservedLaunch, estimate
+from simtbed.model.time import ObservedLaunch, estimate, trace_of
 from simtbed.model.traffic import COLUMNS, Column
 from simtbed.model.wait_probabilities import any_line_waits, line_correlation
 from simtbed.runtime.request import prepare_request
@@ -75,7 +74,7 @@ def streamed(kernel: st.Kernel, grid: int, block: int, **args: Any) -> tuple[Ins
     result = observe(prepare_request(kernel, grid=grid, block=block, args=args, device=H100))
     code = compiled(result)
     traffic = estimate(result, H100, cold=True).traffic
-    return stream(code, sites_of(code), traffic, H100, warps_of(code)), code
+    return stream(code, trace_of(code), traffic, H100, warps_of(code)), code
 
 
 def figures(instruction_stream: InstructionStream, kernel_code: Any, opcode: str, predicate: str = "") -> list[Any]:
