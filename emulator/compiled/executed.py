@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..engines.cuda.binary import Binary
 from ..engines.cuda.interface import Interface
 from ..engines.cuda.own_code import packed as packed_own
 from ..engines.cuda.sass import Instruction
@@ -21,7 +22,7 @@ from ..sass.counts import AccessTrace, Counts
 from ..sass.cubin import Sections
 from ..sass.execution import Program
 from ..sass.state import ExecutionError, GlobalMemory, aligned, packed
-from .device_launch import DeviceLaunch, execute_on_device
+from .device_launch import DeviceLaunch, Dim3, execute_on_device
 from .kernel_launches import KernelLaunches, LaunchInputs
 from .opcode_classes import Access, access_of
 
@@ -43,7 +44,8 @@ class Executed:
 
     warps, threads: float64[n], executions of each instruction. traffic: float64[n, 3], as `sass.counts.Counts`. sampled:
     one of so many blocks was executed, in the launch with fewest. differing: written arrays whose bits differ from the
-    launch's, of launches that were executed completely. first: counts of the first launch, of its executed blocks.
+    launch's, of launches that were executed completely. first: counts of the first launch, of its executed blocks. grid,
+    block: of that launch.
     """
 
     warps: Floats
@@ -53,10 +55,12 @@ class Executed:
     differing: tuple[str, ...]
     first: Counts
     first_blocks: npt.NDArray[np.int64]
+    grid: Dim3
+    block: Dim3
 
 
 def execute_launches(
-    launched: KernelLaunches, cubin: bytes, instructions: Sequence[Instruction], limit: int = MAX_INSTRUCTIONS,
+    launched: KernelLaunches, binary: Binary, instructions: Sequence[Instruction], limit: int = MAX_INSTRUCTIONS,
     tracer: Tracer | None = None,
 ) -> Executed:  # fmt: skip
     """Execute the launches of a kernel on copies of their arrays. limit: as MAX_INSTRUCTIONS. tracer: for the accesses of the
@@ -64,7 +68,7 @@ def execute_launches(
 
     Raises UnsupportedInstruction, or ExecutionError for a kernel that cannot be run to its end.
     """
-    program, sections = Program.from_listing(instructions), Sections.read(cubin)
+    program, sections = Program.from_listing(instructions), Sections.read(binary.built.cubin)
     total = sum(one.instructions for one in launched.inputs)
     interval = max(1, ceil(total / limit)) if may_sample(launched.request) else 1
     warps, threads = np.zeros(len(instructions)), np.zeros(len(instructions))
@@ -74,7 +78,7 @@ def execute_launches(
         count = prod(inputs.request.grid)
         blocks = _blocks(count, interval, 1 if tracer is None else max(1, count // (CHUNKS * interval)))
         trace = None if tracer is None or first is not None else tracer([*map(access_of, instructions)], len(blocks))
-        given = device_launch(launched.source.interface, inputs.request, inputs.memory.before)
+        given = device_launch(binary.interface, inputs.request, inputs.memory.before)
         counts, memory = execute_on_device(given, sections, program, blocks, trace)
         scale = count / len(blocks)
         by_warps, by_lanes = counts.totals()
@@ -85,7 +89,8 @@ def execute_launches(
         first = first or (counts, blocks)
     if first is None:
         raise ExecutionError("no launch of the kernel kept its arrays")
-    return Executed(warps, threads, traffic, most, tuple(differing), *first)
+    grid, block = launched.inputs[0].request.grid, launched.inputs[0].request.block
+    return Executed(warps, threads, traffic, most, tuple(differing), *first, grid, block)
 
 
 def may_sample(request: Request) -> bool:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..engines.cuda import nvcc
+from ..engines.cuda.binary import Binary
 from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
+from ..machine.device import Device
 from ..machine.occupancy import Occupancy, occupancy
+from ..passes.work_queues import uses_dynamic_work
 from ..runtime.engine import Resources
 from .executed import MAX_INSTRUCTIONS, Executed, Tracer, execute_launches
 from .instruction_counts import InstructionCount, counted
@@ -22,38 +25,27 @@ from .pipes import PIPES
 
 
 @dataclass(frozen=True)
-class CompiledKernel:
-    """A printed kernel as nvcc compiled it, over all its launches.
+class ExecutedKernel:
+    """The machine code of a kernel with its executions, over all its launches.
 
-    launched: the launches; its `source` is the printed kernel. arch: such as "sm_90". resources: registers, shared
-    memory and spills reported by the compiler. instructions: in address order from the entry, without trailing NOPs.
-    executed: their counts. memory: counters of its accesses by name.
+    arch: such as "sm_90". device: of the launches. registers: allocated per thread. shared_bytes: of a block, static and
+    dynamic. claims_work: whether warps claim work dynamically. instructions: in address order from the entry, without
+    trailing NOPs. executed: their counts.
     """
 
-    launched: KernelLaunches
+    name: str
     arch: str
-    resources: Resources
+    device: Device
+    registers: int
+    shared_bytes: int
+    claims_work: bool
     instructions: tuple[InstructionCount, ...]
     executed: Executed
-
-    @property
-    def name(self) -> str:
-        return self.launched.source.kernel
 
     @property
     def memory(self) -> dict[str, int]:
         """Counters of its accesses, barriers and shuffles, by name."""
         return memory_counters(self.instructions)
-
-    @property
-    def differences(self) -> tuple[AccessDifference, ...]:
-        """Lines with other accesses than in the source."""
-        return access_differences(self.launched, self.instructions)
-
-    @property
-    def output_differences(self) -> dict[str, str]:
-        """Written arrays whose bits differ from the launch's, each with the reason."""
-        return {name: _reason(self.launched, name) for name in self.executed.differing}
 
     @property
     def warp_instructions(self) -> int:
@@ -80,21 +72,28 @@ class CompiledKernel:
         return result
 
     @property
-    def registers(self) -> int:
-        """Registers allocated per thread."""
-        return max(self.resources.registers, self.launched.request.device.register_least)
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory per block in bytes, static and dynamic."""
-        launched = self.launched
-        return self.resources.shared_bytes + launched.source.carved_bytes + launched.request.dynamic_shared
-
-    @property
     def occupancy(self) -> Occupancy:
         """Theoretical occupancy."""
-        request = self.launched.request
-        return occupancy(request.device, math.prod(request.block), self.resources.registers, self.shared_bytes)
+        return occupancy(self.device, math.prod(self.executed.block), self.registers, self.shared_bytes)
+
+
+@dataclass(frozen=True)
+class CompiledKernel(ExecutedKernel):
+    """A kernel compiled from a source that an emulator executed too. launched: the launches. resources: registers, shared
+    memory and spills reported by the compiler."""
+
+    launched: KernelLaunches
+    resources: Resources
+
+    @property
+    def differences(self) -> tuple[AccessDifference, ...]:
+        """Lines with other accesses than in the source."""
+        return access_differences(self.launched, self.instructions)
+
+    @property
+    def output_differences(self) -> dict[str, str]:
+        """Written arrays whose bits differ from the launch's, each with the reason."""
+        return {name: _reason(self.launched, name) for name in self.executed.differing}
 
 
 def _reason(launched: KernelLaunches, name: str) -> str:
@@ -133,25 +132,29 @@ def compiled_kernel(
     """
     if arch not in EMULATED:
         raise LaunchError(f"SASS of {arch} is not emulated: choose a device of {' or '.join(EMULATED)}")
-    source = launched.source
-    built = nvcc.build(source.with_lines(), source.kernel, arch)
-    return executed_cubin(launched, built.cubin, arch, built.resources, limit, tracer)
+    return executed_binary(launched, launched.binary(arch), arch, limit, tracer)
 
 
 EMULATED = ("sm_90",)
 """Architectures whose SASS is emulated."""
 
 
-def executed_cubin(
-    launched: KernelLaunches, cubin: bytes, arch: str, resources: Resources, limit: int = MAX_INSTRUCTIONS,
-    tracer: Tracer | None = None,
-) -> CompiledKernel:  # fmt: skip
-    """Execute the cubin of a kernel. Raises the errors of `execute_launches`."""
-    sass = without_padding(disassemble(cubin, launched.source.kernel))
-    executed = execute_launches(launched, cubin, sass, limit, tracer)
+def executed_binary(
+    launched: KernelLaunches, binary: Binary, arch: str, limit: int = MAX_INSTRUCTIONS, tracer: Tracer | None = None
+) -> CompiledKernel:
+    """Execute a compiled kernel. Raises the errors of `execute_launches`."""
+    request, resources = launched.request, binary.built.resources
+    if (own := request.specialisation.own_code) is not None and own.constants:
+        raise LaunchError("constant memory that the host writes is not emulated in SASS")
+    sass = without_padding(disassemble(binary.built.cubin, binary.interface.kernel))
+    executed = execute_launches(launched, binary, sass, limit, tracer)
     placed = with_fixed_lines(launched.placed(sass), [(place, kind) for _, place, kind in launched.executed])
-    instructions = counted(placed, executed.warps, executed.threads, executed.traffic)
-    return CompiledKernel(launched, arch, resources, instructions, executed)
+    return CompiledKernel(
+        launched.name, arch, request.device, max(resources.registers, request.device.register_least),
+        resources.shared_bytes + binary.interface.carved_bytes + request.dynamic_shared,
+        uses_dynamic_work(request.prepared.program.kernel),
+        counted(placed, executed.warps, executed.threads, executed.traffic), executed, launched, resources,
+    )  # fmt: skip
 
 
 def without_padding(sass: Sequence[Instruction]) -> tuple[Instruction, ...]:

@@ -1,4 +1,4 @@
-"""All launches of one printed kernel: counts, arrays, and the source locations of its statements."""
+"""All launches of one kernel: counts, arrays, and the source locations of its statements."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from math import prod
 
 import numpy as np
 
+from ..engines.cuda.binary import Binary, binary
 from ..engines.cuda.printer import Source, cuda_source, line_table_file
 from ..engines.cuda.sass import Instruction
+from ..ir.walk import statements
 from ..profiler.counters import Counters
 from ..profiler.events import LANES, Counts
 from ..profiler.launch_memory import LaunchMemory
@@ -36,14 +38,13 @@ class LaunchInputs:
 
 @dataclass
 class KernelLaunches:
-    """All launches of one printed kernel by one case.
+    """All launches of one kernel by one case: a printed one, or the code of its own language.
 
     request: of the first launch. threads, warps: total launched. counts: summed, on an emulator. inputs: of each launch
     whose arrays were kept.
     """
 
     request: Request
-    source: Source
     launches: int = 0
     threads: int = 0
     warps: int = 0
@@ -51,7 +52,7 @@ class KernelLaunches:
     inputs: list[LaunchInputs] = field(default_factory=list)
 
     def add(self, request: Request, counts: Counts | None, memory: LaunchMemory | None = None) -> None:
-        """Add a launch of the same printed kernel."""
+        """Add a launch of the same kernel."""
         blocks, threads = prod(request.grid), prod(request.block)
         self.launches += 1
         self.threads += blocks * threads
@@ -61,10 +62,23 @@ class KernelLaunches:
         if memory is not None and counts is not None:
             self.inputs.append(LaunchInputs(request, memory, self._counters(counts).total("warp_instructions")))
 
+    @cached_property
+    def source(self) -> Source:
+        """The printed kernel."""
+        return cuda_source(self.request.program, self.request.block)
+
+    @property
+    def name(self) -> str:
+        return self.request.program.kernel.name
+
     @property
     def digest(self) -> str:
         """sha256 of the printed kernel."""
         return digest(self.source)
+
+    def binary(self, arch: str) -> Binary:
+        """Return the compiled kernel. Raises the errors of `engines.cuda.binary.binary`."""
+        return binary(replace(self.request, maths="native"), arch)
 
     @property
     def counters(self) -> Counters:
@@ -98,16 +112,24 @@ class KernelLaunches:
 
     @cached_property
     def lines(self) -> dict[tuple[str, int], int]:
-        """First printed line (from 1) by source file and line."""
+        """First line (from 1) of `_spans` by source file and line."""
         result: dict[tuple[str, int], int] = {}
-        for number, line in enumerate(self.source.lines, 1):
-            if line.span is not None:
-                result.setdefault((line_table_file(line.span), line.span.line), number)
+        for number, span in enumerate(self._spans, 1):
+            if span is not None:
+                result.setdefault((line_table_file(span), span.line), number)
         return result
 
+    @cached_property
+    def _spans(self) -> list[Span | None]:
+        """The place in the user's source of each printed line; of a kernel's own code, the places of its statements."""
+        if self.request.specialisation.own_code is None:
+            return [line.span for line in self.source.lines]
+        places = (stmt.span for stmt in statements(self.request.prepared.program.kernel.body))
+        return [one for span in places for one in (span, *span.calls) if one.line]
+
     def source_span(self, line: int) -> Span | None:
-        """Return the place of a printed line in the user's source; None for line 0 and for lines without one."""
-        return self.source.lines[line - 1].span if 0 < line <= len(self.source.lines) else None
+        """Return the place of a line in the user's source; None for line 0 and for lines without one."""
+        return self._spans[line - 1] if 0 < line <= len(self._spans) else None
 
     def placed(self, sass: Iterable[Instruction]) -> list[LocatedInstruction]:
         """Return instructions with their innermost known printed line (0 for none) and the lines of inlined calls."""
@@ -118,14 +140,15 @@ class KernelLaunches:
         return result
 
 
-def printed_kernels(
+def launches_by_kernel(
     launches: Iterable[tuple[Request, Counts | None, LaunchMemory | None]],
 ) -> list[KernelLaunches]:
-    """Group launches by printed kernel, in order of first launch."""
-    kernels: dict[str, KernelLaunches] = {}
+    """Group launches by kernel and size of a block, in order of first launch."""
+    kernels: dict[object, KernelLaunches] = {}
     for request, counts, memory in launches:
-        source = cuda_source(request.program, request.block)
-        kernels.setdefault(source.text, KernelLaunches(request, source)).add(request, counts, memory)
+        launched, own = KernelLaunches(request), request.specialisation.own_code
+        key = launched.source.text if own is None else (own, request.block)
+        kernels.setdefault(key, launched).add(request, counts, memory)
     return list(kernels.values())
 
 

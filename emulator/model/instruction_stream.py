@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..compiled.instruction_counts import InstructionCount
-from ..compiled.kernel import CompiledKernel
+from ..compiled.kernel import ExecutedKernel
 from ..compiled.opcode_classes import access_of, access_width, is_indexed_constant_load, phases_of
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
-from ..passes.work_queues import uses_dynamic_work
 from .access_lines import Kind
 from .executed_warps import ExecutedWarps, executed_warps
 from .line_trace import LINE, LineTrace
@@ -74,15 +73,14 @@ class InstructionStream:
     warps: ExecutedWarps
 
 
-def warps_of(compiled: CompiledKernel) -> ExecutedWarps:
+def warps_of(compiled: ExecutedKernel) -> ExecutedWarps:
     """Return the warps of the executed blocks of the first launch."""
-    executed, request = compiled.executed, compiled.launched.request
-    tickets = uses_dynamic_work(request.prepared.program.kernel)
-    return executed_warps(executed.first, executed.first_blocks, prod(request.grid), tickets)
+    executed = compiled.executed
+    return executed_warps(executed.first, executed.first_blocks, prod(executed.grid), compiled.claims_work)
 
 
 def stream(
-    compiled: CompiledKernel, lines: LineTrace, traffic: Traffic, device: Device, warps: ExecutedWarps
+    compiled: ExecutedKernel, lines: LineTrace, traffic: Traffic, device: Device, warps: ExecutedWarps
 ) -> InstructionStream:
     """Return the instruction stream of a compiled kernel, given the trace of its accesses, its traffic and warps."""
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
@@ -132,7 +130,7 @@ def _defer_barriers(warps: ExecutedWarps, code: Words) -> None:
         code[at, Field.KIND], code[last, Field.KIND] = InstructionKind.PLAIN, InstructionKind.BARRIER
 
 
-def executions_by_pipe(compiled: CompiledKernel) -> dict[str, float]:
+def executions_by_pipe(compiled: ExecutedKernel) -> dict[str, float]:
     """Return executions by pipe, integer products separately."""
     products = [one for one in compiled.instructions if one.instruction.opcode == "IMAD"]
     return compiled.pipes | {"imul": sum(one.warps * _passes(one.instruction.operation) for one in products)}
@@ -166,7 +164,7 @@ def _latency(opcode: str, pipe: str, device: Device) -> int:
 
 # ------------------------------------------------------------------ accesses
 def _fill_accesses(
-    compiled: CompiledKernel,
+    compiled: ExecutedKernel,
     lines: LineTrace,
     traffic: Traffic,
     device: Device,

@@ -7,16 +7,17 @@ combined by a power mean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
-from ..compiled.kernel import CompiledKernel, compiled_kernel
-from ..compiled.kernel_launches import printed_kernels
-from ..compiled.opcode_classes import Access, access_of
+from ..compiled.executed import Tracer
+from ..compiled.kernel import ExecutedKernel, compiled_kernel
+from ..compiled.kernel_launches import launches_by_kernel
+from ..compiled.opcode_classes import access_of
 from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
@@ -37,7 +38,7 @@ from .caches import simulate
 from .critical_path import CriticalPath, expanded
 from .executed_warps import ExecutedWarps, Words
 from .instruction_stream import as_sectors, executions_by_pipe, stream, warps_of
-from .line_trace import LINE, LineTrace, SourceTracer
+from .line_trace import LINE, MAX_LINES, LineTrace, SourceTracer
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import Column, Traffic
 from .validated import VALIDATED
@@ -61,6 +62,42 @@ _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
 
 
 @dataclass(frozen=True)
+class ExecutedLaunch:
+    """A launch whose machine code was executed with a trace (`tracer_of`). kernel: with this launch alone."""
+
+    kernel: ExecutedKernel
+
+    @property
+    def registers(self) -> int:
+        return self.kernel.registers
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.kernel.shared_bytes
+
+    @property
+    def blocks(self) -> int:
+        return prod(self.kernel.executed.grid)
+
+    @property
+    def warps(self) -> int:
+        """Warps per block."""
+        return -(-prod(self.kernel.executed.block) // WARP_SIZE)
+
+    @property
+    def claims_work(self) -> bool:
+        return self.kernel.claims_work
+
+    def compiled(self, device: Device) -> ExecutedKernel:
+        """Return the kernel."""
+        return self.kernel
+
+    def occupancy(self, device: Device) -> Occupancy:
+        """Return the occupancy."""
+        return occupancy(device, prod(self.kernel.executed.block), self.registers, self.shared_bytes)
+
+
+@dataclass(frozen=True)
 class ObservedLaunch:
     """An emulated launch. registers: per thread, 0 if unknown. max_lines: in a trace.
 
@@ -76,7 +113,7 @@ class ObservedLaunch:
     memory: LaunchMemory | None = field(default=None, repr=False)
     outputs: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
     written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
-    kernels: dict[str, CompiledKernel | str] = field(default_factory=dict, repr=False)
+    kernels: dict[str, ExecutedKernel | str] = field(default_factory=dict, repr=False)
     traces: list[LineTrace] = field(default_factory=list, repr=False)
 
     @property
@@ -88,7 +125,7 @@ class ObservedLaunch:
             self.traces.append(tracer.lines)
         return self.traces[0]
 
-    def compiled(self, device: Device) -> CompiledKernel | str:
+    def compiled(self, device: Device) -> ExecutedKernel | str:
         """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
         if self.memory is None:
             return "only the source was counted"
@@ -96,16 +133,13 @@ class ObservedLaunch:
             return f"today's nvcc does not compile for {device.name}"
         arch = "sm_{}{}".format(*device.compute_capability)
         if arch not in self.kernels:
-            (launched,) = printed_kernels([(self.request, self.counts, self.memory)])
+            tracer = tracer_of(self.request.device, self.blocks, self.warps, self.max_lines)
+            (launched,) = launches_by_kernel([(self.request, self.counts, self.memory)])
             try:
-                self.kernels[arch] = compiled_kernel(launched, arch, MAX_TRACED_INSTRUCTIONS, self._tracer)
+                self.kernels[arch] = compiled_kernel(launched, arch, MAX_TRACED_INSTRUCTIONS, tracer)
             except (LaunchError, UnsupportedInstruction, ExecutionError) as error:
                 self.kernels[arch] = str(error).splitlines()[0]
         return self.kernels[arch]
-
-    def _tracer(self, accesses: Sequence[Access], blocks: int) -> LineTrace:
-        """Return a trace of the SASS for so many blocks."""
-        return LineTrace(sites_of_sass(accesses), self.request.device, self.blocks, blocks, self.warps, self.max_lines)
 
     @property
     def shared_bytes(self) -> int:
@@ -134,10 +168,20 @@ class ObservedLaunch:
                 result[pipe] = result.get(pipe, 0) + count * int(row[events.WARPS])
         return result
 
+    @property
+    def claims_work(self) -> bool:
+        """Whether warps claim work dynamically."""
+        return uses_dynamic_work(self.request.prepared.program.kernel)
+
     def column(self, column: int, space: str) -> int:
         """Return the sum of a counter over all accesses to a memory."""
         rows = zip(self.request.prepared.sites, self.counts, strict=True)
         return sum(int(r[column]) for s, r in rows if isinstance(s.action, AccessKind) and s.action.space == space)
+
+
+def tracer_of(device: Device, grid: int, warps: int, max_lines: int = MAX_LINES) -> Tracer:
+    """Return a function that returns the trace of a launch of SASS. grid: blocks of the launch. warps: of a block."""
+    return lambda accesses, blocks: LineTrace(sites_of_sass(accesses), device, grid, blocks, warps, max_lines)
 
 
 @dataclass(frozen=True)
@@ -161,8 +205,9 @@ class Estimate:
 
 
 def estimate(
-    observed: ObservedLaunch, device: Device, cold: bool = False, traffic: Traffic | None = None, **overrides: Any
-) -> Estimate:
+    observed: ObservedLaunch | ExecutedLaunch, device: Device, cold: bool = False, traffic: Traffic | None = None,
+    **overrides: Any,
+) -> Estimate:  # fmt: skip
     """Return the time of a launch on a device from the emulator's counts and accesses.
 
     The emulation must use a device with equal counting rules. cold: with an empty L2; else after an identical launch.
@@ -170,14 +215,15 @@ def estimate(
     SM), `scale` (factors of limits by name), `loaded` (`sm_simulator.LOADED_LATENCY_INCREASE`).
     """
     kernel = observed.compiled(device)
-    if isinstance(kernel, CompiledKernel) and not observed.registers:
+    if isinstance(kernel, ExecutedKernel) and isinstance(observed, ObservedLaunch) and not observed.registers:
         observed = replace(observed, registers=kernel.registers)
     occupancy_found = observed.occupancy(device)
     resident = overrides.get("resident", max(1, occupancy_found.active_blocks))
-    setting = _Setting(observed, device, resident, overrides)
+    setting = _Setting(observed.blocks, device, resident, overrides)
     if isinstance(kernel, str):
+        assert isinstance(observed, ObservedLaunch)
         traffic = traffic or simulate(observed.lines, device, resident, observed.shared_bytes, cold)
-        cycles = _cycles_of_source(setting, traffic, f"instructions are counted from the source: {kernel}")
+        cycles = _cycles_of_source(setting, observed, traffic, f"instructions are counted from the source: {kernel}")
     else:
         warps = warps_of(kernel)
         classes = warps.class_of.reshape(-1, observed.warps)
@@ -203,9 +249,9 @@ def estimate(
 
 @dataclass(frozen=True)
 class _Setting:
-    """A launch on a device. resident: blocks per SM. overrides: as of `estimate`."""
+    """A launch of `blocks` on a device. resident: blocks per SM. overrides: as of `estimate`."""
 
-    observed: ObservedLaunch
+    blocks: int
     device: Device
     resident: int
     overrides: dict[str, Any]
@@ -216,13 +262,13 @@ class _Setting:
 
     @property
     def max_blocks_per_sm(self) -> float:
-        blocks = self.observed.blocks
+        blocks = self.blocks
         return blocks / self.device.sms if self.is_balanced else ceil(blocks / self.device.sms)
 
     @property
     def share(self) -> float:
         """The fraction of the blocks on the SM with most blocks."""
-        return self.max_blocks_per_sm / self.observed.blocks
+        return self.max_blocks_per_sm / self.blocks
 
     @property
     def scale(self) -> dict[str, float]:
@@ -241,9 +287,9 @@ class _Cycles:
     remark: str
 
 
-def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycles:
+def _cycles_of_source(setting: _Setting, observed: ObservedLaunch, traffic: Traffic, remark: str) -> _Cycles:
     """Return the overlap of the limits of the source's instructions and accesses."""
-    observed, device = setting.observed, setting.device
+    device = setting.device
     traffic = replace(traffic, merge_ratio=traffic.merge_bound)
     sectors = {int(n): float(observed.counts[n, events.SECTORS]) for n in np.flatnonzero(traffic.kinds == Kind.ATOMIC)}
     limits = _memories(setting, observed.lines, traffic, observed.column(events.WAVEFRONTS, "shared"), sectors)
@@ -261,18 +307,18 @@ def _cycles_of_source(setting: _Setting, traffic: Traffic, remark: str) -> _Cycl
     return _Cycles(cycles, limits, total_instructions, traffic, remark)
 
 
-def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: CompiledKernel, warps: ExecutedWarps) -> _Cycles:
+def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: ExecutedKernel, warps: ExecutedWarps) -> _Cycles:
     """Return the cycles of the SM simulator, and the limits of each resource."""
-    observed, device, overrides, scale = setting.observed, setting.device, setting.overrides, setting.scale
+    grid, device, overrides, scale = setting.blocks, setting.device, setting.overrides, setting.scale
     lines = trace_of(kernel)
     instructions = stream(kernel, lines, traffic, device, warps)
     sm_blocks = ceil(setting.max_blocks_per_sm)
     all_resident = sm_blocks <= setting.resident
-    blocks = warps.of_blocks(_blocks_of_simulated_sm(warps, observed.blocks, device.sms, all_resident))
+    blocks = warps.of_blocks(_blocks_of_simulated_sm(warps, grid, device.sms, all_resident))
     per_block = float(warps.lengths[blocks].sum()) / sm_blocks
     workload = SmWorkload(
         instructions, device, blocks, setting.resident, setting.max_blocks_per_sm / sm_blocks,
-        min(observed.blocks, device.sms), per_block,
+        min(grid, device.sms), per_block,
     )  # fmt: skip
     result = run(workload, scale, overrides.get("loaded", LOADED_LATENCY_INCREASE))
     traffic = replace(traffic, merge_ratio=result.merge_ratio)
@@ -299,7 +345,7 @@ def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: CompiledK
     return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark)
 
 
-def trace_of(kernel: CompiledKernel) -> LineTrace:
+def trace_of(kernel: ExecutedKernel) -> LineTrace:
     """Return the trace of the SASS of a kernel."""
     trace = kernel.executed.first.trace
     assert isinstance(trace, LineTrace)
@@ -368,7 +414,7 @@ def _memories(
         "slices": lines.busiest_slice_cycles(
             timing.l2_slices, timing.store_interval * sent_fraction, timing.atomic_interval
         ),
-        "blocks": setting.observed.blocks * timing.block_interval,
+        "blocks": setting.blocks * timing.block_interval,
     }
 
 
@@ -408,14 +454,16 @@ def _latencies(observed: ObservedLaunch, traffic: Traffic, device: Device) -> An
     return latency
 
 
-def _interval(kernel: CompiledKernel | str, device: Device, bound: str) -> tuple[float, float]:
+def _interval(kernel: ExecutedKernel | str, device: Device, bound: str) -> tuple[float, float]:
     """Return factors of the interval with nine of ten measured times."""
     if isinstance(kernel, str) or device.name not in VALIDATED:
         return 1 / DEFAULT_INTERVAL_FACTOR, DEFAULT_INTERVAL_FACTOR
     return VALIDATED[device.name].factors(bound)
 
 
-def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Device, time: float) -> list[str]:
+def _remarks(
+    observed: ObservedLaunch | ExecutedLaunch, kernel: ExecutedKernel | str, device: Device, time: float
+) -> list[str]:
     """Return reservations about a time."""
     remarks = [f"not validated on {device.name}: no measured times are recorded"]
     if device.name in VALIDATED:
@@ -424,7 +472,7 @@ def _remarks(observed: ObservedLaunch, kernel: CompiledKernel | str, device: Dev
             if isinstance(kernel, str)
             else [str(VALIDATED[device.name])]
         )
-        if uses_dynamic_work(observed.request.prepared.program.kernel):
+        if observed.claims_work:
             remarks.append("warps claim work dynamically: equal work is assumed")
         elif (
             imbalance := (observed.lines if isinstance(kernel, str) else trace_of(kernel)).imbalance

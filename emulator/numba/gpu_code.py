@@ -17,16 +17,14 @@ from numba.cuda.compiler import compile_cuda, kernel_fixup
 from numba.cuda.cudadrv import nvvm
 
 from ..errors import LaunchError, UnavailableError
-from ..llvmir.parameters import ArrayParameter, ConstantParameter, ScalarParameter
-from ..own_code import OwnArgument, Ptx, PtxText
-from .kernel import KernelFacts
+from ..own_code import Ptx, PtxText
+from .kernel import KernelFacts, own_argument
 from .plain import plain_compilation
 
 SYMBOL = "numba_kernel"
 """The symbol of every kernel in its PTX. Numba's contains the number of compilations of the process."""
 LIBDEVICE = "nvvm/libdevice/libdevice.10.bc"
 """CUDA's mathematical functions in the folder of a toolkit."""
-_POINTER = 8
 _OF_THE_DRIVER = {"vprintf", "malloc", "free", "__assertfail"}
 """External functions of PTX that the driver has."""
 _EXTERNAL = re.compile(r"\.extern\s+\.func\s+(?:\([^)]*\)\s*)?(\w+)")
@@ -36,35 +34,13 @@ def own_code(
     function: Callable[..., Any], argument_types: Sequence[Any], options: dict[str, Any], facts: KernelFacts
 ) -> PtxText:
     """Return the code of a kernel. options: of `compile_cuda`."""
-    arguments = tuple(_argument(index, facts) for index in range(1, len(facts.parameters)))  # the first is the result
+    arguments = tuple(
+        own_argument(index, facts) for index in range(1, len(facts.parameters))
+    )  # the first is the result
     captured = any(view.parameter is None for view in facts.arrays.values())
     return PtxText(
         kernel=SYMBOL, arguments=arguments, text=KernelPtx(function, tuple(argument_types), options, captured)
     )
-
-
-def _argument(index: int, facts: KernelFacts) -> OwnArgument:
-    """Return the bytes of one parameter. One that the program does not use is 0."""
-    parameter = facts.parameters[index]
-    sources = {name: source for name, source in facts.scalars.items() if source.parameter == index}
-    match parameter:
-        case ScalarParameter():
-            size = parameter.type.size
-            for name, source in sources.items():
-                if source.divisor == 1:
-                    return OwnArgument(size, size, ((0, name),))
-            terms = tuple((name, source.divisor) for name, source in sources.items())[:1]
-            return OwnArgument(size, size, (), terms=terms)
-        case ArrayParameter():
-            views = [(view.phase, name) for name, view in facts.arrays.items() if view.parameter == index]
-            if not views:
-                return OwnArgument(_POINTER, _POINTER, ())
-            phase, name = min(views)
-            offsets = [(name, source.divisor) for name, source in sources.items() if source.kind == "offset"]
-            return OwnArgument(_POINTER, _POINTER, ((0, name),), -phase, terms=tuple(offsets[:1]))
-        case ConstantParameter():
-            return OwnArgument(parameter.type.size, parameter.type.size, (), constant=parameter.value)
-    return OwnArgument(_POINTER, _POINTER, ())
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from ..frontend.signature import Signature
 from ..ir import nodes as ir
 from ..ir.walk import declared_bytes
 from ..language.types import ArrayLayout, Scalar
-from ..llvmir.parameters import ArrayView, Parameter, ScalarSource
-from ..own_code import PtxText
+from ..llvmir.parameters import ArrayParameter, ArrayView, ConstantParameter, Parameter, ScalarParameter, ScalarSource
+from ..own_code import OwnArgument, OwnCode
 from ..span import Span
 
 WORDS = {
@@ -29,6 +29,7 @@ WORDS = {
     " or st.volatile_store()": "",
 }
 """The language's words in findings, in Numba's words. Numba has no volatile accesses."""
+_POINTER = 8
 
 
 def require_no_link(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -54,6 +55,30 @@ class KernelFacts:
     cooperative: bool
 
 
+def own_argument(index: int, facts: KernelFacts) -> OwnArgument:
+    """Return the bytes of one parameter. One that the program does not use is 0."""
+    parameter = facts.parameters[index]
+    sources = {name: source for name, source in facts.scalars.items() if source.parameter == index}
+    match parameter:
+        case ScalarParameter():
+            size = parameter.type.size
+            for name, source in sources.items():
+                if source.divisor == 1:
+                    return OwnArgument(size, size, ((0, name),))
+            terms = tuple((name, source.divisor) for name, source in sources.items())[:1]
+            return OwnArgument(size, size, (), terms=terms)
+        case ArrayParameter():
+            views = [(view.phase, name) for name, view in facts.arrays.items() if view.parameter == index]
+            if not views:
+                return OwnArgument(_POINTER, _POINTER, ())
+            phase, name = min(views)
+            offsets = [(name, source.divisor) for name, source in sources.items() if source.kind == "offset"]
+            return OwnArgument(_POINTER, _POINTER, ((0, name),), -phase, terms=tuple(offsets[:1]))
+        case ConstantParameter():
+            return OwnArgument(parameter.type.size, parameter.type.size, (), constant=parameter.value)
+    return OwnArgument(_POINTER, _POINTER, ())
+
+
 class NumbaKernel(LaunchableKernel):
     """A kernel of Numba for its argument types. key: of its entries on disk, None for no entries. read: returns the program.
     own: its code on a GPU; None if only an emulator runs it."""
@@ -63,7 +88,7 @@ class NumbaKernel(LaunchableKernel):
     words = WORDS
 
     def __init__(
-        self, facts: KernelFacts, key: str | None, read: Callable[[], ir.Program], own: PtxText | None
+        self, facts: KernelFacts, key: str | None, read: Callable[[], ir.Program], own: OwnCode | None
     ) -> None:
         self.__name__ = self.__qualname__ = facts.name
         self.facts, self._key, self._read, self._own = facts, key, read, own
@@ -87,7 +112,7 @@ class NumbaKernel(LaunchableKernel):
         """Return the bytes of the arrays that the kernel declares in shared, local or constant memory."""
         return declared_bytes(self.program, space)
 
-    def own_code(self, consts: Mapping[str, Any]) -> PtxText | None:
+    def own_code(self, consts: Mapping[str, Any]) -> OwnCode | None:
         return self._own
 
     def digest(self) -> str | None:

@@ -69,7 +69,7 @@ def _create(name: str) -> Engine:
 def compiled_view(request: Request, counts: Counts, memory: LaunchMemory) -> Any:
     """Return the compiled kernel of a request (`compiled.kernel.CompiledKernel`), for the request's device."""
     kernel = import_module("simtbed.compiled.kernel")
-    launched = import_module("simtbed.compiled.kernel_launches").printed_kernels([(request, counts, memory)])
+    launched = import_module("simtbed.compiled.kernel_launches").launches_by_kernel([(request, counts, memory)])
     return kernel.compiled_kernel(*launched, "sm_{}{}".format(*request.device.compute_capability))
 
 

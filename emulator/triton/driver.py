@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
@@ -17,22 +16,21 @@ from ..disk_cache import edition
 from ..errors import LaunchError
 from ..ir.names import component
 from ..machine.device import Device
-from ..numba.kernel import KernelFacts
+from ..numba.kernel import KernelFacts, own_argument
 from ..numba.launching import Launcher
 from ..numba.memory import Pointer
+from ..own_code import CubinCode, registers_of
 from ..span import Span
 from .compiling import arguments_of, parameters_of, translated
 from .devices import current_device
 from .kernel import TritonKernel
 
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
-_EXECUTABLE = 4
-"""The flag of a section with code."""
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
 
 
 class EmulatedBackend(CUDABackend):  # type: ignore[misc]
-    """Triton's compiler for NVIDIA's GPUs, whose last stage is the registers of the cubin and the LLVM IR."""
+    """Triton's compiler for NVIDIA's GPUs, whose last stage is the LLVM IR with the cubin."""
 
     def __init__(self, target: Any) -> None:
         super().__init__(target)
@@ -50,17 +48,17 @@ class EmulatedBackend(CUDABackend):  # type: ignore[misc]
         assemble = stages.pop("cubin")
         if optimise is not None:  # None for Gluon
             stages["ttir"] = lambda source, metadata: optimise(_inlined(source), metadata)
-        stages["simtbed"] = lambda source, metadata: f"{_registers(assemble(source, metadata))}\0{texts.pop()}".encode()
+        stages["simtbed"] = lambda source, metadata: texts.pop().encode() + b"\0" + assemble(source, metadata)
 
     def hash(self) -> str:
         return f"simtbed-{edition()}-{self.target.arch}"
 
 
-def _registers(cubin: bytes) -> int:
-    """Return the registers of a thread, which the header of the section of its code has."""
-    (start,), (size, count) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HH", cubin, 58)
-    headers = (struct.unpack_from("<IIQQQQII", cubin, start + number * size) for number in range(count))
-    return max(int(header[7]) >> 24 for header in headers if header[2] & _EXECUTABLE)
+class Code(NamedTuple):
+    """The code of a kernel: what Triton takes for a function on the device."""
+
+    text: str
+    cubin: bytes
 
 
 def _inlined(module: Any) -> Any:
@@ -93,9 +91,9 @@ class Utilities:
         }
 
     def load_binary(self, name: str, binary: bytes, shared: int, number: int) -> tuple[Any, ...]:
-        """Return the module, the function, its registers, spills and most threads: the function is the LLVM IR."""
-        registers, _, text = binary.decode().partition("\0")
-        return name, text, int(registers), 0, current_device().threads_per_block
+        """Return the module, the function, its registers, spills and most threads: the function is its code."""
+        text, _, cubin = binary.partition(b"\0")
+        return name, Code(text.decode(), cubin), registers_of(cubin), 0, current_device().threads_per_block
 
     def unload_module(self, module: Any) -> None:
         """Do nothing: no module is loaded."""
@@ -126,16 +124,18 @@ class KernelLauncher:
     def _refused(self, message: str) -> LaunchError:
         return LaunchError(f"{self.source.name}: {message}")
 
-    def __call__(self, x: int, y: int, z: int, stream: Any, text: str, packed: Any, described: Any, *rest: Any) -> None:
+    def __call__(
+        self, x: int, y: int, z: int, stream: Any, code: Code, packed: Any, described: Any, *rest: Any
+    ) -> None:
         enter, leave, *values = rest
         if enter is not None:
             enter(described)
         if x * y * z > 0:
-            self.call((x, y, z), text, tuple(values))
+            self.call((x, y, z), code, tuple(values))
         if leave is not None:
             leave(described)
 
-    def _launch(self, grid: tuple[int, int, int], text: str, values: Sequence[Any]) -> None:
+    def _launch(self, grid: tuple[int, int, int], code: Code, values: Sequence[Any]) -> None:
         from .tensors import (
             is_unwritten,
             memory_of,
@@ -163,21 +163,21 @@ class KernelLauncher:
             block = allocate(scratch * count, self.metadata.global_scratch_align, 0)
             memory = memory_of(block, tensor_of(block))
         ready += [memory, nothing]
-        launcher = self._launcher(text, offsets)
+        launcher = self._launcher(code, offsets)
         unwritten = frozenset(number for number, tensor in enumerate(tensors) if is_unwritten(tensor))
         launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared, unwritten)
         for number in unwritten:
             if self.arguments[number].name in launcher.specialisation.summary.changed:
                 record_access(tensors[number])
 
-    def _launcher(self, text: str, offsets: frozenset[str]) -> Launcher:
+    def _launcher(self, code: Code, offsets: frozenset[str]) -> Launcher:
         key = offsets, current_device()
         if key not in self._launchers:
-            self._launchers[key] = Launcher(self._kernel(text, offsets), key[1], lambda address: 0)
+            self._launchers[key] = Launcher(self._kernel(code, offsets), key[1], lambda address: 0)
         return self._launchers[key]
 
-    def _kernel(self, text: str, offsets: frozenset[str]) -> TritonKernel:
-        function, entry = self.source.fn, _ENTRY.search(text)
+    def _kernel(self, code: Code, offsets: frozenset[str]) -> TritonKernel:
+        function, entry = self.source.fn, _ENTRY.search(code.text)
         assert entry is not None
         span = Span(
             function.file_name,
@@ -188,11 +188,15 @@ class KernelLauncher:
         )
         name = function.__name__
         parameters = parameters_of(self.arguments, offsets, self.metadata.global_scratch_size > 0)
-        translation = translated(text, entry[1], name, span, parameters)
+        translation = translated(code.text, entry[1], name, span, parameters)
         facts = KernelFacts(
             name, parameters, translation.arrays, translation.scalars, self.metadata.launch_cooperative_grid
         )
-        return TritonKernel(facts, None, lambda: translation.program, None)
+        arguments = tuple(own_argument(index, facts) for index in range(len(parameters)))
+        own = CubinCode(
+            kernel=entry[1], arguments=arguments, cubin=code.cubin, architecture=f"sm_{self.metadata.target.arch}"
+        )
+        return TritonKernel(facts, None, lambda: translation.program, own)
 
 
 def _expanded_descriptor(descriptor: Any, *rest: Any) -> Any:

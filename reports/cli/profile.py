@@ -140,10 +140,10 @@ def _missing_tool(device: DeviceRow) -> str:
 def _compiled(run: Run, device: DeviceRow) -> list[CompiledKernel] | str:
     """Return the compiled kernels of a run with copies of its arrays, or the reason why there are none."""
     from simtbed.compiled.kernel import compiled_kernels
-    from simtbed.compiled.kernel_launches import printed_kernels
+    from simtbed.compiled.kernel_launches import launches_by_kernel
 
     try:
-        launched = printed_kernels((one.request, one.counts, one.memory) for one in run.launches)
+        launched = launches_by_kernel((one.request, one.counts, one.memory) for one in run.launches)
         return compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     except SimtbedError as error:
         return str(error).splitlines()[0]
@@ -178,11 +178,11 @@ def _source_view(
 
 def _compiled_view(heading: dict[str, str], run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
     from simtbed.compiled.kernel import compiled_kernels
-    from simtbed.compiled.kernel_launches import printed_kernels
+    from simtbed.compiled.kernel_launches import launches_by_kernel
 
     from ..profile.compiled import content, text
 
-    launched = printed_kernels((one.request, one.counts, one.memory) for one in run.launches)
+    launched = launches_by_kernel((one.request, one.counts, one.memory) for one in run.launches)
     kernels = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
     if json:
         rows = [content(kernel) for kernel in kernels]

@@ -11,8 +11,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 from simtbed import Device, SimtbedError, devices
-from simtbed.compiled.kernel import executed_cubin
+from simtbed.compiled.kernel import executed_binary
 from simtbed.compiled.kernel_launches import KernelLaunches
+from simtbed.engines.cuda.binary import Binary
+from simtbed.engines.cuda.nvcc import Built
 from simtbed.machine.occupancy import occupancy
 from simtbed.runtime.engine import Resources
 from simtbed.sass.operands import UnsupportedInstruction
@@ -155,7 +157,9 @@ def emulated_figures(
     totals = launched.counters.totals()
     values: dict[str, float] = {figure.name: totals[figure.counter] for figure in FIGURES if figure.counter}
     resources = Resources(profiled.registers, profiled.shared_bytes, 0, 0, 0, 0)
-    kernel = executed_cubin(launched, cubin, "sm_90", resources, limit=1 << 62)
+    kernel = executed_binary(
+        launched, Binary(launched.source.interface, Built(cubin, resources, "")), "sm_90", limit=1 << 62
+    )
     values |= kernel.memory
     values["warp_instructions"], values["thread_instructions"] = kernel.warp_instructions, kernel.thread_instructions
     values["warp_execution_efficiency"] = kernel.efficiency

@@ -30,7 +30,7 @@ class RecordingLauncher(Launcher):
         request = details.request
         source = cuda_source(request.program, request.block)
         earlier = next((one for one in self.order if one.source.text == source.text), None)
-        launched = earlier or KernelLaunches(request, source)
+        launched = earlier or KernelLaunches(request)
         self.order.append(launched)
         launched.add(request, details.counts, details.memory)
         return result

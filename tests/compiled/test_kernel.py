@@ -10,7 +10,6 @@ import pytest
 import simtbed as st
 from simtbed import SimtbedError
 from simtbed.compiled import kernel
-from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import Control, parse
 
 from tests.compilers import needs_sass
@@ -174,8 +173,8 @@ def test_a_difference_is_explained() -> None:
     view = result.compiled()
     assert result.memory is not None
     result.memory.after["out"] = ""  # as of another order
-    (reason,) = kernel.executed_cubin(
-        view.launched, nvcc.build(view.launched.source.with_lines(), view.name, "sm_90").cubin, "sm_90", view.resources
+    (reason,) = kernel.executed_binary(
+        view.launched, view.launched.binary("sm_90"), "sm_90"
     ).output_differences.values()
     assert reason.startswith("it depends on the order of threads: ")
 

@@ -12,7 +12,6 @@ from simtbed import SimtbedError, devices
 from simtbed.compiled import device_launch, executed
 from simtbed.compiled.kernel import without_padding
 from simtbed.compiled.kernel_launches import KernelLaunches
-from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.sass import disassemble
 from simtbed.reports.hardware.recording import RecordingLauncher
 from simtbed.sass.execution import execute
@@ -36,7 +35,7 @@ def check_kernels(runs: Iterable[Callable[[Any], Any]]) -> None:
     for run in runs:
         run(launcher)
     kernels = {
-        f"{n} {kernel.source.kernel}": kernel
+        f"{n} {kernel.name}": kernel
         for n, kernel in enumerate(launcher.kernels)
         if 0 < sum(one.instructions / one.request.warps for one in kernel.inputs) <= MOST_INSTRUCTIONS
     }
@@ -45,12 +44,13 @@ def check_kernels(runs: Iterable[Callable[[Any], Any]]) -> None:
 
 def executions(kernel: KernelLaunches, compile_after: int, architecture: str = "sm_90") -> executed.Executed | str:
     """Return the counts of a kernel, or the message of an error."""
-    source = kernel.source
-    cubin = nvcc.build(source.with_lines(), source.kernel, architecture).cubin
+    compiled = kernel.binary(architecture)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(device_launch, "execute", partial(execute, compile_after=compile_after))
         try:
-            return executed.execute_launches(kernel, cubin, without_padding(disassemble(cubin, source.kernel)))
+            return executed.execute_launches(
+                kernel, compiled, without_padding(disassemble(compiled.built.cubin, compiled.interface.kernel))
+            )
         except SimtbedError as error:
             return str(error)
 
@@ -63,8 +63,7 @@ def check(kernel: KernelLaunches) -> None:
     for name in ("warps", "threads", "traffic"):
         assert np.array_equal(getattr(interpreted, name), getattr(compiled, name)), name
     assert interpreted.differing == compiled.differing
-    assert [name for name in differing_counts(interpreted.first, compiled.first) if name != "arrays"] == []
-    assert all(names <= compiled.first.arrays[n] for n, names in interpreted.first.arrays.items())
+    assert differing_counts(interpreted.first, compiled.first) == []
 
 
 @needs_sass

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...own_code import CudaText, OwnArgument, OwnCode, PtxText
-from ...runtime.engine import Request
+from ...errors import LaunchError
+from ...own_code import CubinCode, CudaText, OwnArgument, OwnCode, PtxText, registers_of
+from ...runtime.engine import Request, Resources
 from . import nvcc
 from .interface import Interface
 
@@ -38,6 +39,13 @@ def compiled(own: OwnCode, request: Request, arch: str) -> tuple[Interface, nvcc
         ptx = own.text(arch)
         compiler = nvcc.of_toolkit(ptx.toolkit)
         return interface, nvcc.build(ptx.text, own.kernel, arch, PTX_OPTIONS, suffix=".ptx", compiler=compiler)
+    if isinstance(own, CubinCode):
+        if arch != own.architecture:
+            raise LaunchError(f"{own.kernel} is compiled for {own.architecture}, not for {arch}")
+        sizes = nvcc.sections(own.cubin)
+        shared, constant = (sizes.get(f".nv.{name}.{own.kernel}", 0) for name in ("shared", "constant3"))
+        resources = Resources(registers_of(own.cubin), shared, 0, constant, 0, 0)
+        return interface, nvcc.Built(own.cubin, resources, "")
     assert isinstance(own, CudaText)
     built = nvcc.build(own.text, own.kernel, arch, options(own))
     return replace(interface, kernel=nvcc.entry_of(built.cubin, own.kernel)), built
