@@ -1,0 +1,86 @@
+"""Rates of a GPU's tensor cores: cycles between starts on one scheduler, and the latency, of each `mma.sync`.
+
+    python -m tests.gpu.tensor_rates [--turns 4096] [--engine cuda]
+
+Prints the value of `tensor` of the GPU's row in `emulator/machine/timings.toml`. One warp with one chain of products gives the
+latency; two warps of each scheduler with four chains each give the interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+import simtbed as st
+from simtbed.ir.matrices import INSTRUCTIONS, Instruction
+from simtbed.language.types import Vector
+from simtbed.runtime.registry import EngineName
+
+SCHEDULERS = 4
+_TYPES = {"f32": ("float", "f"), "f64": ("double", "d"), "s32": ("int", "r"), "f16": ("unsigned", "r")}
+
+
+def _source(row: Instruction, chains: int) -> str:
+    """Return a kernel whose warps multiply `turns` times in each chain."""
+    operand = _TYPES["f64" if row.a == "f64" else "f16"]
+    total = _TYPES[row.total]
+    a, b, c = (type.lanes if isinstance(type, Vector) else 1 for type in row.types)
+    shape, _, names = row.name.partition(".")
+    numbers = iter(range(c + a + b))
+    d, *words = ("{" + ", ".join(f"%{next(numbers)}" for _ in range(count)) + "}" for count in (c, a, b))
+    products = []
+    for chain in range(chains):
+        sums = ", ".join(f'"+{total[1]}"(d[{chain}][{n}])' for n in range(c))
+        values = ", ".join(
+            [f'"{operand[1]}"(a[{n}])' for n in range(a)] + [f'"{operand[1]}"(b[{n}])' for n in range(b)]
+        )
+        text = f"mma.sync.aligned.{shape}.row.col.{names} {d}, {', '.join(words)}, {d};\\n"
+        products.append(f'asm volatile("{text}" : {sums} : {values});')
+    return f"""
+    __global__ void timed(const {operand[0]} *x, {total[0]} *out, long long *cycles, int turns) {{
+        {operand[0]} a[{a}], b[{b}];
+        for (int n = 0; n < {a}; n++) a[n] = x[n];
+        for (int n = 0; n < {b}; n++) b[n] = x[n];
+        {total[0]} d[{chains}][{c}] = {{}};
+        long long begin = clock64();
+        #pragma unroll 4
+        for (int turn = 0; turn < turns; turn++) {{
+            {" ".join(products)}
+        }}
+        cycles[threadIdx.x] = clock64() - begin;
+        for (int chain = 0; chain < {chains}; chain++)
+            for (int n = 0; n < {c}; n++) out[({chains} * threadIdx.x + chain) * {c} + n] = d[chain][n];
+    }}"""
+
+
+def cycles(row: Instruction, chains: int, warps: int, turns: int, engine: EngineName) -> float:
+    """Return the cycles of a warp for each of its products. warps: of the block."""
+    type = {"f64": np.float64, "f32": np.float32, "s32": np.int32, "f16": np.uint32}
+    count = 8 * 32 * warps * chains
+    args = {
+        "x": np.zeros(8, np.float64 if row.a == "f64" else np.uint32), "out": st.zeros(count, type[row.total]),
+        "cycles": st.zeros(32 * warps, np.int64), "turns": np.int32(turns),
+    }  # fmt: skip
+    kernel = st.cuda_source(_source(row, chains))["timed"]
+    result = st.launch(kernel, grid=1, block=32 * warps, args=args, engine=engine)
+    return float(np.asarray(result.cycles).max()) / (turns * chains)
+
+
+def main() -> int:
+    """Measure; return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=4096, help="products of each chain (default 4096)")
+    parser.add_argument("--engine", choices=("cuda", "jit", "numpy"), default="cuda")
+    options = parser.parse_args()
+    lines = []
+    for row in INSTRUCTIONS.values():
+        latency = cycles(row, 1, 1, options.turns, options.engine)
+        interval = cycles(row, 4, 2 * SCHEDULERS, options.turns, options.engine) / 2
+        lines.append(f'    ["{row.name}", {round(interval)}, {round(latency)}], # {interval:.2f}, {latency:.2f}\n')
+    sys.stdout.write("".join(["tensor = [\n", *lines, "]\n"]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
