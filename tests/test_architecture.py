@@ -62,7 +62,7 @@ ALLOWED: dict[str, set[str]] = {
         "numba_hook",
     },
     "numba_hook": set(),
-    "triton": {*BASE, "disk_cache", "llvmir", "machine", "numba", "runtime"},
+    "triton": {*BASE, "disk_cache", "llvmir", "machine", "model", "numba", "runtime"},
     "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "machine", "runtime"},
     "host_apis": {
         *BASE,

@@ -20,6 +20,7 @@ EXCEPTIONS = {
     # one line of the emulator, printable
     "emulator/disk_cache.py": {"print", "stderr"},
     "emulator/numba_hook.py": {"stderr"},
+    "emulator/triton/benchmarks.py": {"print"},
     # the print of a kernel is that of the user's program; one line, printable, if it cannot be shown
     "emulator/runtime/prints.py": {"print", "stderr", "stdout"},
     # JSON of processes that a benchmark or a measurement starts

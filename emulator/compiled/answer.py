@@ -27,11 +27,10 @@ MAX_INSTRUCTIONS = 20_000_000
 def executed_arrays(request: Request, arch: str) -> Mapping[str, Buffer] | None:
     """Return the written arrays of a launch of the code that the engine cuda loads for `arch`, flat.
 
-    None if SASS of `arch` is not emulated, if an instruction is not, if nvdisasm is missing, for constant memory of the
-    kernel's own code, and for a launch that is too long. Raises LaunchError for a kernel that nvcc does not compile.
+    None if SASS of `arch` is not emulated, if an instruction is not, if nvdisasm is missing, and for a launch that is too
+    long. Raises LaunchError for a kernel that nvcc does not compile.
     """
-    own = request.specialisation.own_code
-    if arch not in EMULATED or (own is not None and own.constants):
+    if arch not in EMULATED:
         return None
     interface, cubin = (loaded := binary(request, arch)).interface, loaded.built.cubin
     try:

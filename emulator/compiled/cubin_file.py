@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,16 @@ import numpy as np
 
 from ..checked import closest, shown, whole
 from ..documents import bytes_of
-from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..machine.device import H200, Device
+from ..runtime.cubin_launch import CubinLaunch
+from ..runtime.observing import cubin_receivers, overrides
 from ..runtime.request import find_device, grid_and_block
 from ..sass.cubin import Parameter, Sections
-from ..sass.execution import Program
 from ..sass.state import ARCHITECTURES
-from .device_launch import DeviceLaunch, execute_on_device, shared_bytes
-from .instruction_counts import InstructionCount, LocatedInstruction, counted
+from .cubin_launch import execute_cubin, line_of
+from .device_launch import shared_bytes
+from .instruction_counts import InstructionCount
 from .memory import memory_counters
 
 _POINTER_BYTES = 8
@@ -99,7 +99,7 @@ class CubinResult:
 
         counters = [[name.replace("_", " "), f"{count:,}"] for name, count in self.counters.items() if count]
         rows = [
-            [f"{one.warps:,.0f}", f"{one.transactions:,.0f}" if one.requests else "", str(_line(one.instruction)),
+            [f"{one.warps:,.0f}", f"{one.transactions:,.0f}" if one.requests else "", line_of(one.instruction),
              f"{one.instruction.offset:#06x}", one.instruction.text]
             for one in self.instructions if one.warps
         ]  # fmt: skip
@@ -110,11 +110,6 @@ class CubinResult:
             counters, tablefmt="plain", disable_numparse=True, colalign=("left", "right") if counters else None
         )
         return f"{self.kernel} on {self.device.name}\n\n{totals}\n\n{table}"
-
-
-def _line(instruction: Instruction) -> str:
-    """Return file and line of an instruction; empty without a line table."""
-    return ":".join(map(str, instruction.places[0])) if instruction.places else ""
 
 
 @dataclass(frozen=True)
@@ -132,11 +127,6 @@ class CubinKernel:
             return self.sections.parameters(self.name)
         except ValueError as error:
             raise LaunchError(f"the cubin is not supported: {error}") from None
-
-    @cached_property
-    def _program(self) -> tuple[tuple[Instruction, ...], Program]:
-        instructions = disassemble(self.content, self.name)
-        return instructions, Program.from_listing(instructions)
 
     def launch(
         self, *arguments: Any, grid: Any, block: Any, shared: int = 0, device: Device | str = H200, cooperative: bool = False
@@ -161,39 +151,25 @@ class CubinKernel:
         """
         if len(arguments) != len(self.parameters):
             raise LaunchError(f"{self.name} takes {len(self.parameters)} arguments: {len(arguments)} are given")
-        row = find_device(device)
+        _, row = overrides("jit", find_device(device))
         grid, block = grid_and_block(grid, block, row)
         static = shared_bytes(self.sections, self.name)
         dynamic = whole("shared", shared, 0, max(0, row.shared_per_block_optin - static), f"the {row.name}")
-        names = [f"argument {n}" for n in range(len(arguments))]
-        arrays = {names[n]: one for n, one in enumerate(arguments) if self._is_array(n, one)}
-        values = [self._number(n, one) for n, one in enumerate(arguments)]
-
-        def packed(address: Any) -> bytes:
-            bank = bytearray(max((one.offset + one.size for one in self.parameters), default=0))
-            for name, (offset, size), value in zip(names, self.parameters, values, strict=True):
-                bank[offset : offset + size] = np.uint64(address(name)).tobytes() if name in arrays else value
-            return bytes(bank)
-
-        instructions, program = self._program
-        launched = DeviceLaunch(self.name, row, grid, block, dynamic, arrays, packed, cooperative, cooperative)
-        try:
-            counts, memory = execute_on_device(launched, self.sections, program, np.arange(prod(grid)))
-        except ValueError as error:
-            raise LaunchError(f"the cubin is not supported: {error}") from None
+        values = tuple(one if self._is_array(n, one) else self._bytes(n, one) for n, one in enumerate(arguments))
+        launch = CubinLaunch(self.name, self.content, values, grid, block, dynamic, row, cooperative)
+        for receive in cubin_receivers:
+            receive(launch)
+        kernel, memory = execute_cubin(launch)
         results = tuple(
-            memory.array(name).copy() if name in arrays else one for name, one in zip(names, arguments, strict=True)
+            memory.array(f"argument {n}").copy() if self._is_array(n, one) else one for n, one in enumerate(arguments)
         )
-        placed = [LocatedInstruction(one, 0) for one in instructions]
-        return CubinResult(self.name, results, row, counted(placed, *counts.totals(), counts.traffic))
+        return CubinResult(self.name, results, row, kernel.instructions)
 
     def _is_array(self, number: int, value: Any) -> bool:
         return isinstance(value, np.ndarray) and value.ndim > 0 and self.parameters[number].size == _POINTER_BYTES
 
-    def _number(self, number: int, value: Any) -> bytes:
-        """Return the bytes of an argument, of an array none."""
-        if self._is_array(number, value):
-            return b""
+    def _bytes(self, number: int, value: Any) -> bytes:
+        """Return the bytes of an argument that is no array."""
         size = self.parameters[number].size
         if isinstance(value, bool | int | float):
             kind = "f" if isinstance(value, float) else "u" if value >= 1 << (8 * size - 1) else "i"

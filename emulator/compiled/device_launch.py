@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -22,7 +22,8 @@ Dim3 = tuple[int, int, int]
 @dataclass(frozen=True)
 class DeviceLaunch:
     """The input of a launch. dynamic_shared: bytes of a block. arrays: by name, copied to the device. parameters: returns
-    their bytes, given the address of each array. together: whether blocks wait for each other."""
+    their bytes, given the address of each array. together: whether blocks wait for each other. constants: contents of
+    variables in constant memory, by symbol."""
 
     kernel: str
     device: Device
@@ -33,6 +34,7 @@ class DeviceLaunch:
     parameters: Callable[[Callable[[str], int]], bytes]
     cooperative: bool = False
     together: bool = False
+    constants: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def shared_bytes(sections: Sections, kernel: str) -> int:
@@ -52,7 +54,7 @@ def execute_on_device(
     first = ARCHITECTURES[sections.architecture].parameters
     workspace = memory.workspace_address if launch.cooperative else 0
     banks = {0: parameter_bank(launch.block, launch.grid, launch.parameters(memory.address), first, workspace)}
-    banks |= sections.constant_banks(launch.kernel, memory.module_address)
+    banks |= sections.constant_banks(launch.kernel, memory.module_address, launch.constants)
     shared = shared_bytes(sections, launch.kernel) + launch.dynamic_shared
     counts = Counts(launch.device, program.ends_run, len(blocks) * -(-prod(launch.block) // 32), trace)
     execute(program, Launch(launch.grid, launch.block, blocks, shared, memory, banks, launch.together), counts)

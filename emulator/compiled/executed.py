@@ -115,13 +115,13 @@ def device_launch(interface: Interface, request: Request, arrays: Mapping[str, n
         np.may_share_memory(a, b) for n, a in request.arrays.items() for m, b in request.arrays.items() if n < m
     ):
         raise ExecutionError("the arrays of the launch share memory")
-    dynamic, packing = request.dynamic_arrays, interface.packing
+    dynamic, packing, own = request.dynamic_arrays, interface.packing, request.specialisation.own_code
 
     def parameters(address: Callable[[str], int]) -> bytes:
         addresses = {name: np.uint64(address(name)) for name in arrays}
         if packing is not None:
-            own = packed_own(packing, {**request.numbers, **arrays}, addresses)
-            return aligned((value.tobytes(), one.alignment) for value, one in zip(own, packing, strict=True))
+            packed_values = packed_own(packing, {**request.numbers, **arrays}, addresses)
+            return aligned((value.tobytes(), one.alignment) for value, one in zip(packed_values, packing, strict=True))
         values: list[np.generic] = [
             addresses[name] if name in arrays else request.numbers[name] for name in interface.arguments
         ]
@@ -131,7 +131,7 @@ def device_launch(interface: Interface, request: Request, arrays: Mapping[str, n
     together = request.cooperative or request.specialisation.summary.waits
     return DeviceLaunch(
         interface.kernel, request.device, request.grid, request.block, interface.carved_bytes + request.dynamic_shared,
-        arrays, parameters, request.cooperative, together,
+        arrays, parameters, request.cooperative, together, dict(own.constants if own is not None else ()),
     )  # fmt: skip
 
 

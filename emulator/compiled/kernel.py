@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from ..engines.cuda import nvcc
 from ..engines.cuda.binary import Binary
@@ -21,7 +20,7 @@ from .instruction_counts import InstructionCount, counted
 from .kernel_launches import KernelLaunches
 from .line_table_fixes import with_fixed_lines
 from .memory import AccessDifference, access_differences, memory_counters
-from .pipes import PIPES
+from .pipes import PIPES, TENSOR
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,18 @@ class ExecutedKernel:
     claims_work: bool
     instructions: tuple[InstructionCount, ...]
     executed: Executed
+
+    @property
+    def first_launch(self) -> ExecutedKernel:
+        """The kernel with the counts of its first launch alone."""
+        first, scale = self.executed.first, math.prod(self.executed.grid) / len(self.executed.first_blocks)
+        warps, threads = first.totals()
+        rows = zip(self.instructions, scale * warps, scale * threads, scale * first.traffic, strict=True)
+        instructions = tuple(
+            InstructionCount(one.instruction, one.place, float(executions), float(lanes), *map(float, traffic))
+            for one, executions, lanes, traffic in rows
+        )
+        return replace(self, instructions=instructions)
 
     @property
     def memory(self) -> dict[str, int]:
@@ -65,7 +76,7 @@ class ExecutedKernel:
     @property
     def pipes(self) -> dict[str, float]:
         """Warp instructions by pipe. Some instructions use two pipes, branches none."""
-        result = dict.fromkeys(PIPES, 0.0)
+        result = dict.fromkeys((*PIPES, TENSOR), 0.0)
         for instruction in self.instructions:
             for pipe in instruction.pipes:
                 result[pipe] += instruction.warps
@@ -116,10 +127,15 @@ def tools() -> tuple[str, ...]:
     return compiler_version, nvcc.identity(disassembler) if disassembler else ""
 
 
-def compiled_kernels(launched: Iterable[KernelLaunches], arch: str) -> list[CompiledKernel]:
-    """Compile and execute kernels. Raises the errors of `compiled_kernel`."""
+def compiled_kernels(
+    launched: Sequence[KernelLaunches], arch: str, tracers: Sequence[Tracer | None]
+) -> list[CompiledKernel]:
+    """Compile and execute kernels. tracers: of each one. Raises the errors of `compiled_kernel`."""
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(partial(compiled_kernel, arch=arch), launched))
+        results = [
+            pool.submit(compiled_kernel, one, arch, tracer=own) for one, own in zip(launched, tracers, strict=True)
+        ]
+        return [one.result() for one in results]
 
 
 def compiled_kernel(
@@ -144,8 +160,6 @@ def executed_binary(
 ) -> CompiledKernel:
     """Execute a compiled kernel. Raises the errors of `execute_launches`."""
     request, resources = launched.request, binary.built.resources
-    if (own := request.specialisation.own_code) is not None and own.constants:
-        raise LaunchError("constant memory that the host writes is not emulated in SASS")
     sass = without_padding(disassemble(binary.built.cubin, binary.interface.kernel))
     executed = execute_launches(launched, binary, sass, limit, tracer)
     placed = with_fixed_lines(launched.placed(sass), [(place, kind) for _, place, kind in launched.executed])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -108,7 +109,9 @@ class KernelLaunches:
 
     def _place(self, span: Span) -> Place:
         """Return the source location of a span; 0 for lines without a printed one."""
-        return tuple(self.lines.get((line_table_file(one), one.line), 0) for one in (span, *reversed(span.calls)))
+        return tuple(
+            self.lines.get((_file(line_table_file(one)), one.line), 0) for one in (span, *reversed(span.calls))
+        )
 
     @cached_property
     def lines(self) -> dict[tuple[str, int], int]:
@@ -116,7 +119,7 @@ class KernelLaunches:
         result: dict[tuple[str, int], int] = {}
         for number, span in enumerate(self._spans, 1):
             if span is not None:
-                result.setdefault((line_table_file(span), span.line), number)
+                result.setdefault((_file(line_table_file(span)), span.line), number)
         return result
 
     @cached_property
@@ -135,9 +138,16 @@ class KernelLaunches:
         """Return instructions with their innermost known printed line (0 for none) and the lines of inlined calls."""
         result = []
         for instruction in sass:
-            line, *calls = [self.lines[place] for place in instruction.places if place in self.lines] or [0]
+            places = [(_file(name), line) for name, line in instruction.places]
+            line, *calls = [self.lines[place] for place in places if place in self.lines] or [0]
             result.append(LocatedInstruction(replace(instruction, places=()), line, tuple(calls)))
         return result
+
+
+def _file(name: str) -> str:
+    """Return a file's name in a line table. nvcc completes that of a text without a file by its own folder."""
+    base = os.path.basename(name)
+    return base if base.startswith("<") else name
 
 
 def launches_by_kernel(

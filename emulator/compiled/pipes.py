@@ -21,6 +21,9 @@ _OPCODES = {
 PIPES = tuple(_OPCODES)
 """alu: integers and comparisons. fma: f32 and integer products. fp64. xu: conversions and special functions. lsu:
 memory and shuffles. adu: barriers and constants. cbu: convergence and exits. uniform: once per warp."""
+TENSOR = "tensor"
+"""The pipe of matrix products. The records of GPUs have no count of it."""
+_PRODUCTS = ("HMMA", "IMMA", "DMMA")
 
 _PIPES_OF: dict[str, tuple[str, ...]] = {
     opcode: tuple(pipe for pipe in PIPES if opcode in _OPCODES[pipe].split())
@@ -37,4 +40,6 @@ def pipes_of(instruction: Instruction) -> tuple[str, ...]:
         return ("cbu",)
     if instruction.operation.startswith("HFMA2.MMA"):  # a constant; executed by the tensor pipe
         return ()
+    if instruction.opcode in _PRODUCTS:
+        return (TENSOR,)
     return _PIPES_OF.get(instruction.opcode, ())

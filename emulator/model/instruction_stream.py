@@ -12,8 +12,12 @@ import numpy.typing as npt
 from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import ExecutedKernel
 from ..compiled.opcode_classes import access_of, access_width, is_indexed_constant_load, phases_of
+from ..compiled.pipes import TENSOR
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
+from ..machine.tensor_rates import tensor_rate
+from ..sass.matrices import instruction_of
+from ..sass.operands import decode
 from .access_lines import Kind
 from .executed_warps import ExecutedWarps, executed_warps
 from .line_trace import LINE, LineTrace
@@ -42,7 +46,7 @@ PROFILE_WORDS = len(Profile)
 request cost); device-memory sectors read and written; probabilities to wait for far L2, device memory, and L2 at all;
 store lines; lines and L2 sectors of a store merged with an earlier one; its distance in store lines; fraction of such
 stores; load lines requested from L2. BURST_SHARE: probability of a wait divided by the length of a burst of waits."""
-OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu")
+OWN_PIPES = ("alu", "fma", "fp64", "xu", "adu", "uniform", "cbu", TENSOR)
 """Pipes of a scheduler; the LSU is shared by the SM."""
 LSU_PIPE = len(OWN_PIPES)
 _UNPAIRED_COST = 1.3
@@ -96,7 +100,11 @@ def stream(
             row[Field.WRITES] = -1 if control.writes is None else control.writes
             row[Field.READS] = -1 if control.reads is None else control.reads
         pipe = next((pipe for pipe in executed_instruction.pipes), "")
-        if pipe in OWN_PIPES:
+        row[Field.LATENCY] = _latency(instruction.opcode, pipe, device)
+        if pipe == TENSOR:
+            row[Field.PIPE] = OWN_PIPES.index(pipe)
+            row[[Field.COST, Field.LATENCY]] = tensor_rate(device, instruction_of(decode(n, instruction)).name)
+        elif pipe in OWN_PIPES:
             row[Field.PIPE] = OWN_PIPES.index(pipe)
             row[Field.COST] = _INDEXED_LOAD_CYCLES if is_indexed_constant_load(instruction) else costs[pipe]
             if instruction.opcode == "IMAD":
@@ -104,7 +112,6 @@ def stream(
                 row[Field.COST] = row[Field.IMUL_CYCLES] if _passes(instruction.operation) > 1 else costs[pipe]
         elif pipe == "lsu":
             row[Field.PIPE], row[Field.COST] = LSU_PIPE, 1
-        row[Field.LATENCY] = _latency(instruction.opcode, pipe, device)
         if instruction.opcode == "BAR":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER, -1
         if instruction.opcode == "B2R":

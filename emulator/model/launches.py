@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ..errors import SimtbedError, render
 from ..machine.device import Device
+from ..own_code import CubinCode, registers_of
 from ..profiler.launch_memory import LaunchMemory
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_named
@@ -38,6 +39,8 @@ def observe(
     0 if unknown. source_only: without the compiler. max_lines: of memory, in the trace. writes: whether to trace the written
     elements of all blocks. Raises SimtbedError for a kernel with faults.
     """
+    if not registers and isinstance(own := request.specialisation.own_code, CubinCode):
+        registers = registers_of(own.cubin)
     request = replace(request, counters=True, detail=False, show_prints=False, in_place=frozenset())
     traced = WriteTrace(request) if writes else None
     outcome = engine_named(engine).run(replace(request, trace=traced))

@@ -17,7 +17,7 @@ from .. import language as st
 from ..language.hints import f64, i64
 from ..machine.device import Device
 from ..native import native
-from .instruction_stream import LSU_PIPE, Field, InstructionKind, InstructionStream, Words
+from .instruction_stream import LSU_PIPE, Field, Floats, InstructionKind, InstructionStream, Words
 from .lsu import GOLDEN_STEP, OPERAND_READ_CYCLES, count_pending, raise_scoreboard, ready_at, serve
 from .records import zeroed
 from .sm_state import (
@@ -83,6 +83,7 @@ def _replace_blocks(sm: Sm) -> None:
 def _start_warp(sm: Sm, warp: i64) -> None:
     """Reset a warp to the first instruction of its path."""
     sm.warps.status[warp] = i64(Status.RUNNING)
+    sm.warps.issued[warp] = sm.warps.ready[warp]
     sm.lsu.rehits[warp] = f64(0)
     sm.warps.run[warp] = sm.launch.first_runs[sm.warps.order[warp]]
     sm.warps.pc[warp] = sm.code.path[sm.warps.run[warp]]
@@ -242,6 +243,8 @@ def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
     n, slot, now = sm.warps.pc[warp], warp // sm.launch.warps, sm.clock[Cycle.NOW]
     sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], now + f64(1))
     sm.counters[Counter.ISSUED] += 1
+    sm.waited[n] += now - sm.warps.issued[warp]
+    sm.warps.issued[warp] = now
     if sm.counters[Counter.ISSUED] * 2 <= sm.launch.max_instructions:
         sm.results[Result.HALF_TIME] = now
         sm.results[Result.HALF_INSTRUCTIONS] = f64(sm.counters[Counter.ISSUED])
@@ -301,11 +304,12 @@ def _simulate(sm: Sm) -> None:
 @dataclass(frozen=True)
 class SimulationResult:
     """Result of an SM. cycles: of all blocks. issued: simulated instructions. merge_ratio: fraction of rehit store sectors that
-    merged."""
+    merged. waited: float64[instruction], fraction of the cycles of warps in which they wait for its issue."""
 
     cycles: float
     issued: float
     merge_ratio: float
+    waited: Floats
 
 
 @dataclass(frozen=True)
@@ -324,14 +328,15 @@ class SmWorkload:
 
 def run(workload: SmWorkload, scale: Mapping[str, float], loaded: float = LOADED_LATENCY_INCREASE) -> SimulationResult:
     """Simulate an SM. scale: factors of "L1", "L2", "DRAM", "latency", "blocks". loaded: see LOADED_LATENCY_INCREASE."""
-    simulated = _simulate_sample(workload, scale)
+    simulated, waited = _simulate_sample(workload, scale)
     if busy_fraction := float(simulated[Result.DRAM_BUSY] / max(1.0, simulated[Result.TIME])):
         scale = {**scale, "later": 1 + loaded * min(1.0, busy_fraction)}
-        simulated = _simulate_sample(workload, scale)
+        simulated, waited = _simulate_sample(workload, scale)
     rehit_sectors = float(simulated[Result.REHIT_SECTORS])
     return SimulationResult(
         _cycles(workload, scale, simulated), float(simulated[Result.INSTRUCTIONS]),
         float(simulated[Result.MERGED_STORE_SECTORS]) / rehit_sectors if rehit_sectors else 1.0,
+        waited / max(1.0, waited.sum()),
     )  # fmt: skip
 
 
@@ -348,7 +353,7 @@ def _cycles(workload: SmWorkload, scale: Mapping[str, float], simulated: Any) ->
     if left:
         remaining = max(1, round(left))
         last_wave = replace(workload, blocks=workload.blocks[-remaining:], resident=remaining)
-        cycles += _extrapolate(_simulate_sample(last_wave, scale), per_block * remaining)
+        cycles += _extrapolate(_simulate_sample(last_wave, scale)[0], per_block * remaining)
     return cycles
 
 
@@ -367,7 +372,7 @@ def single_warp_cycles(stream: InstructionStream, device: Device, warp: int, sca
     """Return the cycles of an executed warp alone on the SM."""
     length = float(stream.warps.lengths[warp])
     workload = SmWorkload(stream, device, np.full((1, 1), warp), 1, 1.0, 1, length)
-    return _extrapolate(_simulate_sample(workload, scale), length)
+    return _extrapolate(_simulate_sample(workload, scale)[0], length)
 
 
 def _rates(workload: SmWorkload, scale: Mapping[str, float]) -> Rates:
@@ -402,8 +407,8 @@ def _code(stream: InstructionStream, latency_scale: float) -> Code:
     return Code(*fields)
 
 
-def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
-    """Return the results of a simulation, float64[Result]."""
+def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> tuple[Any, Any]:
+    """Return the results of a simulation, float64[Result], and the cycles that warps waited, float64[instruction]."""
     stream, timing = workload.stream, workload.device.timing
     block_count, warps = workload.blocks.shape
     resident, schedulers = min(workload.resident, block_count), timing.schedulers
@@ -415,7 +420,7 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
     phases: Any = np.tile(np.arange(size) * GOLDEN_STEP % 1.0, len(stream.memory))
     boards, entries = SCOREBOARDS * slots, MAX_QUEUE_DEPTH * schedulers
     warp_state = zeroed(
-        Warps, pc=slots, run=slots, status=slots, order=slots, ready=slots, ready_without_scoreboards=slots,
+        Warps, pc=slots, run=slots, status=slots, order=slots, ready=slots, ready_without_scoreboards=slots, issued=slots,
         scoreboards=boards, pending_writes=boards,
     )  # fmt: skip
     lsu = zeroed(
@@ -428,7 +433,7 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> Any:
     sm = zeroed(
         Sm, launch=Launch(*launch), code=_code(stream, scale.get("latency", 1.0)),
         rates=_rates(workload, scale), warps=warp_state, slots=block_state, queues=queues, lsu=lsu,
-        pipes=PIPES * schedulers, clock=4, counters=6, results=len(Result),
+        pipes=PIPES * schedulers, waited=size, clock=4, counters=6, results=len(Result),
     )  # fmt: skip
     _simulate(sm)
-    return sm.results
+    return sm.results, sm.waited

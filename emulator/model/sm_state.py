@@ -13,7 +13,7 @@ MAX_QUEUE_DEPTH = 16
 """Instructions in a scheduler's queue, at most."""
 SCOREBOARDS = 6
 """Scoreboards of a warp."""
-PIPES = 8
+PIPES = 9
 """Pipes of a scheduler; the last one is the integer half of the fma pipe."""
 FAR_FUTURE = 1e30
 """Cycle of an event at an unknown time."""
@@ -91,7 +91,8 @@ class Code(NamedTuple):
 
 class Warps(NamedTuple):
     """State by resident warp. pc: next instruction. run: in `Code.path`. order: number in the launch. ready: cycle of the
-    next issue, with and without scoreboards. scoreboards, pending_writes: release cycles, and accesses without one."""
+    next issue, with and without scoreboards. issued: cycle of its last issue, or of its start. scoreboards, pending_writes:
+    release cycles, and accesses without one."""
 
     pc: Global[i64]
     run: Global[i64]
@@ -99,6 +100,7 @@ class Warps(NamedTuple):
     order: Global[i64]
     ready: Global[f64]
     ready_without_scoreboards: Global[f64]
+    issued: Global[f64]
     scoreboards: Global[f64]
     pending_writes: Global[i64]
 
@@ -142,7 +144,7 @@ class LsuState(NamedTuple):
 
 
 class Sm(NamedTuple):
-    """An SM. pipes: busy until, by scheduler."""
+    """An SM. pipes: busy until, by scheduler. waited: cycles of warps between an issue and the next, by the next instruction."""
 
     launch: Launch
     code: Code
@@ -152,6 +154,7 @@ class Sm(NamedTuple):
     queues: Queues
     lsu: LsuState
     pipes: Global[f64]
+    waited: Global[f64]
     clock: Global[f64]
     counters: Global[i64]
     results: Global[f64]

@@ -22,6 +22,7 @@ from ..compiled.kernel import tools
 from ..errors import LaunchError, SimtbedError
 from ..ir.fingerprint import fingerprint
 from ..machine.device import Device
+from ..own_code import CubinCode, CudaText
 from ..runtime.arrays import DeviceArray
 from ..runtime.engine import Request
 from ..runtime.recording import plain_value
@@ -223,8 +224,9 @@ class SweepWork:
         """Return the content-based name of the cache entry."""
         task, request = self.task, self.task.request
         assert request is not None
-        program = request.specialisation.key or fingerprint(request.program)
-        how = (request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
+        program, own = request.specialisation.key or fingerprint(request.program), request.specialisation.own_code
+        code = own if isinstance(own, CubinCode | CudaText) else own is None
+        how = (code, request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
         compared = (self.comparison, task.derived_grid, task.reference.name() if task.reference else "")
         tool_versions = () if self.source_only and self.registers is None else tools()
         digest = hashlib.sha256(
@@ -272,7 +274,11 @@ def _solve(work: SweepWork, request: Request) -> Answer:
         if not launch.occupancy(device).active_blocks:
             refused = f"{task.kernel}, {task.branch_arm}: {device.name} holds no block of it"
             continue
-        estimated = estimate(launch, device, work.cold)
+        try:
+            estimated = estimate(launch, device, work.cold)
+        except SimtbedError as error:
+            refused = f"{task.kernel}, {task.branch_arm}: {str(error).splitlines()[0]}"
+            continue
         rows.append({
             "kernel": task.kernel, "launch": task.number, "device": device.name, "grid": list(request.grid),
             "block": list(request.block), "const": dict(task.constants),

@@ -18,6 +18,7 @@ from ..compiled.executed import Tracer
 from ..compiled.kernel import ExecutedKernel, compiled_kernel
 from ..compiled.kernel_launches import launches_by_kernel
 from ..compiled.opcode_classes import access_of
+from ..compiled.pipes import TENSOR
 from ..errors import LaunchError
 from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
@@ -36,8 +37,8 @@ from .access_lines import Kind
 from .access_sites import sites_of_sass
 from .caches import simulate
 from .critical_path import CriticalPath, expanded
-from .executed_warps import ExecutedWarps, Words
-from .instruction_stream import as_sectors, executions_by_pipe, stream, warps_of
+from .executed_warps import ExecutedWarps, Floats, Words
+from .instruction_stream import OWN_PIPES, Field, as_sectors, executions_by_pipe, stream, warps_of
 from .line_trace import LINE, MAX_LINES, LineTrace, SourceTracer
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import Column, Traffic
@@ -173,6 +174,12 @@ class ObservedLaunch:
         """Whether warps claim work dynamically."""
         return uses_dynamic_work(self.request.prepared.program.kernel)
 
+    @property
+    def multiplies_matrices(self) -> bool:
+        """Whether tensor cores were used."""
+        rows = zip(self.request.prepared.sites, self.counts, strict=True)
+        return any("tensor" in site.costs and row[events.WARPS] for site, row in rows)
+
     def column(self, column: int, space: str) -> int:
         """Return the sum of a counter over all accesses to a memory."""
         rows = zip(self.request.prepared.sites, self.counts, strict=True)
@@ -190,7 +197,8 @@ class Estimate:
 
     time_us, low_us, high_us: microseconds, with the interval. bound: limiting resource. limits: time of each resource
     alone, in microseconds. traffic: of the memories. occupancy: theoretical. warp_instructions: SASS instructions.
-    remarks: reservations.
+    remarks: reservations. kernel: the executed kernel; None for instructions of the source. waited: float64[instruction],
+    fraction of the cycles of warps in which they wait for its issue.
     """
 
     time_us: float
@@ -202,6 +210,8 @@ class Estimate:
     occupancy: Occupancy
     warp_instructions: int
     remarks: tuple[str, ...]
+    kernel: ExecutedKernel | None = None
+    waited: Floats | None = None
 
 
 def estimate(
@@ -244,6 +254,7 @@ def estimate(
     return Estimate(
         time, time * low, time * high, bound, {name: limit / clock for name, limit in cycles.limits.items()}, cycles.traffic,
         occupancy_found, cycles.instructions, (cycles.remark, *_remarks(observed, kernel, device, time)),
+        kernel if isinstance(kernel, ExecutedKernel) else None, cycles.waited,
     )  # fmt: skip
 
 
@@ -285,6 +296,7 @@ class _Cycles:
     instructions: int
     traffic: Traffic
     remark: str
+    waited: Floats | None = None
 
 
 def _cycles_of_source(setting: _Setting, observed: ObservedLaunch, traffic: Traffic, remark: str) -> _Cycles:
@@ -293,6 +305,8 @@ def _cycles_of_source(setting: _Setting, observed: ObservedLaunch, traffic: Traf
     traffic = replace(traffic, merge_ratio=traffic.merge_bound)
     sectors = {int(n): float(observed.counts[n, events.SECTORS]) for n in np.flatnonzero(traffic.kinds == Kind.ATOMIC)}
     limits = _memories(setting, observed.lines, traffic, observed.column(events.WAVEFRONTS, "shared"), sectors)
+    if observed.multiplies_matrices:
+        raise LaunchError(f"the time of matrix instructions is predicted from SASS alone: {remark.rpartition(': ')[2]}")
     instructions = observed.instructions
     total_instructions = sum(instructions.values())
     limits |= _issue(instructions, total_instructions, device, setting.share)
@@ -332,6 +346,10 @@ def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: ExecutedK
         if kinds[n] in ("global_atomic", "global_reduction")
     }
     limits = _memories(setting, lines, traffic, wavefronts, sectors)
+    tensor = instructions.code[:, Field.PIPE] == OWN_PIPES.index(TENSOR)
+    if tensor.any():
+        starts = np.array([one.warps for one in kernel.instructions]) * tensor
+        limits[TENSOR] = float(starts @ instructions.code[:, Field.COST]) * setting.share / device.timing.schedulers
     limits |= _issue(_rates_by_pipe(executions_by_pipe(kernel)), kernel.warp_instructions, device, setting.share)
     limits = {name: limit * scale.get(name, 1.0) for name, limit in limits.items()}
     without_memories = {**scale, "L1": 0.0, "L2": 0.0, "DRAM": 0.0}
@@ -342,7 +360,7 @@ def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: ExecutedK
     # source accesses may exceed the compiled kernel's; no limit exceeds the total
     limits = {name: min(limit, cycles) for name, limit in limits.items()}
     remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
-    return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark)
+    return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark, result.waited)
 
 
 def trace_of(kernel: ExecutedKernel) -> LineTrace:

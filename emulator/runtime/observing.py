@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from ..errors import LaunchError
 from ..forking import hold_at_fork
 from ..machine.device import Device
+from .cubin_launch import CubinLaunch
 from .engine import Request
 from .registry import EngineName
 from .result import LaunchDetails
@@ -59,6 +60,8 @@ _CREATORS = {"launches": "simtbed.reports.targets.stream", "tests": "simtbed.tes
 """The module with the function `observer_of` for each name of an observer in such a folder."""
 current: tuple[Observer, ...] | None = None
 """Current observers, outermost first; None before the first launch."""
+cubin_receivers: list[Callable[[CubinLaunch], object]] = []
+"""Functions that get each launch of a kernel of a cubin (`CubinLaunch`) before its execution."""
 _LOCK = threading.Lock()
 hold_at_fork(_LOCK)
 

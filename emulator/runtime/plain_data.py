@@ -27,6 +27,7 @@ from ..ir import nodes
 from ..ir.nodes import HostFunction
 from ..language.types import SCALARS, Scalar
 from ..machine.device import Device
+from ..own_code import CubinCode, CudaText
 from ..profiler.profile import CountedKernel
 from .common_memory import common_memory_of
 from .specialisation import Specialisation
@@ -42,6 +43,7 @@ _PACKAGES = (
     "language",
     "machine",
     "model",
+    "own_code",
     "profiler",
     "reports.whatif",
     "runtime",
@@ -141,12 +143,15 @@ def _fields_of(value: Any) -> tuple[str, Sequence[Any]]:
         return "ndarray", (_dtype_text(value.dtype), value.shape, base64.b64encode(value.tobytes()).decode())
     if isinstance(value, np.generic):
         return "generic", (_dtype_text(value.dtype), base64.b64encode(value.tobytes()).decode())
+    if isinstance(value, bytes):
+        return "bytes", (base64.b64encode(value).decode(),)
     if isinstance(value, np.dtype):
         return "dtype", (_dtype_text(value),)
     if isinstance(value, Scalar):
         return "Scalar", (value.name,)
     if isinstance(value, Specialisation):
-        return "Specialisation", (value.program, value.tolerated)
+        own = value.own_code if isinstance(value.own_code, CubinCode | CudaText) else None  # others contain functions
+        return "Specialisation", (value.program, value.tolerated, own)
     cls: Any = type(value)
     kind = f"{cls.__module__}.{cls.__qualname__}".removeprefix(_ROOT)
     try:
@@ -227,20 +232,22 @@ def _new_object(kind: str, values: list[Any]) -> Any:
     if kind == "generic":
         text, content = values
         return np.frombuffer(base64.b64decode(content), _dtype(text))[0]
+    if kind == "bytes":
+        return base64.b64decode(values[0])
     if kind == "dtype":
         return _dtype(*values)
     if kind == "Scalar":
         return SCALARS[values[0]]
     if kind == "Specialisation":
-        program, tolerated = values
-        if not isinstance(program, nodes.Program):
+        program, tolerated, own = values
+        if not isinstance(program, nodes.Program) or not isinstance(own, CubinCode | CudaText | None):
             raise ValueError("a specialisation has no program")
-        return Specialisation.of_program(program, frozenset(tolerated))
+        return Specialisation.of_program(program, frozenset(tolerated), own)
     cls = _class(kind)
     for (name, fits), value in zip(_checks(cls).items(), values, strict=True):
         if not fits(value):
             raise ValueError(f"{kind}.{name} has the wrong type, {type(value).__name__}")
-    return cls(*values)
+    return cls(**dict(zip(_checks(cls), values, strict=True)))
 
 
 def _dtype(text: str) -> np.dtype[Any]:

@@ -108,9 +108,11 @@ class Specialisation:
         self._limited: dict[tuple[int, ...], Specialisation] = {}
 
     @staticmethod
-    def of_program(program: ir.Program, tolerated: frozenset[str] = frozenset()) -> Specialisation:
+    def of_program(
+        program: ir.Program, tolerated: frozenset[str] = frozenset(), own_code: OwnCode | None = None
+    ) -> Specialisation:
         """Return the specialisation of an existing program."""
-        return Specialisation(lambda: program, None, tolerated=tolerated)
+        return Specialisation(lambda: program, None, own_code=own_code, tolerated=tolerated)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as the program: another process need not read it again."""

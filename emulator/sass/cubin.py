@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 _NO_BITS, _MAX_BYTES = 8, 1 << 30
@@ -28,12 +29,13 @@ class Parameter(NamedTuple):
 @dataclass(frozen=True)
 class Sections:
     """The sections of an ELF file by name; those without bits are zeros. names: of all sections, by number. architecture:
-    such as "sm_90"; empty for another machine. is_linked: whether addresses are final."""
+    such as "sm_90"; empty for another machine. is_linked: whether addresses are final. information: field sh_info by name."""
 
     contents: dict[str, bytes]
     names: tuple[str, ...] = ()
     architecture: str = ""
     is_linked: bool = True
+    information: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
     def read(elf: bytes) -> Sections:
@@ -47,17 +49,20 @@ class Sections:
             size, count, naming = struct.unpack_from("<HHH", elf, 0x3A)
             headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + n * size) for n in range(count)]
             first = headers[naming][4]
-            contents, names = {}, []
-            for name, form, _, _, offset, length, *_ in headers:
+            contents, names, information = {}, [], {}
+            for name, form, _, _, offset, length, _, own, *_ in headers:
                 present = 0 if form == _NO_BITS else max(len(elf) - offset, 0)
                 if length > (_MAX_BYTES if form == _NO_BITS else present) and form:
                     raise ValueError
                 names.append(elf[first + name : elf.index(0, first + name)].decode())
+                information[names[-1]] = own
                 contents[names[-1]] = bytes(length) if form == _NO_BITS else elf[offset : offset + length]
         except (struct.error, IndexError, OverflowError, ValueError):
             raise ValueError("expected a complete ELF file") from None
         number = flags & 0xFF if elf[7] == _OLD_ABI else flags >> 8 & 0xFF
-        return Sections(contents, tuple(names), f"sm_{number}" if machine == _CUDA else "", kind == _EXECUTABLE)
+        return Sections(
+            contents, tuple(names), f"sm_{number}" if machine == _CUDA else "", kind == _EXECUTABLE, information
+        )
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -89,6 +94,10 @@ class Sections:
             at = end
         return result
 
+    def registers(self, kernel: str) -> int:
+        """Return the registers of a thread."""
+        return self.information.get(f".text.{kernel}", 0) >> 24
+
     def static_shared(self, kernel: str) -> int:
         """Return the static shared memory of a block in bytes."""
         return len(self.contents.get(f".nv.shared.{kernel}", b""))
@@ -114,20 +123,31 @@ class Sections:
             offset += len(data)
         raise ValueError("a constant has the address of something other than global memory")
 
-    def constant_banks(self, kernel: str, globals_address: int) -> dict[int, bytes]:
-        """Return the constant banks 2 to 4 by number. globals_address: of the module's global memory. Raises ValueError for
-        damaged data."""
+    def constant_banks(self, kernel: str, globals_address: int, written: Mapping[str, bytes]) -> dict[int, bytes]:
+        """Return the constant banks 2 to 4 by number. globals_address: of the module's global memory. written: contents of
+        variables in constant memory, by symbol. Raises ValueError for damaged data."""
         banks = {}
         for number in (2, 3, 4):
             own = self.contents.get(f".nv.constant{number}.{kernel}", b"")
             if data := own or self.contents.get(f".nv.constant{number}", b""):
                 banks[number] = data
+        if 3 in banks and written:
+            banks[3] = self._written(banks[3], written)
         if 4 in banks:
             try:
                 banks[4] = self._relocated(banks[4], globals_address)
             except (struct.error, KeyError):
                 raise ValueError("its relocations are damaged") from None
         return banks
+
+    def _written(self, bank: bytes, contents: Mapping[str, bytes]) -> bytes:
+        """Return bank 3 with the contents of variables."""
+        result, names, symbols = bytearray(bank), self.contents[".strtab"], self.contents[".symtab"]
+        for at in range(0, len(symbols), _SYMBOL_BYTES):
+            name, value = struct.unpack_from("<I4xQ", symbols, at)
+            content = contents.get(names[name : names.index(0, name)].decode(), b"")
+            result[value : value + len(content)] = content
+        return bytes(result)
 
     def _relocated(self, bank: bytes, globals_address: int) -> bytes:
         """Return bank 4 with the addresses of global memory; an addend is in the relocation, or at its place."""

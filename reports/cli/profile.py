@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from simtbed.engines.cuda.nvcc import find_nvcc
 from simtbed.engines.cuda.sass import find_nvdisasm
 from simtbed.escaping import Document
 from simtbed.machine.device import MIN_NVCC_CAPABILITY
+from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.recording import Recorder
 
 from .. import tables
@@ -107,6 +109,12 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     with budgets.report_files(paths, profiled.files, options.device) as outputs:
         completed = run_target(profiled, make, output=program_output(outputs))
         require_launches(completed, profiled)
+        cubins = _cubin_reports(completed.cubins, selection.kernel, options.json)
+        if cubins and not completed.run.launches:
+            title = f"{profiled}, {device.name}"
+            whole = {**heading, "device": device.name, "cubins": cubins}
+            write_report(outputs, tables.as_json(whole) if options.json else "\n\n".join([title, *cubins]))
+            return completed.code
         run = without_setup_kernels(completed.run, profiled).select(selection.kernel, selection.launch)
         for option, text in (("--save", run.json), ("--html", run.html)):
             if (file := outputs.get(option)) is not None:
@@ -119,9 +127,10 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
             compiled = (reason or _compiled(run, device)) if both_views else None
             content = _source_view(heading, completed, run, device, compiled, options.json)
         if isinstance(content, str):
-            write_report(outputs, "\n\n".join([content, *budgets.text()]))
+            write_report(outputs, "\n\n".join([content, *cubins, *budgets.text()]))
         else:
-            write_report(outputs, tables.as_json(content | budgets.content()))
+            added = {"cubins": cubins} if cubins else {}
+            write_report(outputs, tables.as_json(content | added | budgets.content()))
     return completed.code or int(bool(budgets.faults))
 
 
@@ -142,11 +151,22 @@ def _compiled(run: Run, device: DeviceRow) -> list[CompiledKernel] | str:
     from simtbed.compiled.kernel import compiled_kernels
     from simtbed.compiled.kernel_launches import launches_by_kernel
 
+    from ..profile.predicted import tracer
+
     try:
         launched = launches_by_kernel((one.request, one.counts, one.memory) for one in run.launches)
-        return compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
+        return compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability), [*map(tracer, launched)])
     except SimtbedError as error:
         return str(error).splitlines()[0]
+
+
+def _cubin_reports(launches: Sequence[CubinLaunch], pattern: str, json: bool) -> list[Any]:
+    """Return the report of each launch of a cubin."""
+    if not launches:
+        return []
+    from ..profile.predicted import content, cubin_text, executed_cubins
+
+    return [(content if json else cubin_text)(kernel) for kernel in executed_cubins(launches, pattern)]
 
 
 def _source_view(
@@ -167,13 +187,26 @@ def _source_view(
                 {"kernel": name, "launches": kernel.launches, **page.content(kernel, shipped)}
                 for name, kernel in run.profiles().items()
             ]
-        return content | (page.instructions_as_json(compiled) if compiled is not None else {})
+        if compiled is not None:
+            content |= page.instructions_as_json(compiled)
+        return content | ({"predicted": predictions} if (predictions := _predictions(compiled, json)) else {})
     total = len(completed.run.launches)
     count = f"{launches:,}" if launches == total else f"{launches:,} of {total:,}"
     title = f"{' on '.join(heading.values())}, {device.name}, {count} launch{'' if total == 1 else 'es'}"
     kernels = [] if shipped else [page.kernels(run)]
     instructions = [page.instructions(compiled)] if compiled is not None else []
-    return "\n\n".join([title, *kernels, *instructions, page.text(profile, shipped)])
+    predictions = _predictions(compiled, json)
+    return "\n\n".join([title, *kernels, *instructions, *predictions, page.text(profile, shipped)])
+
+
+def _predictions(compiled: list[CompiledKernel] | str | None, json: bool) -> list[Any]:
+    """Return the predicted time of each kernel that was executed with a trace."""
+    timed = [one for one in compiled if one.executed.first.trace] if isinstance(compiled, list) else []
+    if not timed:
+        return []
+    from ..profile.predicted import content, text
+
+    return [(content if json else text)(kernel) for kernel in timed]
 
 
 def _compiled_view(heading: dict[str, str], run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:
@@ -183,7 +216,7 @@ def _compiled_view(heading: dict[str, str], run: Run, device: DeviceRow, json: b
     from ..profile.compiled import content, text
 
     launched = launches_by_kernel((one.request, one.counts, one.memory) for one in run.launches)
-    kernels = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability))
+    kernels = compiled_kernels(launched, "sm_{}{}".format(*device.compute_capability), [None] * len(launched))
     if json:
         rows = [content(kernel) for kernel in kernels]
         return {**heading, "device": device.name, "view": "compiled", "kernels": rows}

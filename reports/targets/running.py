@@ -19,6 +19,7 @@ from simtbed import Diagnostic, Launch, Run, SimtbedError, UnavailableError, lau
 from simtbed.kernels import FunctionLauncher
 from simtbed.process_signals import block_signals, start_resource_tracker
 from simtbed.runtime.cores import current_cores, on_cores
+from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.observer_folder import ObserverFolder
 from simtbed.runtime.observing import OBSERVER, observing
 
@@ -47,11 +48,13 @@ _CRASHES = frozenset(
 
 @dataclass(frozen=True)
 class CompletedTarget:
-    """The launches of a target, its exit code as a shell reports it, and the findings of its host code."""
+    """The launches of a target, its exit code as a shell reports it, the findings of its host code, and its launches of cubins,
+    if the observer executes compiled kernels."""
 
     run: Run
     code: int
     host_findings: Sequence[Diagnostic] = ()
+    cubins: Sequence[CubinLaunch] = ()
 
 
 def run_target(
@@ -77,8 +80,8 @@ def run_target(
         code = run_process(command, {**_environment_of(target), OBSERVER: str(folder.path)}, output)
         if isinstance(target, CudaProgram) and code - 128 in _CRASHES:
             print_message(f"simtbed: {target}: ended by {signal.Signals(code - 128).name}")
-        launches, findings = records(folder)
-        return CompletedTarget(Run(launches, str(target)), code, findings)
+        launches, findings, cubins = records(folder)
+        return CompletedTarget(Run(launches, str(target)), code, findings, cubins)
 
 
 def run_shipped(targets: Sequence[Shipped], make: MakeObserver) -> Generator[Run]:
@@ -153,7 +156,7 @@ def _run_in_worker(make: MakeObserver, cores: int, target: Shipped) -> Run:
 def require_launches(completed: CompletedTarget, target: Target) -> None:
     """Raise TargetFailed if a target failed without a launch, SimtbedError if it succeeded without one. Findings of its host code
     are enough."""
-    if not completed.run.launches and not completed.host_findings:
+    if not completed.run.launches and not completed.host_findings and not completed.cubins:
         if completed.code:
             raise TargetFailed(completed.code)
         raise SimtbedError(f"{target} launches no kernel")

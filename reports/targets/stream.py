@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from simtbed import Diagnostic, Launch
+from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.observer_folder import LaunchWriter, ObserverFolder
-from simtbed.runtime.observing import Observer
+from simtbed.runtime.observing import Observer, cubin_receivers
 
 from .uncaught import show_findings_once
 
@@ -35,10 +36,18 @@ def observer_of(folder: str, kind: str, fields: Mapping[str, Any], reported: boo
     if reported:
         show_findings_once()
     make: MakeObserver = partial(getattr(import_module(OBSERVERS[kind]), kind), **fields)
-    return make(LaunchWriter(folder).add)
+    writer = LaunchWriter(folder)
+    if fields.get("compiled"):
+        cubin_receivers.append(writer.add)
+    return make(writer.add)
 
 
-def records(folder: ObserverFolder) -> tuple[list[Launch], list[Diagnostic]]:
-    """Return the launches in a folder and the findings of host code. Raises SimtbedError, one line, for other content."""
-    values = list(folder.values(Launch | Diagnostic))
-    return [one for one in values if isinstance(one, Launch)], [one for one in values if isinstance(one, Diagnostic)]
+def records(folder: ObserverFolder) -> tuple[list[Launch], list[Diagnostic], list[CubinLaunch]]:
+    """Return the launches in a folder, the findings of host code, and the launches of cubins.
+
+    Raises SimtbedError, one line, for other content.
+    """
+    values = list(folder.values(Launch | Diagnostic | CubinLaunch))
+    launches = [one for one in values if isinstance(one, Launch)]
+    findings = [one for one in values if isinstance(one, Diagnostic)]
+    return launches, findings, [one for one in values if isinstance(one, CubinLaunch)]

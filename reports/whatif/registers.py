@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simtbed import Device
-from simtbed.engines.cuda import nvcc
-from simtbed.engines.cuda.printer import cuda_source
+from simtbed.engines.cuda.binary import binary
 from simtbed.errors import LaunchError
 from simtbed.machine.device import MIN_NVCC_CAPABILITY
 from simtbed.runtime.engine import Request
@@ -14,9 +15,8 @@ def registers_of(request: Request, device: Device) -> int:
     """Return the registers per thread; 0 if nvcc is missing or rejects the kernel."""
     if device.compute_capability < MIN_NVCC_CAPABILITY:
         return 0
-    source = cuda_source(request.program, request.block)
     try:
-        built = nvcc.build(source.text, source.kernel, "sm_{}{}".format(*device.compute_capability))
+        built = binary(replace(request, maths="native"), "sm_{}{}".format(*device.compute_capability)).built
     except LaunchError:
         return 0
     return max(built.resources.registers, device.register_least)

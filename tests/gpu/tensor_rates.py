@@ -2,7 +2,7 @@
 
     python -m tests.gpu.tensor_rates [--turns 4096] [--engine cuda]
 
-Prints the value of `tensor` of the GPU's row in `emulator/machine/timings.toml`. One warp with one chain of products gives the
+Prints the rows of the GPU's architecture in `emulator/machine/tensor_rates.toml`. One warp with one chain of products gives the
 latency; two warps of each scheduler with four chains each give the interval.
 """
 
@@ -77,8 +77,8 @@ def main() -> int:
     for row in INSTRUCTIONS.values():
         latency = cycles(row, 1, 1, options.turns, options.engine)
         interval = cycles(row, 4, 2 * SCHEDULERS, options.turns, options.engine) / 2
-        lines.append(f'    ["{row.name}", {round(interval)}, {round(latency)}], # {interval:.2f}, {latency:.2f}\n')
-    sys.stdout.write("".join(["tensor = [\n", *lines, "]\n"]))
+        lines.append(f'"{row.name}" = [{round(interval)}, {round(latency)}] # {interval:.2f}, {latency:.2f}\n')
+    sys.stdout.write("".join(lines))
     return 0
 
 

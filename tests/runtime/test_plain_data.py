@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import IntEnum
 from functools import reduce
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, get_args, get_type_hints
 
 import numpy as np
@@ -24,6 +24,7 @@ from simtbed.language.types import F32
 from simtbed.machine.device import H200
 from simtbed.model.outputs import Reference
 from simtbed.model.sweeps import Axes, RepeatableLaunch, plan
+from simtbed.own_code import CubinCode, OwnArgument, Ptx, PtxText
 from simtbed.profiler.launch import Launch
 from simtbed.reports.whatif.planner import Planned
 from simtbed.runtime import plain_data
@@ -34,6 +35,7 @@ from simtbed.runtime.plain_data import Decoder, Encoder
 from simtbed.runtime.prepared import prepare
 from simtbed.runtime.recording import Recorder, plain_value
 from simtbed.runtime.request import prepare_request
+from simtbed.runtime.specialisation import Specialisation
 from simtbed.runtime.tolerance import Tolerance
 from simtbed.sanitizer import checkers
 from simtbed.span import Span
@@ -115,6 +117,17 @@ def test_values_are_read_again() -> None:
     plain = [None, True, -(1 << 70), 0.1, float("inf"), "\udc80\n", (1, [2, {}], {"a": (), 3: frozenset({"b"})})]
     assert again(*plain) == plain
     assert again(F32)[0] is F32 and again((H200, H200))[0][0] == H200
+
+
+def test_own_code_is_read_again_without_functions(launches: list[st.Launch]) -> None:
+    program = launches[0].request.program
+    argument = OwnArgument(4, 4, ((0, "n"),), terms=(("n", 2),))
+    cubin = CubinCode(
+        kernel="k", arguments=(argument,), constants=(("table", b"\0a"),), cubin=b"\x7fELF", architecture="sm_90"
+    )
+    ptx = PtxText(kernel="k", arguments=(argument,), text=lambda arch: Ptx(arch, Path()))
+    written = [Specialisation.of_program(program, frozenset(), own) for own in (cubin, ptx, None)]
+    assert [read.own_code for read in again(*written)] == [cubin, None, None]
 
 
 def test_arrays_share_memory_after_reading() -> None:
@@ -284,7 +297,7 @@ def test_other_content_is_refused() -> None:
         "Python objects": line(objects=[["ndarray", '"|O"', ["tuple", 1], "AAAAAAAAAAA="]]),
         "short array": line(objects=[[*array[:2], ["tuple", 9], array[3]]]),
         "no base64": line(objects=[[*array[:3], "%"]]),
-        "no program": line(objects=[["Specialisation", 1]]),
+        "no program": line(objects=[["Specialisation", 1, ["frozenset"], None]]),
         "unknown type": line(objects=[["Scalar", "f128"]]),
     }
 

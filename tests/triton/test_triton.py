@@ -119,6 +119,40 @@ def test_a_pipelined_product(tmp_path: Path, device: str) -> None:
         assert "equal" in completed.stderr  # the report is on stdout
 
 
+TUNED = """
+import torch
+import triton
+import triton.language as tl
+from triton.testing import do_bench
+
+@triton.autotune([triton.Config({"BLOCK": block}, num_warps=4) for block in (32, 1024)], key=["n"])
+@triton.jit
+def add(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    tl.store(out_ptr + i, x + 1, mask=i < n)
+
+x = torch.zeros(1 << 17, device="cuda")
+out = torch.empty_like(x)
+run = lambda: add[lambda meta: (triton.cdiv(len(x), meta["BLOCK"]),)](x, out, len(x))
+run()
+print("chosen", add.best_config.kwargs["BLOCK"])
+print("milliseconds", do_bench(run), do_bench(run, quantiles=[0.5, 0.2]))
+"""
+
+
+def test_the_predicted_time_chooses_a_configuration(tmp_path: Path) -> None:
+    """Triton's own machine code is profiled by line."""
+    script = tmp_path / "tuned.py"
+    script.write_text(TUNED, encoding="utf-8")
+    completed = run("-m", "simtbed", "profile", "--emulate", "triton", script)
+    assert "chosen 1024" in completed.stderr
+    time, *quantiles = re.findall(r"milliseconds ([\d.]+) \[([\d.]+), ([\d.]+)\]", completed.stderr)[0]
+    assert set(quantiles) == {time} and 0.002 < float(time) < 0.01
+    assert re.search(r"^add: [\d.]+ us predicted on H200 \([\d.]+ to [\d.]+\), bound by \w+$", completed.stdout, re.M)
+    assert re.search(r"^tuned.py:\d+ +tl.store\(out_ptr", completed.stdout, re.M)
+
+
 def test_clusters_are_refused_by_name(tmp_path: Path) -> None:
     script = tmp_path / "product.py"
     script.write_text(PRODUCT.replace("num_stages=3", "num_ctas=2"), encoding="utf-8")

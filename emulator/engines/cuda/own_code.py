@@ -25,6 +25,8 @@ _REPLACED = ("-arch", "--gpu-architecture", "-gencode", "--generate-code", "-cod
 """Options of the user that the engine sets itself."""
 _INCLUDED = (("pycuda", "cuda"), ("cupy", "_core/include"))
 """Packages with headers for kernels, and the folders of those."""
+_RESERVED = 1024
+"""Bytes of the section of shared memory that the system reserves, from compute capability 9.0 on."""
 UNUSED_ADDRESS = 256
 """Address of a pointer that is compared with null, but never dereferenced."""
 
@@ -42,9 +44,9 @@ def compiled(own: OwnCode, request: Request, arch: str) -> tuple[Interface, nvcc
     if isinstance(own, CubinCode):
         if arch != own.architecture:
             raise LaunchError(f"{own.kernel} is compiled for {own.architecture}, not for {arch}")
-        sizes = nvcc.sections(own.cubin)
-        shared, constant = (sizes.get(f".nv.{name}.{own.kernel}", 0) for name in ("shared", "constant3"))
-        resources = Resources(registers_of(own.cubin), shared, 0, constant, 0, 0)
+        static = nvcc.sections(own.cubin).get(f".nv.shared.{own.kernel}", 0)
+        static -= _RESERVED if static and arch >= "sm_90" else 0
+        resources = Resources(registers_of(own.cubin), static, 0, 0, 0, 0)
         return interface, nvcc.Built(own.cubin, resources, "")
     assert isinstance(own, CudaText)
     built = nvcc.build(own.text, own.kernel, arch, options(own))

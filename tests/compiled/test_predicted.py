@@ -1,0 +1,95 @@
+"""Machine code from other doors than printed CUDA: its compiled view, its predicted time by line and by instruction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import simtbed as st
+from simtbed.compiled.kernel import CompiledKernel
+from simtbed.errors import LaunchError
+from simtbed.machine import tensor_rates
+from simtbed.model.launches import observe
+from simtbed.model.time import ObservedLaunch, estimate
+from simtbed.reports.profile import predicted
+from simtbed.runtime.cubin_launch import CubinLaunch
+from simtbed.runtime.request import prepare_request
+
+from examples.kernels.matmul_tensor_cores import product_of_halves
+from tests.compilers import needs_sass
+from tests.texts import texts
+
+TEXT = texts("compiled/kernels.cu")["weighted"]
+pytestmark = [needs_sass, pytest.mark.slow]
+X = np.arange(4096, dtype=np.float32)
+
+
+def weighted() -> dict[str, Any]:
+    """Return a launch of a kernel in CUDA C++ with constant memory."""
+    source = st.cuda_source(TEXT)
+    source.variables["weights"] = np.array([1, 2, 3, 4], np.float32)
+    return {
+        "kernel": source["weighted"],
+        "grid": 32,
+        "block": 128,
+        "args": {"x": X, "out": st.empty(4096, st.f32), "n": 4000},
+    }
+
+
+def test_the_users_text_is_compiled_and_executed() -> None:
+    view = st.launch(**weighted(), compiled=True).compiled()
+    assert view.output_differences == {} and view.memory["global_load_requests"] == 125
+    lines = {
+        view.launched.source_span(one.place[0]).line for one in view.instructions if one.instruction.opcode == "FMUL"
+    }
+    assert lines == {next(n for n, line in enumerate(TEXT.splitlines(), 1) if "weights[i & 3]" in line)}
+
+
+def observed(**launch: Any) -> ObservedLaunch:
+    return observe(prepare_request(**launch))
+
+
+def test_warps_wait_for_the_line_that_needs_a_load() -> None:
+    found = estimate(observed(**weighted()), st.devices.H200)
+    assert isinstance(found.kernel, CompiledKernel) and found.waited is not None
+    assert found.waited.sum() == pytest.approx(1.0)
+    (_, source, fraction), *_ = predicted.by_line(found.kernel, found)
+    assert "weights[i & 3]" in source and fraction > 0.5
+
+
+def test_a_cubin_has_counters_lines_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    launches: list[CubinLaunch] = []
+    built = st.launch(**weighted(), compiled=True).compiled().launched.binary("sm_90").built
+    (kernel,) = st.cubin(built.cubin).values()
+    monkeypatch.setattr("simtbed.compiled.cubin_file.cubin_receivers", [launches.append])
+    kernel.launch(X, np.zeros_like(X), 4000, grid=32, block=128)
+    (executed,) = predicted.executed_cubins(launches, "weigh*")
+    content = predicted.content(executed)
+    assert content["counters"]["global_load_sectors"] == 500 and content["registers"] == executed.registers >= 16
+    assert (
+        content["low_us"] <= content["predicted_us"] < 10 and sum(one["time"] for one in content["instructions"]) > 0.99
+    )
+    text = predicted.cubin_text(executed)
+    assert "us predicted on H200" in text and "LDG.E" in text and "<cuda " in text
+    assert predicted.executed_cubins(launches, "other") == []
+
+
+def test_matrix_instructions_have_a_measured_rate_or_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    halves = np.ones((32, 32), np.float16)
+    launch = {"kernel": product_of_halves, "grid": (2, 2), "block": 64}
+    args = {"a": halves, "b": halves, "c": st.empty((32, 32), st.f32)}
+    known = observed(**launch, args=args)
+    name = "m16n8k16.f32.f16.f16.f32"
+    monkeypatch.setattr(tensor_rates, "_rates", dict)
+    with pytest.raises(LaunchError, match=f"the time of {name} is not predicted: it was not measured on sm_90"):
+        estimate(known, st.devices.H200)
+    source_only = observe(prepare_request(**launch, args=args), source_only=True)
+    with pytest.raises(LaunchError, match="predicted from SASS alone: only the source was counted"):
+        estimate(source_only, st.devices.H200)
+    times = []
+    for interval in (8, 8000):
+        monkeypatch.setattr(tensor_rates, "_rates", lambda interval=interval: {"sm_90": {name: [interval, 33]}})
+        times.append(estimate(known, st.devices.H200))
+    assert times[0].limits["tensor"] * 1000 == pytest.approx(times[1].limits["tensor"])
+    assert times[1].bound == "tensor" and times[1].time_us > 1.5 * times[0].time_us
