@@ -8,7 +8,8 @@ from math import ceil
 
 from ..machine.device import Device
 from ..machine.occupancy import occupancy
-from .time import MEMORIES, Estimate, ObservedLaunch, estimate
+from .observed import ObservedLaunch
+from .time import MEMORIES, Estimate, estimate
 
 _MIN_SHARE = 0.005
 """Fraction of the time from which a change is reported."""

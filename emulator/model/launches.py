@@ -11,7 +11,8 @@ from ..profiler.launch_memory import LaunchMemory
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_named
 from .line_trace import MAX_LINES
-from .time import Estimate, ObservedLaunch, estimate
+from .observed import ObservedLaunch
+from .time import Estimate, estimate
 from .writes import WriteTrace
 
 _COUNTING = (

@@ -23,7 +23,7 @@ from ..runtime.engine import Request
 from ..runtime.registry import engine_named
 from ..runtime.tolerance import Tolerance
 from .launches import counting_rules
-from .time import ObservedLaunch
+from .observed import ObservedLaunch
 from .writes import WriteTrace
 
 MAX_ROUNDING = 1e-2

@@ -32,9 +32,10 @@ from ..runtime.tolerance import Tolerance
 from ..tracebacks import without_own_frames
 from .explain import text as explained
 from .launches import counting_rules, observe
+from .observed import ObservedLaunch
 from .outputs import Agreement, Comparison, Reference, output_names
 from .sweep_table import OBJECTIVES, SweepTable
-from .time import ObservedLaunch, estimate
+from .time import estimate
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -226,7 +227,15 @@ class SweepWork:
         assert request is not None
         program, own = request.specialisation.key or fingerprint(request.program), request.specialisation.own_code
         code = own if isinstance(own, CubinCode | CudaText) else own is None
-        how = (code, request.grid, request.block, request.dynamic_shared, request.cooperative, task.devices, task.number)
+        how = (
+            code,
+            request.grid,
+            request.block,
+            request.dynamic_shared,
+            request.cooperative,
+            task.devices,
+            task.number,
+        )
         compared = (self.comparison, task.derived_grid, task.reference.name() if task.reference else "")
         tool_versions = () if self.source_only and self.registers is None else tools()
         digest = hashlib.sha256(

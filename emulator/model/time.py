@@ -8,38 +8,27 @@ combined by a power mean.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from math import ceil, prod
+from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from ..compiled.executed import Tracer
-from ..compiled.kernel import ExecutedKernel, compiled_kernel
-from ..compiled.kernel_launches import launches_by_kernel
+from ..compiled.kernel import ExecutedKernel
 from ..compiled.opcode_classes import access_of
 from ..compiled.pipes import TENSOR
 from ..errors import LaunchError
-from ..ir.access import AccessKind
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
-from ..machine.occupancy import Occupancy, occupancy
-from ..passes.work_queues import uses_dynamic_work
+from ..machine.occupancy import Occupancy
 from ..profiler import events
-from ..profiler.events import Counts
-from ..profiler.launch_memory import LaunchMemory
-from ..runtime.arrays import Buffer
-from ..runtime.engine import Request
-from ..runtime.registry import engine_named
-from ..sass.operands import UnsupportedInstruction
-from ..sass.state import ExecutionError
 from .access_lines import Kind
-from .access_sites import sites_of_sass
 from .caches import simulate
-from .critical_path import CriticalPath, expanded
+from .critical_path import CriticalPath
 from .executed_warps import ExecutedWarps, Floats, Words
 from .instruction_stream import OWN_PIPES, Field, as_sectors, executions_by_pipe, stream, warps_of
-from .line_trace import LINE, MAX_LINES, LineTrace, SourceTracer
+from .line_trace import LINE, LineTrace
+from .observed import ExecutedLaunch, ObservedLaunch, trace_of
 from .sm_simulator import LOADED_LATENCY_INCREASE, SmWorkload, run, single_warp_cycles
 from .traffic import Column, Traffic
 from .validated import VALIDATED
@@ -48,147 +37,13 @@ OVERLAP_EXPONENT = 4.0
 """Exponent of the power mean: larger values add less of the lesser limits. Assumed, not measured."""
 MEMORIES = ("L1", "L2", "DRAM", "slices", "atomics", "blocks")
 """Limits without instructions."""
-MIN_NVCC_CAPABILITY = (7, 5)
-"""Lowest compute capability supported by current nvcc."""
 _IMBALANCE_LIMIT = 3.0
 """Accesses of the longest warp relative to the mean, up to which launches were validated."""
 DEFAULT_INTERVAL_FACTOR = 1.5
 """Factor of the stated interval on devices without recorded errors."""
-MAX_TRACED_INSTRUCTIONS = 20_000_000
-"""Warp instructions of the source up to which all blocks are executed: about three seconds on one core. Beyond, parts of the launch
-are."""
 _MAX_EXACT_BLOCKS = 1 << 16
 """Blocks up to which the most loaded SM is determined."""
 _RATED = ("alu", "imul", "fp32", "fp64", "sfu", "convert", "shuffle")
-
-
-@dataclass(frozen=True)
-class ExecutedLaunch:
-    """A launch whose machine code was executed with a trace (`tracer_of`). kernel: with this launch alone."""
-
-    kernel: ExecutedKernel
-
-    @property
-    def registers(self) -> int:
-        return self.kernel.registers
-
-    @property
-    def shared_bytes(self) -> int:
-        return self.kernel.shared_bytes
-
-    @property
-    def blocks(self) -> int:
-        return prod(self.kernel.executed.grid)
-
-    @property
-    def warps(self) -> int:
-        """Warps per block."""
-        return -(-prod(self.kernel.executed.block) // WARP_SIZE)
-
-    @property
-    def claims_work(self) -> bool:
-        return self.kernel.claims_work
-
-    def compiled(self, device: Device) -> ExecutedKernel:
-        """Return the kernel."""
-        return self.kernel
-
-    def occupancy(self, device: Device) -> Occupancy:
-        """Return the occupancy."""
-        return occupancy(device, prod(self.kernel.executed.block), self.registers, self.shared_bytes)
-
-
-@dataclass(frozen=True)
-class ObservedLaunch:
-    """An emulated launch. registers: per thread, 0 if unknown. max_lines: in a trace.
-
-    memory: the arrays before the launch; without them only the source is counted. outputs: the written arrays, flat. written:
-    their written elements (`writes.WriteTrace`), if requested. kernels: compiled and executed, by architecture, or the reason
-    of failure. traces: the trace of the source, once it was needed.
-    """
-
-    request: Request
-    counts: Counts
-    max_lines: int
-    registers: int = 0
-    memory: LaunchMemory | None = field(default=None, repr=False)
-    outputs: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
-    written: Mapping[str, Buffer] = field(default_factory=dict, repr=False)
-    kernels: dict[str, ExecutedKernel | str] = field(default_factory=dict, repr=False)
-    traces: list[LineTrace] = field(default_factory=list, repr=False)
-
-    @property
-    def lines(self) -> LineTrace:
-        """The cache lines that the source accesses, from another emulation."""
-        if not self.traces:
-            tracer = SourceTracer(self.request, self.max_lines)
-            engine_named("jit").run(replace(self.request, counters=False, trace=tracer))
-            self.traces.append(tracer.lines)
-        return self.traces[0]
-
-    def compiled(self, device: Device) -> ExecutedKernel | str:
-        """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
-        if self.memory is None:
-            return "only the source was counted"
-        if device.compute_capability < MIN_NVCC_CAPABILITY:
-            return f"today's nvcc does not compile for {device.name}"
-        arch = "sm_{}{}".format(*device.compute_capability)
-        if arch not in self.kernels:
-            tracer = tracer_of(self.request.device, self.blocks, self.warps, self.max_lines)
-            (launched,) = launches_by_kernel([(self.request, self.counts, self.memory)])
-            try:
-                self.kernels[arch] = compiled_kernel(launched, arch, MAX_TRACED_INSTRUCTIONS, tracer)
-            except (LaunchError, UnsupportedInstruction, ExecutionError) as error:
-                self.kernels[arch] = str(error).splitlines()[0]
-        return self.kernels[arch]
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory per block in bytes, static and dynamic."""
-        return self.request.dynamic_shared + self.request.prepared.shared
-
-    @property
-    def blocks(self) -> int:
-        return prod(self.request.grid)
-
-    @property
-    def warps(self) -> int:
-        """Warps per block."""
-        return -(-prod(self.request.block) // WARP_SIZE)
-
-    def occupancy(self, device: Device) -> Occupancy:
-        """Return the occupancy; registers do not limit it if unknown."""
-        return occupancy(device, prod(self.request.block), self.registers, self.shared_bytes)
-
-    @property
-    def instructions(self) -> dict[str, int]:
-        """Warp instructions by pipe."""
-        result: dict[str, int] = {}
-        for site, row in zip(self.request.prepared.sites, self.counts, strict=True):
-            for pipe, count in expanded(site.costs).items():
-                result[pipe] = result.get(pipe, 0) + count * int(row[events.WARPS])
-        return result
-
-    @property
-    def claims_work(self) -> bool:
-        """Whether warps claim work dynamically."""
-        return uses_dynamic_work(self.request.prepared.program.kernel)
-
-    @property
-    def multiplies_matrices(self) -> bool:
-        """Whether tensor cores were used."""
-        rows = zip(self.request.prepared.sites, self.counts, strict=True)
-        return any("tensor" in site.costs and row[events.WARPS] for site, row in rows)
-
-    def column(self, column: int, space: str) -> int:
-        """Return the sum of a counter over all accesses to a memory."""
-        rows = zip(self.request.prepared.sites, self.counts, strict=True)
-        return sum(int(r[column]) for s, r in rows if isinstance(s.action, AccessKind) and s.action.space == space)
-
-
-def tracer_of(device: Device, grid: int, warps: int, max_lines: int = MAX_LINES) -> Tracer:
-    """Return a function that returns the trace of a launch of SASS. grid: blocks of the launch. warps: of a block."""
-    return lambda accesses, blocks: LineTrace(sites_of_sass(accesses), device, grid, blocks, warps, max_lines)
 
 
 @dataclass(frozen=True)
@@ -361,13 +216,6 @@ def _cycles_of_simulation(setting: _Setting, traffic: Traffic, kernel: ExecutedK
     limits = {name: min(limit, cycles) for name, limit in limits.items()}
     remark = f"instructions are counted as nvcc compiles them for {kernel.arch}"
     return _Cycles(cycles, limits, kernel.warp_instructions, traffic, remark, result.waited)
-
-
-def trace_of(kernel: ExecutedKernel) -> LineTrace:
-    """Return the trace of the SASS of a kernel."""
-    trace = kernel.executed.first.trace
-    assert isinstance(trace, LineTrace)
-    return trace
 
 
 def _blocks_of_simulated_sm(warps: ExecutedWarps, blocks: int, sms: int, all_resident: bool) -> Words:

@@ -111,9 +111,8 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
         require_launches(completed, profiled)
         cubins = _cubin_reports(completed.cubins, selection.kernel, options.json)
         if cubins and not completed.run.launches:
-            title = f"{profiled}, {device.name}"
             whole = {**heading, "device": device.name, "cubins": cubins}
-            write_report(outputs, tables.as_json(whole) if options.json else "\n\n".join([title, *cubins]))
+            write_report(outputs, tables.as_json(whole) if options.json else "\n\n".join(cubins))
             return completed.code
         run = without_setup_kernels(completed.run, profiled).select(selection.kernel, selection.launch)
         for option, text in (("--save", run.json), ("--html", run.html)):
@@ -121,11 +120,9 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
                 write_lines(file, Document(text()))
         budgets.add(profiled, run)
         budgets.finish(outputs, lambda name: selection.is_complete and name == target_name(profiled))
-        if compiled_view:
-            content = _compiled_view(heading, run, device, options.json)
-        else:
-            compiled = (reason or _compiled(run, device)) if both_views else None
-            content = _source_view(heading, completed, run, device, compiled, options.json)
+        compiled = (reason or _compiled(run, device)) if both_views else None
+        view = _compiled_view if compiled_view else partial(_source_view, completed=completed, compiled=compiled)
+        content = view(heading, run, device, options.json)
         if isinstance(content, str):
             write_report(outputs, "\n\n".join([content, *cubins, *budgets.text()]))
         else:
@@ -166,16 +163,16 @@ def _cubin_reports(launches: Sequence[CubinLaunch], pattern: str, json: bool) ->
         return []
     from ..profile.predicted import content, cubin_text, executed_cubins
 
-    return [(content if json else cubin_text)(kernel) for kernel in executed_cubins(launches, pattern)]
+    return [content(kernel) if json else cubin_text(kernel) for kernel in executed_cubins(launches, pattern)]
 
 
 def _source_view(
     heading: dict[str, str],
-    completed: CompletedTarget,
     run: Run,
     device: DeviceRow,
-    compiled: list[CompiledKernel] | str | None,
     json: bool,
+    completed: CompletedTarget,
+    compiled: list[CompiledKernel] | str | None,
 ) -> dict[str, Any] | str:
     """Return the report. compiled: see `page.instructions`; None to omit them."""
     profile, launches, shipped = run.profile, len(run.launches), "variant" in heading
@@ -201,12 +198,12 @@ def _source_view(
 
 def _predictions(compiled: list[CompiledKernel] | str | None, json: bool) -> list[Any]:
     """Return the predicted time of each kernel that was executed with a trace."""
-    timed = [one for one in compiled if one.executed.first.trace] if isinstance(compiled, list) else []
+    timed = [one for one in compiled if one.executed.first.trace is not None] if isinstance(compiled, list) else []
     if not timed:
         return []
     from ..profile.predicted import content, text
 
-    return [(content if json else text)(kernel) for kernel in timed]
+    return [content(kernel) if json else text(kernel) for kernel in timed]
 
 
 def _compiled_view(heading: dict[str, str], run: Run, device: DeviceRow, json: bool) -> dict[str, Any] | str:

@@ -16,7 +16,8 @@ from simtbed.compiled.kernel import CompiledKernel, ExecutedKernel
 from simtbed.compiled.kernel_launches import KernelLaunches
 from simtbed.errors import SimtbedError
 from simtbed.language.intrinsics import WARP_SIZE
-from simtbed.model.time import Estimate, ExecutedLaunch, estimate, tracer_of
+from simtbed.model.observed import ExecutedLaunch, tracer_of
+from simtbed.model.time import Estimate, estimate
 from simtbed.own_code import CubinCode
 from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.engine import Dim3
@@ -96,7 +97,11 @@ def _counters(kernel: ExecutedKernel) -> dict[str, int]:
 def content(kernel: ExecutedKernel) -> dict[str, Any]:
     """Return the JSON content."""
     found = predict(kernel)
-    result = {"kernel": kernel.name, "registers": kernel.registers, "occupancy": kernel.occupancy.percent}
+    result: dict[str, Any] = {
+        "kernel": kernel.name,
+        "registers": kernel.registers,
+        "occupancy": kernel.occupancy.percent,
+    }
     result |= {"counters": _counters(kernel)}
     if isinstance(found, str):
         return result | {"predicted_us": None, "reason": found}

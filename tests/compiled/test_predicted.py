@@ -11,7 +11,8 @@ from simtbed.compiled.kernel import CompiledKernel
 from simtbed.errors import LaunchError
 from simtbed.machine import tensor_rates
 from simtbed.model.launches import observe
-from simtbed.model.time import ObservedLaunch, estimate
+from simtbed.model.observed import ObservedLaunch
+from simtbed.model.time import estimate
 from simtbed.reports.profile import predicted
 from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.request import prepare_request

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import simtbed as st
 from simtbed.model.launches import observe
-from simtbed.model.time import ObservedLaunch
+from simtbed.model.observed import ObservedLaunch
 from simtbed.runtime.request import prepare_request
 
 H200 = st.devices.H200

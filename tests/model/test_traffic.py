@@ -11,7 +11,15 @@ from simtbed import devices
 from simtbed.model.access_lines import Kind
 from simtbed.model.caches import simulate
 from simtbed.model.executed_warps import executed_warps
-from simtbed.model.instruction_stream import PROFILE_WORDS, WORDS, Field, InstructionKind, InstructionStream, Profile
+from simtbed.model.instruction_stream import (
+    LSU_PIPE,
+    PROFILE_WORDS,
+    WORDS,
+    Field,
+    InstructionKind,
+    InstructionStream,
+    Profile,
+)
 from simtbed.model.launches import observe
 from simtbed.model.sm_simulator import SmWorkload, run
 from simtbed.model.traffic import Column
@@ -70,7 +78,7 @@ def loads(*likely: float) -> InstructionStream:
     code = np.zeros((_LOADS + 1, WORDS), np.int64)
     code[:, Field.STALL], code[:, [Field.WRITES, Field.READS, Field.PIPE]] = 1, -1
     code[:_LOADS, Field.PIPE], code[:_LOADS, Field.KIND], code[:_LOADS, Field.WRITES], code[:_LOADS, Field.LATENCY] = (
-        7,
+        LSU_PIPE,
         InstructionKind.GLOBAL,
         0,
         H200.timing.l1,

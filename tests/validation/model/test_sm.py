@@ -10,7 +10,8 @@ import simtbed as st
 from simtbed.machine.device import H100
 from simtbed.model.instruction_stream import InstructionStream, Profile, stream, warps_of
 from simtbed.model.launches import observe
-from simtbed.model.time import ObservedLaunch, estimate, trace_of
+from simtbed.model.observed import ObservedLaunch, trace_of
+from simtbed.model.time import estimate
 from simtbed.model.traffic import COLUMNS, Column
 from simtbed.model.wait_probabilities import any_line_waits, line_correlation
 from simtbed.runtime.request import prepare_request

@@ -10,7 +10,8 @@ import pytest
 from simtbed import Device, devices
 from simtbed.model.access_lines import Kind
 from simtbed.model.launches import observe
-from simtbed.model.time import Estimate, ObservedLaunch, estimate
+from simtbed.model.observed import ObservedLaunch
+from simtbed.model.time import Estimate, estimate
 from simtbed.model.traffic import Column
 from simtbed.runtime.request import prepare_request
 
