@@ -58,7 +58,7 @@ def test_launches_of_cubins_are_reported(simtbed: Simtbed, tmp_path: Path, monke
     Path("script.py").write_text(CUBIN, encoding="utf-8")
     report = simtbed("profile", "--device", "H100", "script.py").out
     assert "weighted: " in report and "us predicted on H100" in report and "LDG.E" in report
-    (kernel,) = json.loads(simtbed("profile", "script.py", "--json").out)["cubins"]
+    (kernel,) = json.loads(simtbed("profile", "--json", "script.py").out)["cubins"]
     assert kernel["counters"]["global_load_sectors"] == 125 and kernel["registers"] >= 16
 
 
