@@ -164,6 +164,14 @@ def _permute_bytes(op: Decoded, a: Values, selector: Values, b: Values) -> Value
     return result
 
 
+def _extend(op: Decoded, a: Values, width: Values) -> Values:
+    """Extend the number in the low bits of a register: with zeros, or with its sign."""
+    bits = width & u32(31) if "W" in op.flags else np.minimum(width, u32(32))
+    power = u64(1) << bits.astype(u64)
+    value, sign = a & low(power - u64(1)), low(power >> u64(1))
+    return value if "U32" in op.flags else (value ^ sign) - sign
+
+
 def _population(op: Decoded, a: Values) -> Values:
     return np.bitwise_count(a).astype(u32)
 
@@ -252,6 +260,7 @@ ROWS = [
     Row("PLOP3", "P P p p p n n", _lookup_predicates, required="LUT"),
     Row("SHF", "R i i i", _funnel_shift, "L R W HI U32 S32 U64 S64"),
     Row("PRMT", "R i i i", _permute_bytes),
+    Row("SGXT", "R i i", _extend, "U32 W"),
     Row("POPC", "R i", _population),
     Row("FLO", "R i", _leading_one, "SH", "U32"),
     Row("BREV", "R i", _reverse_bits),

@@ -141,8 +141,9 @@ print("milliseconds", do_bench(run), do_bench(run, quantiles=[0.5, 0.2]))
 """
 
 
-def test_the_predicted_time_chooses_a_configuration(tmp_path: Path) -> None:
+def test_the_predicted_time_chooses_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Triton's own machine code is profiled by line."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # a stored kernel has the file of its first compilation
     script = tmp_path / "tuned.py"
     script.write_text(TUNED, encoding="utf-8")
     completed = run("-m", "simtbed", "profile", "--emulate", "triton", script)
