@@ -78,8 +78,8 @@ def execute_launches(
         count = prod(inputs.request.grid)
         blocks = _blocks(count, interval, 1 if tracer is None else max(1, count // (CHUNKS * interval)))
         trace = None if tracer is None or first is not None else tracer([*map(access_of, instructions)], len(blocks))
-        given = device_launch(binary.interface, inputs.request, inputs.memory.before)
-        counts, memory = execute_on_device(given, sections, program, blocks, trace)
+        on_device = device_launch(binary.interface, inputs.request, inputs.memory.before)
+        counts, memory = execute_on_device(on_device, sections, program, blocks, trace)
         scale = count / len(blocks)
         by_warps, by_lanes = counts.totals()
         warps, threads, traffic = warps + scale * by_warps, threads + scale * by_lanes, traffic + scale * counts.traffic

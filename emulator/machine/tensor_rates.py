@@ -19,8 +19,8 @@ def tensor_rate(device: Device, instruction: str) -> tuple[int, int]:
     """Return the cycles between starts of a matrix instruction on one scheduler, and its latency. instruction: by its name in
     `ir.matrices.INSTRUCTIONS`. Raises LaunchError if it was not measured on the architecture of the device."""
     architecture = "sm_{}{}".format(*device.compute_capability)
-    found = _rates().get(architecture, {}).get(instruction)
-    if found is None:
+    cycles = _rates().get(architecture, {}).get(instruction)
+    if cycles is None:
         raise LaunchError(f"the time of {instruction} is not predicted: it was not measured on {architecture}")
-    interval, latency = found
+    interval, latency = cycles
     return interval, latency

@@ -52,15 +52,15 @@ class AccessSites:
 
 def sites_of_sass(accesses: Sequence[Access]) -> AccessSites:
     """Return the memory instructions of a kernel. accesses: of its instructions. Elements are those of an array at address 0."""
-    found = [n for n, one in enumerate(accesses) if one.kind in _KIND_OF_EFFECT]
+    accessing = [n for n, one in enumerate(accesses) if one.kind in _KIND_OF_EFFECT]
     site_of = np.full(len(accesses), -1)
-    site_of[found] = np.arange(len(found))
-    base, size, kinds, local_bytes, float_add = np.zeros((5, len(found)), np.int64)
-    size[:] = [accesses[n].size for n in found]
-    kinds[:] = [_KIND_OF_EFFECT[accesses[n].kind] for n in found]
+    site_of[accessing] = np.arange(len(accessing))
+    base, size, kinds, local_bytes, float_add = np.zeros((5, len(accessing)), np.int64)
+    size[:] = [accesses[n].size for n in accessing]
+    kinds[:] = [_KIND_OF_EFFECT[accesses[n].kind] for n in accessing]
     local_bytes[:] = State.local_stride
-    float_add[:] = [accesses[n].adds_floats for n in found]
-    fetching = frozenset(site for site, n in enumerate(found) if accesses[n].kind == "global_atomic")
+    float_add[:] = [accesses[n].adds_floats for n in accessing]
+    fetching = frozenset(site for site, n in enumerate(accessing) if accesses[n].kind == "global_atomic")
     return AccessSites(base, size, kinds, local_bytes, float_add, fetching, site_of)
 
 

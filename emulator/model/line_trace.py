@@ -66,11 +66,11 @@ class LineTrace:
     most: int = MAX_LINES
 
     def __post_init__(self) -> None:
-        one, device, warps = self.sites, self.device, self.grid * self.warps
-        is_local = np.isin(one.kinds, (Kind.LOCAL_LOAD, Kind.LOCAL_STORE))
-        most_lines = 32 * int((one.size[is_local] // 4).max(initial=1))
+        access_sites, device, warps = self.sites, self.device, self.grid * self.warps
+        is_local = np.isin(access_sites.kinds, (Kind.LOCAL_LOAD, Kind.LOCAL_STORE))
+        most_lines = 32 * int((access_sites.size[is_local] // 4).max(initial=1))
         self._hot_regions, self._counters = np.zeros((3, REGIONS), np.int64), np.array([0, 0, 0, 1])
-        self.totals, self.work = np.zeros((len(one.kinds), TOTALS), np.int64), np.zeros(warps, np.int64)
+        self.totals, self.work = np.zeros((len(access_sites.kinds), TOTALS), np.int64), np.zeros(warps, np.int64)
         counts = zeroed(
             TraceCounts, totals=self.totals.reshape(-1), hot_regions=self._hot_regions.reshape(-1), work=self.work,
             access_numbers=warps, phase_numbers=3 * self.grid, stored_lines=warps, recent_sectors=3 * RECENT_SLOTS,
@@ -80,7 +80,13 @@ class LineTrace:
             LineBuffers, slots=2 * HASH_SLOTS, words=LINE_WORDS * most_lines, word_lanes=32 * 32, bit_slices=6
         )
         full_lines = int(device.loads_cached and device.load_sector == device.line)
-        sites: Any = one.base, one.size, one.kinds, one.local_bytes, one.float_add
+        sites: Any = (
+            access_sites.base,
+            access_sites.size,
+            access_sites.kinds,
+            access_sites.local_bytes,
+            access_sites.float_add,
+        )
         options: Any = full_lines, self.warps, device.sms * device.threads_per_sm, self.most
         self._records = np.empty(RECORD * (self.most + 1), np.int64)
         self._lines = np.empty(self.most + most_lines, np.int64)

@@ -31,8 +31,8 @@ class Timer:
     estimates: list[tuple[str, Estimate]] = field(default_factory=list)
 
     def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
-        found = estimate(observe(call.request), call.request.device, cold=True)
-        self.estimates.append((call.kernel.__name__, found))
+        estimated = estimate(observe(call.request), call.request.device, cold=True)
+        self.estimates.append((call.kernel.__name__, estimated))
         return proceed(call)
 
 
@@ -50,9 +50,11 @@ def predicted(
         fn()
     if not timer.estimates:
         return measure(fn, *positions, quantiles=quantiles, return_mode=return_mode, **options)
-    for name, one in timer.estimates if knobs.autotuning.print else ():
-        interval = f"{one.low_us:,.2f} to {one.high_us:,.2f}"
-        print(printable(f"{name}: {one.time_us:,.2f} us predicted ({interval}), bound by {one.bound}"), flush=True)
+    for name, launch in timer.estimates if knobs.autotuning.print else ():
+        interval = f"{launch.low_us:,.2f} to {launch.high_us:,.2f}"
+        print(
+            printable(f"{name}: {launch.time_us:,.2f} us predicted ({interval}), bound by {launch.bound}"), flush=True
+        )
     times = [sum(one.time_us for _, one in timer.estimates) / 1000]
     return triton.testing._summarize_statistics(times, quantiles, return_mode)
 

@@ -37,12 +37,12 @@ def predict(kernel: ExecutedKernel) -> Estimate | str:
         return str(error).splitlines()[0]
 
 
-def by_line(kernel: CompiledKernel, found: Estimate) -> list[tuple[str, str, float]]:
+def by_line(kernel: CompiledKernel, estimated: Estimate) -> list[tuple[str, str, float]]:
     """Return the lines with most of the time: place, text, fraction of the time."""
-    assert found.waited is not None
+    assert estimated.waited is not None
     fractions: dict[int, float] = defaultdict(float)
-    for one, fraction in zip(kernel.instructions, found.waited, strict=True):
-        fractions[one.place[0]] += float(fraction)
+    for counted, fraction in zip(kernel.instructions, estimated.waited, strict=True):
+        fractions[counted.place[0]] += float(fraction)
     result = []
     for line, fraction in sorted(fractions.items(), key=lambda row: -row[1]):
         span = kernel.launched.source_span(line)
@@ -51,31 +51,29 @@ def by_line(kernel: CompiledKernel, found: Estimate) -> list[tuple[str, str, flo
     return result
 
 
-def _title(kernel: ExecutedKernel, found: Estimate | str) -> str:
-    if isinstance(found, str):
-        return f"{kernel.name} on {kernel.device.name}: {found}"
-    interval = f"{found.low_us:,.2f} to {found.high_us:,.2f}"
-    return (
-        f"{kernel.name}: {found.time_us:,.2f} us predicted on {kernel.device.name} ({interval}), bound by {found.bound}"
-    )
+def _title(kernel: ExecutedKernel, estimated: Estimate | str) -> str:
+    if isinstance(estimated, str):
+        return f"{kernel.name} on {kernel.device.name}: {estimated}"
+    interval = f"{estimated.low_us:,.2f} to {estimated.high_us:,.2f}"
+    return f"{kernel.name}: {estimated.time_us:,.2f} us predicted on {kernel.device.name} ({interval}), bound by {estimated.bound}"
 
 
 def text(kernel: CompiledKernel) -> str:
     """Return the time of the first launch, and the lines at whose instructions warps wait."""
-    found = predict(kernel)
-    if isinstance(found, str):
-        return _title(kernel, found)
+    estimated = predict(kernel)
+    if isinstance(estimated, str):
+        return _title(kernel, estimated)
     rows = [
-        [place, source, f"{fraction:.0%}", f"{fraction * found.time_us:,.2f}"]
-        for place, source, fraction in by_line(kernel, found)
+        [place, source, f"{fraction:.0%}", f"{fraction * estimated.time_us:,.2f}"]
+        for place, source, fraction in by_line(kernel, estimated)
     ]
-    return f"{_title(kernel, found)}\n\n{tables.table(['line', 'source', 'time', 'us'], rows, left=2)}"
+    return f"{_title(kernel, estimated)}\n\n{tables.table(['line', 'source', 'time', 'us'], rows, left=2)}"
 
 
 def cubin_text(kernel: ExecutedKernel) -> str:
     """Return the counters of a launch of a cubin, its time, and its executed instructions."""
-    found = predict(kernel)
-    waited = np.zeros(len(kernel.instructions)) if isinstance(found, str) else found.waited
+    estimated = predict(kernel)
+    waited = np.zeros(len(kernel.instructions)) if isinstance(estimated, str) else estimated.waited
     assert waited is not None
     counters = [[name.replace("_", " "), count] for name, count in _counters(kernel).items() if count]
     rows = [
@@ -85,7 +83,7 @@ def cubin_text(kernel: ExecutedKernel) -> str:
     ]  # fmt: skip
     headers = ["address", "instruction", "line", "warps", "transactions", "time"]
     return "\n\n".join(
-        [_title(kernel, found), tables.table(["counter", ""], counters), tables.table(headers, rows, left=3)]
+        [_title(kernel, estimated), tables.table(["counter", ""], counters), tables.table(headers, rows, left=3)]
     )
 
 
@@ -96,20 +94,25 @@ def _counters(kernel: ExecutedKernel) -> dict[str, int]:
 
 def content(kernel: ExecutedKernel) -> dict[str, Any]:
     """Return the JSON content."""
-    found = predict(kernel)
+    estimated = predict(kernel)
     result: dict[str, Any] = {
         "kernel": kernel.name,
         "registers": kernel.registers,
         "occupancy": kernel.occupancy.percent,
     }
     result |= {"counters": _counters(kernel)}
-    if isinstance(found, str):
-        return result | {"predicted_us": None, "reason": found}
-    assert found.waited is not None
-    result |= {"predicted_us": found.time_us, "low_us": found.low_us, "high_us": found.high_us, "bound": found.bound}
+    if isinstance(estimated, str):
+        return result | {"predicted_us": None, "reason": estimated}
+    assert estimated.waited is not None
+    result |= {
+        "predicted_us": estimated.time_us,
+        "low_us": estimated.low_us,
+        "high_us": estimated.high_us,
+        "bound": estimated.bound,
+    }
     if isinstance(kernel, CompiledKernel):
-        return result | {"lines": [{"line": p, "source": s, "time": t} for p, s, t in by_line(kernel, found)]}
-    rows = zip(kernel.instructions, found.waited.tolist(), strict=True)
+        return result | {"lines": [{"line": p, "source": s, "time": t} for p, s, t in by_line(kernel, estimated)]}
+    rows = zip(kernel.instructions, estimated.waited.tolist(), strict=True)
     return result | {
         "instructions": [
             {

@@ -1,6 +1,6 @@
 """Rates of a GPU's tensor cores: cycles between starts on one scheduler, and the latency, of each `mma.sync`.
 
-    python -m tests.gpu.tensor_rates [--turns 4096] [--engine cuda]
+    python -m tests.gpu.tensor_rates [--iterations 4096] [--engine cuda]
 
 Prints the rows of the GPU's architecture in `emulator/machine/tensor_rates.toml`. One warp with one chain of products gives the
 latency; two warps of each scheduler with four chains each give the interval.
@@ -22,7 +22,7 @@ _TYPES = {"f32": ("float", "f"), "f64": ("double", "d"), "s32": ("int", "r"), "f
 
 
 def _source(row: Instruction, chains: int) -> str:
-    """Return a kernel whose warps multiply `turns` times in each chain."""
+    """Return a kernel whose warps multiply `iterations` times in each chain."""
     operand = _TYPES["f64" if row.a == "f64" else "f16"]
     total = _TYPES[row.total]
     a, b, c = (type.lanes if isinstance(type, Vector) else 1 for type in row.types)
@@ -38,14 +38,14 @@ def _source(row: Instruction, chains: int) -> str:
         text = f"mma.sync.aligned.{shape}.row.col.{names} {d}, {', '.join(words)}, {d};\\n"
         products.append(f'asm volatile("{text}" : {sums} : {values});')
     return f"""
-    __global__ void timed(const {operand[0]} *x, {total[0]} *out, long long *cycles, int turns) {{
+    __global__ void timed(const {operand[0]} *x, {total[0]} *out, long long *cycles, int iterations) {{
         {operand[0]} a[{a}], b[{b}];
         for (int n = 0; n < {a}; n++) a[n] = x[n];
         for (int n = 0; n < {b}; n++) b[n] = x[n];
         {total[0]} d[{chains}][{c}] = {{}};
         long long begin = clock64();
         #pragma unroll 4
-        for (int turn = 0; turn < turns; turn++) {{
+        for (int iteration = 0; iteration < iterations; iteration++) {{
             {" ".join(products)}
         }}
         cycles[threadIdx.x] = clock64() - begin;
@@ -54,29 +54,29 @@ def _source(row: Instruction, chains: int) -> str:
     }}"""
 
 
-def cycles(row: Instruction, chains: int, warps: int, turns: int, engine: EngineName) -> float:
+def cycles(row: Instruction, chains: int, warps: int, iterations: int, engine: EngineName) -> float:
     """Return the cycles of a warp for each of its products. warps: of the block."""
     type = {"f64": np.float64, "f32": np.float32, "s32": np.int32, "f16": np.uint32}
     count = 8 * 32 * warps * chains
     args = {
         "x": np.zeros(8, np.float64 if row.a == "f64" else np.uint32), "out": st.zeros(count, type[row.total]),
-        "cycles": st.zeros(32 * warps, np.int64), "turns": np.int32(turns),
+        "cycles": st.zeros(32 * warps, np.int64), "iterations": np.int32(iterations),
     }  # fmt: skip
     kernel = st.cuda_source(_source(row, chains))["timed"]
     result = st.launch(kernel, grid=1, block=32 * warps, args=args, engine=engine)
-    return float(np.asarray(result.cycles).max()) / (turns * chains)
+    return float(np.asarray(result.cycles).max()) / (iterations * chains)
 
 
 def main() -> int:
     """Measure; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=4096, help="products of each chain (default 4096)")
+    parser.add_argument("--iterations", type=int, default=4096, help="products of each chain (default 4096)")
     parser.add_argument("--engine", choices=("cuda", "jit", "numpy"), default="cuda")
     options = parser.parse_args()
     lines = []
     for row in INSTRUCTIONS.values():
-        latency = cycles(row, 1, 1, options.turns, options.engine)
-        interval = cycles(row, 4, 2 * SCHEDULERS, options.turns, options.engine) / 2
+        latency = cycles(row, 1, 1, options.iterations, options.engine)
+        interval = cycles(row, 4, 2 * SCHEDULERS, options.iterations, options.engine) / 2
         lines.append(f'"{row.name}" = [{round(interval)}, {round(latency)}] # {interval:.2f}, {latency:.2f}\n')
     sys.stdout.write("".join(lines))
     return 0
