@@ -52,10 +52,10 @@ def observed(**launch: Any) -> ObservedLaunch:
 
 
 def test_warps_wait_for_the_line_that_needs_a_load() -> None:
-    found = estimate(observed(**weighted()), st.devices.H200)
-    assert isinstance(found.kernel, CompiledKernel) and found.waited is not None
-    assert found.waited.sum() == pytest.approx(1.0)
-    (_, source, fraction), *_ = predicted.by_line(found.kernel, found)
+    estimated = estimate(observed(**weighted()), st.devices.H200)
+    assert isinstance(estimated.kernel, CompiledKernel) and estimated.waited is not None
+    assert estimated.waited.sum() == pytest.approx(1.0)
+    (_, source, fraction), *_ = predicted.by_line(estimated.kernel, estimated)
     assert "weights[i & 3]" in source and fraction > 0.5
 
 
@@ -80,17 +80,17 @@ def test_matrix_instructions_have_a_measured_rate_or_no_time(monkeypatch: pytest
     halves = np.ones((32, 32), np.float16)
     launch = {"kernel": product_of_halves, "grid": (2, 2), "block": 64}
     args = {"a": halves, "b": halves, "c": st.empty((32, 32), st.f32)}
-    known = observed(**launch, args=args)
+    launched = observed(**launch, args=args)
     name = "m16n8k16.f32.f16.f16.f32"
     monkeypatch.setattr(tensor_rates, "_rates", dict)
     with pytest.raises(LaunchError, match=f"the time of {name} is not predicted: it was not measured on sm_90"):
-        estimate(known, st.devices.H200)
+        estimate(launched, st.devices.H200)
     source_only = observe(prepare_request(**launch, args=args), source_only=True)
     with pytest.raises(LaunchError, match="predicted from SASS alone: only the source was counted"):
         estimate(source_only, st.devices.H200)
     times = []
     for interval in (8, 8000):
         monkeypatch.setattr(tensor_rates, "_rates", lambda interval=interval: {"sm_90": {name: [interval, 33]}})
-        times.append(estimate(known, st.devices.H200))
+        times.append(estimate(launched, st.devices.H200))
     assert times[0].limits["tensor"] * 1000 == pytest.approx(times[1].limits["tensor"])
     assert times[1].bound == "tensor" and times[1].time_us > 1.5 * times[0].time_us

@@ -79,7 +79,7 @@ def test_accesses_have_the_barriers_that_their_block_has_passed() -> None:
 
 
 def test_all_lines_are_sampled_alike() -> None:
-    whole, part = traces(1 << 12)[0], traces(8)[0]
-    assert whole.sampling_stride == 1 < part.sampling_stride and 0 < len(part.sorted[2]) <= 8
-    assert set(part.sorted[2].tolist()) <= set(whole.sorted[2].tolist())
-    assert np.array_equal(part.totals, whole.totals)
+    whole, sampled = traces(1 << 12)[0], traces(8)[0]
+    assert whole.sampling_stride == 1 < sampled.sampling_stride and 0 < len(sampled.sorted[2]) <= 8
+    assert set(sampled.sorted[2].tolist()) <= set(whole.sorted[2].tolist())
+    assert np.array_equal(sampled.totals, whole.totals)
