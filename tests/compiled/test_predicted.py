@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,20 +27,16 @@ pytestmark = [needs_sass, pytest.mark.slow]
 X = np.arange(4096, dtype=np.float32)
 
 
-def weighted() -> dict[str, Any]:
-    """Return a launch of a kernel in CUDA C++ with constant memory."""
+def weighted(launch: Callable[..., Any], **options: Any) -> Any:
+    """Launch a kernel in CUDA C++ with constant memory."""
     source = st.cuda_source(TEXT)
     source.variables["weights"] = np.array([1, 2, 3, 4], np.float32)
-    return {
-        "kernel": source["weighted"],
-        "grid": 32,
-        "block": 128,
-        "args": {"x": X, "out": st.empty(4096, st.f32), "n": 4000},
-    }
+    args = {"x": X, "out": st.empty(4096, st.f32), "n": 4000}
+    return launch(source["weighted"], grid=32, block=128, args=args, **options)
 
 
 def test_the_users_text_is_compiled_and_executed() -> None:
-    view = st.launch(**weighted(), compiled=True).compiled()
+    view = weighted(st.launch, compiled=True).compiled()
     assert view.output_differences == {} and view.memory["global_load_requests"] == 125
     lines = {
         view.launched.source_span(one.place[0]).line for one in view.instructions if one.instruction.opcode == "FMUL"
@@ -47,12 +44,12 @@ def test_the_users_text_is_compiled_and_executed() -> None:
     assert lines == {next(n for n, line in enumerate(TEXT.splitlines(), 1) if "weights[i & 3]" in line)}
 
 
-def observed(**launch: Any) -> ObservedLaunch:
-    return observe(prepare_request(**launch))
+def observed(*arguments: Any, **launch: Any) -> ObservedLaunch:
+    return observe(prepare_request(*arguments, **launch))
 
 
 def test_warps_wait_for_the_line_that_needs_a_load() -> None:
-    estimated = estimate(observed(**weighted()), st.devices.H200)
+    estimated = estimate(weighted(observed), st.devices.H200)
     assert isinstance(estimated.kernel, CompiledKernel) and estimated.waited is not None
     assert estimated.waited.sum() == pytest.approx(1.0)
     (_, source, fraction), *_ = predicted.by_line(estimated.kernel, estimated)
@@ -61,7 +58,7 @@ def test_warps_wait_for_the_line_that_needs_a_load() -> None:
 
 def test_a_cubin_has_counters_lines_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
     launches: list[CubinLaunch] = []
-    built = st.launch(**weighted(), compiled=True).compiled().launched.binary("sm_90").built
+    built = weighted(st.launch, compiled=True).compiled().launched.binary("sm_90").built
     (kernel,) = st.cubin(built.cubin).values()
     monkeypatch.setattr("simtbed.compiled.cubin_file.cubin_receivers", [launches.append])
     kernel.launch(X, np.zeros_like(X), 4000, grid=32, block=128)
@@ -78,14 +75,14 @@ def test_a_cubin_has_counters_lines_and_time(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_matrix_instructions_have_a_measured_rate_or_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     halves = np.ones((32, 32), np.float16)
-    launch = {"kernel": product_of_halves, "grid": (2, 2), "block": 64}
     args = {"a": halves, "b": halves, "c": st.empty((32, 32), st.f32)}
-    launched = observed(**launch, args=args)
+    launch: Any = {"grid": (2, 2), "block": 64, "args": args}
+    launched = observed(product_of_halves, **launch)
     name = "m16n8k16.f32.f16.f16.f32"
     monkeypatch.setattr(tensor_rates, "_rates", dict)
     with pytest.raises(LaunchError, match=f"the time of {name} is not predicted: it was not measured on sm_90"):
         estimate(launched, st.devices.H200)
-    source_only = observe(prepare_request(**launch, args=args), source_only=True)
+    source_only = observe(prepare_request(product_of_halves, **launch), source_only=True)
     with pytest.raises(LaunchError, match="predicted from SASS alone: only the source was counted"):
         estimate(source_only, st.devices.H200)
     times = []
