@@ -25,6 +25,7 @@ ORDERED = {
 
 REFUSED = {
     "example matmul_tensor_cores, kernel 2", "matrix_product_of_a_warpgroup", "phases_of_barriers", "bulk_copies",
+    "bulk_stores",
 }  # fmt: skip
 """Kernels with `wgmma`, barriers in shared memory and bulk copies, whose SASS is not emulated."""
 
