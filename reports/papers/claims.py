@@ -175,18 +175,20 @@ class Comparison:
 
     def shifted(self) -> Iterator[tuple[float, Comparison]]:
         """Yield each end of the expected interval, and the comparison with the value, or an end of its interval, at that end
-        and beside it."""
+        and next to it."""
         if self.value is None:
             return
         for end in filter(math.isfinite, (self.low, self.high)):
             whole = isinstance(self.value, int) and float(end).is_integer()
-            beside = (end - 1, end + 1) if whole else (math.nextafter(end, -math.inf), math.nextafter(end, math.inf))
-            for target in (end, *beside):
+            neighbours = (
+                (end - 1, end + 1) if whole else (math.nextafter(end, -math.inf), math.nextafter(end, math.inf))
+            )
+            for target in (end, *neighbours):
                 if self.interval is None:
                     yield target, replace(self, value=target)
                     continue
                 for point in filter(None, self.interval):
-                    low, high = (target if each == point else each * target / point for each in self.interval)
+                    low, high = (target if bound == point else bound * target / point for bound in self.interval)
                     yield end, replace(self, value=self.value * target / point, interval=(low, high))
 
 

@@ -121,7 +121,7 @@ def _values(content: Content, figures: Figures) -> Sequence[Value]:
         return [Value(PRINTED, above / below)]
     if "sum" in content:
         return [Value(PRINTED, sum(content["sum"]))]
-    return figures.of(content["value"])
+    return figures.values_of(content["value"])
 
 
 def _interval(content: Content, label: str, margin: float) -> tuple[float, float, bool]:

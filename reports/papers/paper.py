@@ -80,7 +80,7 @@ class Figures:
     texts: Mapping[str, object] = field(default_factory=dict)
     rule: Origin = COMPUTED
 
-    def of(self, name: str) -> Sequence[Value]:
+    def values_of(self, name: str) -> Sequence[Value]:
         """Return the values of a name."""
         values = self.values[name]
         labelled = {"": values} if isinstance(values, int | float) else values

@@ -105,8 +105,10 @@ PROGRAMS = {
 @pytest.mark.slow
 def test_library_templates(tmp_path: Path) -> None:
     pytest.importorskip("nvidia.cuda_cccl")
-    done = run(tmp_path, TEXTS["library templates"])
-    assert done.returncode == 0 and "1140 10 1953 64" in done.stdout.splitlines(), done.stdout + done.stderr
+    finished = run(tmp_path, TEXTS["library templates"])
+    assert finished.returncode == 0 and "1140 10 1953 64" in finished.stdout.splitlines(), (
+        finished.stdout + finished.stderr
+    )
 
 
 @pytest.mark.slow

@@ -269,8 +269,8 @@ def ten_seconds(setting: Setting) -> Figures:
         times.append(Value(origin, milliseconds, label))
         rows.append({"design": f"the authors' program, {label}", f"GPU: {program['machine']}, ms": milliseconds})
     for machine in (Machine.core, Machine.cores):
-        if one := shipped("ren2018").timing(LOOP, machine):
-            rows.append({"design": f"{LOOP}, {machine}: {one.machine}", "CPU: ms": 1e3 * CELLS_OF_10S / one.rate})
+        if timed := shipped("ren2018").timing(LOOP, machine):
+            rows.append({"design": f"{LOOP}, {machine}: {timed.machine}", "CPU: ms": 1e3 * CELLS_OF_10S / timed.rate})
     once = "; ".join(f"{value.value:.3g} ms ({value.origin})" for value in times if value.label == "once")
     copies = [value for value in times if value.label != "once"]
     return Figures({"times": copies}, [Table("Here", rows)], texts={"once": once})

@@ -53,7 +53,7 @@ CHECKED = generate(5, 8, 32)
 def iterative(setting: Setting) -> Figures:
     """Algorithm 1."""
     n, sites = setting.whole("individuals"), setting.whole("sites")
-    count = counted("iterative", Genotypes.of(setting), sites, setting.engine)
+    count = counted("iterative", Genotypes.from_setting(setting), sites, setting.engine)
     # Warps are padded to 32 sites.
     products = round(count.a_site("warp_instructions.fp64") * sites / math.ceil(sites / WARP))
     likelihoods = _likelihoods()
@@ -99,7 +99,7 @@ def matrices(setting: Setting) -> Figures:
 def reduction(setting: Setting) -> Figures:
     """Algorithm 2, and the complexities of section 3.3."""
     n, sites = setting.whole("individuals"), setting.whole("sites")
-    count = counted("reduction", Genotypes.of(setting), sites, setting.engine)
+    count = counted("reduction", Genotypes.from_setting(setting), sites, setting.engine)
     merged = count.counters.at("target[c + i + j] = st.fma(").total("global_store_bytes") / 8 / sites
     claimed = 2 * n * n + 2 * n * math.log2(n) - n - 1
     products, share = {f"N = {n:,}": round(merged) - round(claimed)}, merged / (3 * n * n - 3)
@@ -119,7 +119,7 @@ def binary_merge(setting: Setting) -> Figures:
 def shared_memory(setting: Setting) -> Figures:
     """Figure 5."""
     n, sites = setting.whole("individuals"), setting.whole("sites")
-    blocks = counted("reduction-shared", Genotypes.of(setting), sites, setting.engine)
+    blocks = counted("reduction-shared", Genotypes.from_setting(setting), sites, setting.engine)
     loads = _accesses_of_c(blocks.counters) / sites / _visits_of_c(n)
     results, texts = (
         solved(FAMILY, CHECKED, "reduction-shared", setting.engine),
@@ -189,12 +189,14 @@ def underflow(setting: Setting) -> Figures:
     rows: list[Row] = []
     undefined: dict[tuple[float, int], int] = {}
     lowest: dict[tuple[float, int], float] = {}
-    for each in sorted({*DEPTHS, depth}):
+    for read_depth in sorted({*DEPTHS, depth}):
         for size in sorted({n // 8, ONSET, n, 2 * n}):
-            undefined[each, size], lowest[each, size] = divisions_by_zero(size, sites, setting.engine, each)
+            undefined[read_depth, size], lowest[read_depth, size] = divisions_by_zero(
+                size, sites, setting.engine, read_depth
+            )
             rows.append({
-                "depth": each, "individuals": size, "emulator: lowest t": round(lowest[each, size]), "emulator: sites": sites,
-                "emulator: divided by zero": undefined[each, size],
+                "depth": read_depth, "individuals": size, "emulator: lowest t": round(lowest[read_depth, size]), "emulator: sites": sites,
+                "emulator: divided by zero": undefined[read_depth, size],
             })  # fmt: skip
     return Figures(
         {

@@ -36,12 +36,12 @@ def count_of(setting: Setting, name: str) -> Count:
     """Return the counters of a construction."""
     sites = setting.whole("sites")
     counted_sites = sites if name == "iterative" else min(FEWER, sites)
-    return counted(KERNELS[name], Genotypes.of(setting), counted_sites, setting.engine)
+    return counted(KERNELS[name], Genotypes.from_setting(setting), counted_sites, setting.engine)
 
 
 def model_of(setting: Setting, name: str) -> counting.Modelled:
     """Predict a construction."""
-    return counting.modelled(KERNELS[name], Genotypes.of(setting), setting.engine)
+    return counting.modelled(KERNELS[name], Genotypes.from_setting(setting), setting.engine)
 
 
 def _on_gpu(setting: Setting, slow: str, fast: str) -> list[Value]:
@@ -105,7 +105,7 @@ def nested_loop(setting: Setting) -> Figures:
     for depth in sorted({*DEPTHS, float(setting["depth"])}):
         row: Row = {"depth": depth}
         for threshold in sorted({*THRESHOLDS, float(setting["threshold"])}):
-            genotypes = replace(Genotypes.of(setting), depth=depth, threshold=threshold)
+            genotypes = replace(Genotypes.from_setting(setting), depth=depth, threshold=threshold)
             few = counted(KERNELS[names[1]], genotypes, 2, setting.engine)
             row[f"emulator: saved work, up to {threshold:g} set to 0"] = _products(plain) / _products(few)
         rows.append(row)
@@ -130,7 +130,7 @@ def counters_of_skipping(setting: Setting) -> Figures:
     for n in sizes:
         sites = min(FEWER, setting.whole("sites"))
         both = {
-            name: counted(KERNELS[kernel], Genotypes.of(setting, n), sites, setting.engine)
+            name: counted(KERNELS[kernel], Genotypes.from_setting(setting, n), sites, setting.engine)
             for name, kernel in (("without", "reduction"), ("with", "reduction, zeros skipped"))
         }
         for key, event in (("instructions", "warp_instructions"), ("branches", "divergent_branches")):
@@ -150,7 +150,7 @@ def counters_of_skipping(setting: Setting) -> Figures:
 # ------------------------------------------------------------------ Figure 10
 def buffers(setting: Setting) -> Figures:
     """Figure 10."""
-    sites, genotypes = min(4, setting.whole("sites")), Genotypes.of(setting)
+    sites, genotypes = min(4, setting.whole("sites")), Genotypes.from_setting(setting)
     rows: list[Row] = []
     times: dict[int, Value] = {}
     shares: dict[int, float] = {}

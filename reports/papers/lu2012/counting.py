@@ -66,7 +66,7 @@ class Genotypes:
     file: Path | None = None
 
     @staticmethod
-    def of(setting: Setting, individuals: int | None = None) -> Genotypes:
+    def from_setting(setting: Setting, individuals: int | None = None) -> Genotypes:
         """Return those of a report. Raises SimtbedError if a file has fewer individuals."""
         n = individuals or setting.whole("individuals")
         return Genotypes(n, float(setting["depth"]), float(setting["threshold"]), setting.data)

@@ -147,12 +147,12 @@ class Throughput:
         """Shared memory of a block."""
         return self.request.prepared.shared + self.request.dynamic_shared
 
-    def bandwidth(self, of: str, label: str = "") -> Value:
-        """Return a bandwidth in GB/s: of "dram", "l2", or "texture", what L2 returns for queries."""
+    def bandwidth(self, level: str, label: str = "") -> Value:
+        """Return a bandwidth in GB/s: of the level "dram", "l2", or "texture", what L2 returns for queries."""
         rates = {
             "dram": self.pace.dram_bandwidth, "l2": self.pace.l2_bandwidth, "texture": self.pace.l2_bandwidth_of(self.request, "bits")
         }  # fmt: skip
-        moved = rates[of] * self.pace.microseconds
+        moved = rates[level] * self.pace.microseconds
         return predicted(self.device, self.pace, lambda microseconds: moved / microseconds, label)
 
 

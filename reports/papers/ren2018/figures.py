@@ -118,11 +118,11 @@ def interlaced(setting: Setting) -> Figures:
     orders: list[Row] = []
     per_cell = []
     for order, variant in (("sorted by length", "intertask-naive"), ("unsorted", "intertask-naive-unsorted")):
-        one = counters_of(partial(FAMILY.solve, mixed, variant), setting.engine, K40)
-        per_cell.append(one.total("warp_instructions") / mixed.cells)
+        totals = counters_of(partial(FAMILY.solve, mixed, variant), setting.engine, K40)
+        per_cell.append(totals.total("warp_instructions") / mixed.cells)
         orders.append({
             "pairs": order, "emulator: warp instructions per cell": per_cell[-1],
-            "emulator: global bytes per cell": global_bytes(one) / mixed.cells,
+            "emulator: global bytes per cell": global_bytes(totals) / mixed.cells,
         })  # fmt: skip
     return Figures(
         {

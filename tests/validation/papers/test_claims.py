@@ -146,8 +146,8 @@ def test_an_interval_around_the_expectation_resolves_nothing() -> None:
 
 def test_numbers_of_a_formula_are_values_of_its_rule() -> None:
     figures = Figures({"one": 2.0, "many": {"a": 1, "b": 3}, "values": [Value(H100, 4.0)]}, rule=H200)
-    assert figures.of("one") == [Value(H200, 2.0)] and figures.of("values") == [Value(H100, 4.0)]
-    assert figures.of("many") == [Value(H200, 1, "a"), Value(H200, 3, "b")]
+    assert figures.values_of("one") == [Value(H200, 2.0)] and figures.values_of("values") == [Value(H100, 4.0)]
+    assert figures.values_of("many") == [Value(H200, 1, "a"), Value(H200, 3, "b")]
 
 
 def test_ranks_are_of_each_origin() -> None:
