@@ -61,6 +61,17 @@ def _add(op: Decoded, a: Values, b: Values) -> Values:
     return a + b
 
 
+def _of_halves(meaning: Callable[[Values, Values], Values], a: Values, b: Values) -> Values:
+    """Return the results of a meaning for the low and the high halves of two registers."""
+    parts = [low(meaning(*((value >> u32(at)) & u32(0xFFFF) for value in (a, b)))) & u32(0xFFFF) for at in (0, 16)]
+    return parts[0] | parts[1] << u32(16)
+
+
+def _add_halves(op: Decoded, a: Values, b: Values) -> Values:
+    first, second = (source.negative for source in op.operands[1:3])
+    return _of_halves(lambda x, y: (-x if first else x) + (-y if second else y), a, b)
+
+
 def _multiply_add(op: Decoded, a: Values, b: Values, c: Values, carry: Values) -> Values:
     return a * b + c if carry is None else a * b + c + carry.astype(u32)
 
@@ -164,6 +175,17 @@ def _permute_bytes(op: Decoded, a: Values, selector: Values, b: Values) -> Value
     return result
 
 
+def _byte_differences(op: Decoded, a: Values, b: Values, c: Values) -> Values:
+    """Return the distances of the bytes of two registers, or their sum and c."""
+    result = c if "ACC" in op.flags else u32(0)
+    sign = u32(0 if "U8" in op.flags else 128)
+    for at in range(0, 32, 8):
+        x, y = (((value >> u32(at)) & u32(255)) ^ sign for value in (a, b))
+        distance = np.maximum(x, y) - np.minimum(x, y)
+        result = result + (distance if "ACC" in op.flags else distance << u32(at))
+    return result
+
+
 def _extend(op: Decoded, a: Values, width: Values) -> Values:
     """Extend the number in the low bits of a register: with zeros, or with its sign."""
     bits = width & u32(31) if "W" in op.flags else np.minimum(width, u32(32))
@@ -213,6 +235,16 @@ def extreme(op: Decoded, a: Values, b: Values, least: Values) -> Values:
     return unsigned(np.maximum(value, 0) if "RELU" in op.flags else value)
 
 
+def _extreme_of_halves(op: Decoded, a: Values, b: Values, least: Values) -> Values:
+    sign = u32(0 if "U16x2" in op.flags else 0x8000)
+
+    def chosen(x: Values, y: Values) -> Values:
+        x, y = x ^ sign, y ^ sign
+        return np.where(least, np.minimum(x, y), np.maximum(x, y)) ^ sign
+
+    return _of_halves(chosen, a, b)
+
+
 def _extreme3(op: Decoded, a: Values, b: Values, c: Values, first: Values, second: Values) -> Values:
     if "U32" not in op.flags:
         a, b, c = signed(a), signed(b), signed(c)
@@ -248,6 +280,7 @@ _COMPARED = "EQ NE LT LE GT GE AND OR XOR"
 ROWS = [
     Row("IADD3", "R P? P? w w w p? p?", _add3, "X"),
     Row("VIADD", "R i i", _add),
+    Row("VIADD", "R x x", _add_halves, required="16x2"),
     Row("IMAD", "D P? i i l p?", _multiply_add_wide, "U32 X", "WIDE"),
     Row("IMAD", "R P? i i l p?", _multiply_add_wide, "U32 X", "HI"),
     Row("IMAD", "R i i i p?", _multiply_add, "U32 MOV IADD SHL X"),
@@ -261,11 +294,14 @@ ROWS = [
     Row("SHF", "R i i i", _funnel_shift, "L R W HI U32 S32 U64 S64"),
     Row("PRMT", "R i i i", _permute_bytes),
     Row("SGXT", "R i i", _extend, "U32 W"),
+    Row("VABSDIFF4", "R i i i", _byte_differences, "U8 S8 ACC"),
     Row("POPC", "R i", _population),
     Row("FLO", "R i", _leading_one, "SH", "U32"),
     Row("BREV", "R i", _reverse_bits),
     Row("ISETP", "P P i i p p?", _compare, _COMPARED + " U32 EX"),
     Row("VIMNMX", "R i i p", extreme, "U32 RELU"),
+    Row("VIMNMX", "R i i p", _extreme_of_halves, required="S16x2"),
+    Row("VIMNMX", "R i i p", _extreme_of_halves, required="U16x2"),
     Row("IMNMX", "R i i p", extreme, "U32"),
     Row("VIMNMX3", "R i i i p p?", _extreme3, "U32 RELU"),
     Row("VIADDMNMX", "R i i i p", _add_extreme, "U32 RELU"),
