@@ -240,7 +240,8 @@ def _extreme_of_halves(op: Decoded, a: Values, b: Values, least: Values) -> Valu
 
     def chosen(x: Values, y: Values) -> Values:
         x, y = x ^ sign, y ^ sign
-        return np.where(least, np.minimum(x, y), np.maximum(x, y)) ^ sign
+        value: Values = np.where(least, np.minimum(x, y), np.maximum(x, y))
+        return value ^ sign
 
     return _of_halves(chosen, a, b)
 

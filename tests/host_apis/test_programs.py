@@ -106,9 +106,8 @@ PROGRAMS = {
 def test_library_templates(tmp_path: Path) -> None:
     pytest.importorskip("nvidia.cuda_cccl")
     finished = run(tmp_path, TEXTS["library templates"])
-    assert finished.returncode == 0 and "1140 10 1953 64" in finished.stdout.splitlines(), (
-        finished.stdout + finished.stderr
-    )
+    printed = finished.stdout + finished.stderr
+    assert finished.returncode == 0 and "1140 10 1953 64" in printed.splitlines(), printed
 
 
 @pytest.mark.slow
