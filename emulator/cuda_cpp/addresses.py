@@ -56,7 +56,7 @@ def elements(block: Bytes, parameter: HostParameter) -> npt.NDArray[Any]:
     """Return an allocation as an array of the elements that a parameter points to."""
     to = parameter.type.to if isinstance(parameter.type, PointerTo) else parameter.type
     scalars = source_scalars(to)
-    if to is None or not scalars:
+    if not scalars:
         return block
     element = min(scalars, key=str)
     whole = len(block) // source_size(to) * source_size(to)

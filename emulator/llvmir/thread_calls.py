@@ -111,7 +111,7 @@ def shuffled(
     clamp: ir.Expr,
     stem: str = "shuffled",
 ) -> ir.Expr:
-    """Return the value of another lane. clamp: the limits of the lanes in the form of PTX. Raises UnsupportedError."""
+    """Return the value of another lane. clamp: the limits of the lanes in the form of PTX."""
     assert isinstance(value.type, Scalar)
     limits = int(clamp.value) if isinstance(clamp, ir.Const) else None
     width = 32 - (limits >> 8 & 31) if limits is not None else 0

@@ -82,23 +82,21 @@ def test_an_access_to_a_null_pointer_is_a_finding() -> None:
         assert {(fault.kind, fault.message) for fault in result.faults} == {("bounds", "access through a null pointer")}
 
 
-def test_the_first_element_outside_is_named() -> None:
-    kernel = st.cuda_source("__global__ void k(float *x) { float4 v = *(float4 *)x; x[0] = v.x; }").k
-    for engine in ("jit", "numpy", "python"):
-        faults = st.launch(
-            kernel, grid=1, block=1, args={"x": st.zeros(2, "f32")}, engine=engine, faults="return"
-        ).faults
-        assert faults[0].message == "global read out of bounds: x[2], but x has 2 elements", engine
+VECTORS = {
+    "x": (1, 2, "bounds", "global read out of bounds: x[2], but x has 2 elements"),
+    "(x + threadIdx.x)": (3, 8, "alignment", "misaligned access: 16 bytes from byte 4 of x, not a multiple of 16"),
+}
+"""Addresses of a float4, with threads, elements of x, and the finding."""
 
 
-def test_a_misaligned_access_is_a_finding() -> None:
-    kernel = st.cuda_source("__global__ void k(float *x) { float4 v = *(float4 *)(x + threadIdx.x); x[0] = v.x; }").k
+@pytest.mark.parametrize("address", VECTORS)
+def test_a_vector_outside_of_its_array_or_misaligned_is_a_finding(address: str) -> None:
+    threads, elements, *expected = VECTORS[address]
+    kernel = st.cuda_source(f"__global__ void k(float *x) {{ float4 v = *(float4 *){address}; x[0] = v.x; }}").k
     for engine in ("jit", "numpy", "python"):
-        faults = st.launch(
-            kernel, grid=1, block=3, args={"x": st.zeros(8, "f32")}, engine=engine, faults="return"
-        ).faults
-        message = "misaligned access: 16 bytes from byte 4 of x, not a multiple of 16"
-        assert (faults[0].kind, faults[0].message) == ("alignment", message)
+        x = st.zeros(elements, "f32")
+        fault = st.launch(kernel, grid=1, block=threads, args={"x": x}, engine=engine, faults="return").faults[0]
+        assert [fault.kind, fault.message] == expected, engine
 
 
 @pytest.mark.parametrize("name", ["bounds", "row", "race", "barrier", "uninitialised", "arithmetic"])

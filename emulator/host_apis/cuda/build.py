@@ -74,7 +74,7 @@ _INCLUDES = (
 _CCCL = "nvidia.cuda_cccl"
 """The package with NVIDIA's headers of CUB, Thrust and libcu++."""
 _SHADOWS = {"is_trivially_relocatable.h": "thrust/type_traits/is_trivially_relocatable.h"}
-"""Files of `headers/` that replace one of these."""
+"""Files of `headers/` that replace a header of Thrust."""
 _WITHOUT_EFFECT = re.compile(
     r"-O\d|-g|-G|-w|-lineinfo|--?use_fast_math|-arch=\w+|-gencode=\S+|--?(?:extended|expt)-\w[\w-]*"
 )
@@ -240,7 +240,7 @@ class _Builder:
             "simtbed_runtime.h": runtime_header(),
             "definitions.h": definitions,
             "driver_attributes.h": driver_attributes(),
-            "curand_skips.h": curand_skips(),
+            "curand_skips.h": disk_cache.cached_object(f"curand {disk_cache.edition()}", curand_skips),
         }
         for name, text in names.items():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)
@@ -260,16 +260,13 @@ class _Builder:
                 continue
             self._compile(source, module, *clang.DEVICE, *dependencies)
             self._compile(source, object, *_HOST, "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(binary))
-            modules.append(
-                _with_host_symbols(
-                    module.read_text(encoding="utf-8", errors="replace").replace(f"{self.folder}/include/", "")
-                )
-            )
+            text = module.read_text(encoding="utf-8", errors="replace").replace(f"{self.folder}/include/", "")
+            modules.append(_with_host_symbols(text))
         if self.program.relocatable:
             modules = [_linked(modules)] * len(modules)
-        shim, text = self.folder / "libsimtbed.so", self.folder / "shim.cu"
-        text.write_text(shim_text(), encoding="utf-8")
-        self._compile(str(text), self.folder / "shim.o", *_HOST)
+        shim, shim_source = self.folder / "libsimtbed.so", self.folder / "shim.cu"
+        shim_source.write_text(shim_text(), encoding="utf-8")
+        self._compile(str(shim_source), self.folder / "shim.o", *_HOST)
         self._link(shim, [str(self.folder / "shim.o"), f"-Wl,-soname,{shim.name}"])
         library = self.folder / "program.so"
         self._link(library, [*objects, f"-L{self.folder}", "-lsimtbed", *self.program.libraries])
@@ -307,7 +304,7 @@ class _Builder:
             span = Span(match[1], int(match[2]), int(match[3]), int(match[2]), int(match[3]) + 1)
             if self.cccl is None and (missing := _CCCL_FILE.search(match[4])):
                 return UnavailableError(
-                    f"{printable(match[1])}:{match[2]}: {missing[1]} is of nvidia-cuda-cccl-cu12: "
+                    f"{printable(match[1])}:{match[2]}: {missing[1]} is in nvidia-cuda-cccl-cu12, which is not installed: "
                     "python -m pip install 'simtbed[cuda-source]'"
                 )
             if unknown := _UNKNOWN.search(match[4]):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 POWERS = 20
 """Matrices: that of 2^67 steps, its square, and so on."""
 _WORDS, _BITS = 5, 160
@@ -26,7 +24,6 @@ def applied(matrix: list[int], state: int) -> int:
     return result
 
 
-@cache
 def curand_skips() -> str:
     """Return the header with the matrices."""
     matrix = [step(1 << bit) for bit in range(_BITS)]
