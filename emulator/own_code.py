@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-_EXECUTABLE = 4
-"""The flag of a section with code."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +51,6 @@ class CubinCode(OwnCode):
 
     cubin: bytes
     architecture: str
-
-
-def registers_of(cubin: bytes) -> int:
-    """Return the registers of a thread of the kernel of a cubin, which the header of the section of its code has."""
-    (start,), (size, count) = struct.unpack_from("<Q", cubin, 40), struct.unpack_from("<HH", cubin, 58)
-    headers = (struct.unpack_from("<IIQQQQII", cubin, start + number * size) for number in range(count))
-    return max(int(header[7]) >> 24 for header in headers if header[2] & _EXECUTABLE)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from math import prod
 
 import numpy as np
 
+from ..cubin_sections import Sections
 from ..engines.cuda.binary import binary
 from ..engines.cuda.sass import disassemble
 from ..errors import LaunchError
 from ..runtime.engine import Request
 from ..runtime.poison import Buffer
-from ..sass.cubin import Sections
 from ..sass.execution import Program
 from ..sass.operands import UnsupportedInstruction
 from ..sass.state import ExecutionError

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..checked import closest, shown, whole
+from ..cubin_sections import Parameter, Sections
 from ..documents import bytes_of
 from ..errors import LaunchError
 from ..machine.device import H200, Device
 from ..runtime.cubin_launch import CubinLaunch
 from ..runtime.observing import cubin_receivers, overrides
 from ..runtime.request import find_device, grid_and_block
-from ..sass.cubin import Parameter, Sections
 from ..sass.state import ARCHITECTURES
 from .cubin_launch import execute_cubin, line_of
 from .device_launch import shared_bytes

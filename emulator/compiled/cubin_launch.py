@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..cubin_sections import Parameter, Sections
 from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..runtime.cubin_launch import CubinLaunch
-from ..sass.cubin import Parameter, Sections
 from ..sass.execution import Program
 from ..sass.state import ARCHITECTURES, GlobalMemory
 from .device_launch import DeviceLaunch, execute_on_device
@@ -32,6 +32,7 @@ def execute_cubin(launch: CubinLaunch, tracer: Tracer | None = None) -> tuple[Ex
         program = Program.from_listing(instructions)
         blocks = np.arange(prod(launch.grid))
         trace = None if tracer is None else tracer([*map(access_of, instructions)], len(blocks))
+        registers = max(sections.registers(launch.name), launch.device.register_least)
         counts, memory = execute_on_device(_on_device(launch, parameters), sections, program, blocks, trace)
     except ValueError as error:
         raise LaunchError(f"the cubin is not supported: {error}") from None
@@ -43,7 +44,7 @@ def execute_cubin(launch: CubinLaunch, tracer: Tracer | None = None) -> tuple[Ex
     reserved = ARCHITECTURES[sections.architecture].shared_reserved
     located = [LocatedInstruction(one, 0) for one in instructions]
     kernel = ExecutedKernel(
-        launch.name, sections.architecture, launch.device, max(sections.registers(launch.name), launch.device.register_least),
+        launch.name, sections.architecture, launch.device, registers,
         max(0, sections.static_shared(launch.name) - reserved) + launch.shared, False,
         counted(located, warps, threads, counts.traffic), executed,
     )  # fmt: skip

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..cubin_sections import Sections
 from ..machine.device import Device
 from ..sass.counts import AccessTrace, Counts
-from ..sass.cubin import Sections
 from ..sass.execution import Launch, Program, execute
 from ..sass.state import ARCHITECTURES, GlobalMemory, parameter_bank
 

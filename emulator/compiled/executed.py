@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..cubin_sections import Sections
 from ..engines.cuda.binary import Binary
 from ..engines.cuda.interface import Interface
 from ..engines.cuda.own_code import packed as packed_own
@@ -19,7 +20,6 @@ from ..profiler.block_sampling import sampled_blocks
 from ..profiler.launch_memory import digest
 from ..runtime.engine import Request
 from ..sass.counts import AccessTrace, Counts
-from ..sass.cubin import Sections
 from ..sass.execution import Program
 from ..sass.state import ExecutionError, GlobalMemory, aligned, packed
 from .device_launch import DeviceLaunch, Dim3, execute_on_device

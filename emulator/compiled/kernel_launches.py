@@ -157,7 +157,7 @@ def launches_by_kernel(
     kernels: dict[object, KernelLaunches] = {}
     for request, counts, memory in launches:
         launched, own = KernelLaunches(request), request.specialisation.own_code
-        key = launched.source.text if own is None else (own, request.block)
+        key = launched.source.text if own is None else (own, request.block, request.program)
         kernels.setdefault(key, launched).add(request, counts, memory)
     return list(kernels.values())
 

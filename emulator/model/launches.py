@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..cubin_sections import Sections
 from ..errors import SimtbedError, render
 from ..machine.device import Device
-from ..own_code import CubinCode, registers_of
+from ..own_code import CubinCode
 from ..profiler.launch_memory import LaunchMemory
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_named
@@ -41,7 +42,7 @@ def observe(
     elements of all blocks. Raises SimtbedError for a kernel with faults.
     """
     if not registers and isinstance(own := request.specialisation.own_code, CubinCode):
-        registers = registers_of(own.cubin)
+        registers = Sections.read(own.cubin).registers(own.kernel)
     request = replace(request, counters=True, detail=False, show_prints=False, in_place=frozenset())
     traced = WriteTrace(request) if writes else None
     outcome = engine_named(engine).run(replace(request, trace=traced))

@@ -12,6 +12,7 @@ from triton.backends.driver import DriverBase, decompose_descriptor, expand_sign
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime import _allocation
 
+from ..cubin_sections import Sections
 from ..disk_cache import edition
 from ..errors import LaunchError
 from ..ir.names import component
@@ -19,7 +20,7 @@ from ..machine.device import Device
 from ..numba.kernel import KernelFacts, own_argument
 from ..numba.launching import Launcher
 from ..numba.memory import Pointer
-from ..own_code import CubinCode, registers_of
+from ..own_code import CubinCode
 from ..span import Span
 from .compiling import arguments_of, parameters_of, translated
 from .devices import current_device
@@ -93,7 +94,13 @@ class Utilities:
     def load_binary(self, name: str, binary: bytes, shared: int, number: int) -> tuple[Any, ...]:
         """Return the module, the function, its registers, spills and most threads: the function is its code."""
         text, _, cubin = binary.partition(b"\0")
-        return name, Code(text.decode(), cubin), registers_of(cubin), 0, current_device().threads_per_block
+        return (
+            name,
+            Code(text.decode(), cubin),
+            Sections.read(cubin).registers(name),
+            0,
+            current_device().threads_per_block,
+        )
 
     def unload_module(self, module: Any) -> None:
         """Do nothing: no module is loaded."""

@@ -63,6 +63,7 @@ def test_a_cubin_has_counters_lines_and_time(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("simtbed.compiled.cubin_file.cubin_receivers", [launches.append])
     kernel.launch(X, np.zeros_like(X), 4000, grid=32, block=128)
     (executed,) = predicted.executed_cubins(launches, "weigh*")
+    assert kernel.sections.registers("weighted") == built.resources.registers > 0
     content = predicted.content(executed)
     assert content["counters"]["global_load_sectors"] == 500 and content["registers"] == executed.registers >= 16
     assert (

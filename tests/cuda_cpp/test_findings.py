@@ -90,7 +90,7 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("address", VECTORS)
-def test_a_vector_outside_of_its_array_or_misaligned_is_a_finding(address: str) -> None:
+def test_findings_of_vector_accesses(address: str) -> None:
     threads, elements, *expected = VECTORS[address]
     kernel = st.cuda_source(f"__global__ void k(float *x) {{ float4 v = *(float4 *){address}; x[0] = v.x; }}").k
     for engine in ("jit", "numpy", "python"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simtbed.sass.cubin import Sections
+from simtbed.cubin_sections import Sections
 from simtbed.sass.state import ExecutionError
 
 from tests.sass.programs import run

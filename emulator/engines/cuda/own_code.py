@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...cubin_sections import Sections
 from ...errors import LaunchError
-from ...own_code import CubinCode, CudaText, OwnArgument, OwnCode, PtxText, registers_of
+from ...own_code import CubinCode, CudaText, OwnArgument, OwnCode, PtxText
 from ...runtime.engine import Request, Resources
 from . import nvcc
 from .interface import Interface
@@ -46,7 +47,7 @@ def compiled(own: OwnCode, request: Request, arch: str) -> tuple[Interface, nvcc
             raise LaunchError(f"{own.kernel} is compiled for {own.architecture}, not for {arch}")
         static = nvcc.sections(own.cubin).get(f".nv.shared.{own.kernel}", 0)
         static -= _RESERVED if static and arch >= "sm_90" else 0
-        resources = Resources(registers_of(own.cubin), static, 0, 0, 0, 0)
+        resources = Resources(Sections.read(own.cubin).registers(own.kernel), static, 0, 0, 0, 0)
         return interface, nvcc.Built(own.cubin, resources, "")
     assert isinstance(own, CudaText)
     built = nvcc.build(own.text, own.kernel, arch, options(own))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 _NO_BITS, _MAX_BYTES = 8, 1 << 30
@@ -14,6 +14,8 @@ _CUDA, _EXECUTABLE = 190, 2
 _OLD_ABI, _FUNCTION = 0x33, 2
 _PARAMETER, _PARAMETER_BYTES = 0x17, 12
 """Attribute of .nv.info that states the place of a parameter, and its size."""
+_REGISTERS = 0x2F
+"""Attribute of .nv.info with the symbol of a kernel and its registers a thread."""
 _WITH_DATA = 4
 """Format of an attribute whose data follow; others have two bytes."""
 _GLOBALS = (".nv.global.init", ".nv.global")
@@ -29,13 +31,12 @@ class Parameter(NamedTuple):
 @dataclass(frozen=True)
 class Sections:
     """The sections of an ELF file by name; those without bits are zeros. names: of all sections, by number. architecture:
-    such as "sm_90"; empty for another machine. is_linked: whether addresses are final. information: field sh_info by name."""
+    such as "sm_90"; empty for another machine. is_linked: whether addresses are final."""
 
     contents: dict[str, bytes]
     names: tuple[str, ...] = ()
     architecture: str = ""
     is_linked: bool = True
-    information: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
     def read(elf: bytes) -> Sections:
@@ -49,20 +50,17 @@ class Sections:
             size, count, naming = struct.unpack_from("<HHH", elf, 0x3A)
             headers = [struct.unpack_from("<IIQQQQIIQQ", elf, table + n * size) for n in range(count)]
             first = headers[naming][4]
-            contents, names, information = {}, [], {}
-            for name, form, _, _, offset, length, _, own, *_ in headers:
+            contents, names = dict[str, bytes](), list[str]()
+            for name, form, _, _, offset, length, *_ in headers:
                 present = 0 if form == _NO_BITS else max(len(elf) - offset, 0)
                 if length > (_MAX_BYTES if form == _NO_BITS else present) and form:
                     raise ValueError
                 names.append(elf[first + name : elf.index(0, first + name)].decode())
-                information[names[-1]] = own
                 contents[names[-1]] = bytes(length) if form == _NO_BITS else elf[offset : offset + length]
         except (struct.error, IndexError, OverflowError, ValueError):
             raise ValueError("expected a complete ELF file") from None
         number = flags & 0xFF if elf[7] == _OLD_ABI else flags >> 8 & 0xFF
-        return Sections(
-            contents, tuple(names), f"sm_{number}" if machine == _CUDA else "", kind == _EXECUTABLE, information
-        )
+        return Sections(contents, tuple(names), f"sm_{number}" if machine == _CUDA else "", kind == _EXECUTABLE)
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -95,8 +93,22 @@ class Sections:
         return result
 
     def registers(self, kernel: str) -> int:
-        """Return the registers of a thread."""
-        return self.information.get(f".text.{kernel}", 0) >> 24
+        """Return the registers of a thread. Raises ValueError where the file does not state them."""
+        symbols = self._symbols
+        for attribute, data in self._attributes(".nv.info"):
+            number, count = struct.unpack_from("<II", data) if len(data) == 8 else (len(symbols), 0)
+            if attribute == _REGISTERS and number < len(symbols) and symbols[number][0] == kernel:
+                return int(count)
+        raise ValueError(f"the registers of {kernel} are not stated")
+
+    @property
+    def _symbols(self) -> list[tuple[str, int]]:
+        """Names and values of the symbols, by number."""
+        names, symbols = self.contents.get(".strtab", b""), self.contents.get(".symtab", b"")
+        rows = (
+            struct.unpack_from("<I4xQ", symbols, at) for at in range(0, len(symbols) - _SYMBOL_BYTES + 1, _SYMBOL_BYTES)
+        )
+        return [(names[name : names.index(0, name)].decode(), value) for name, value in rows]
 
     def static_shared(self, kernel: str) -> int:
         """Return the static shared memory of a block in bytes."""
@@ -142,10 +154,9 @@ class Sections:
 
     def _written(self, bank: bytes, contents: Mapping[str, bytes]) -> bytes:
         """Return bank 3 with the contents of variables."""
-        result, names, symbols = bytearray(bank), self.contents[".strtab"], self.contents[".symtab"]
-        for at in range(0, len(symbols), _SYMBOL_BYTES):
-            name, value = struct.unpack_from("<I4xQ", symbols, at)
-            content = contents.get(names[name : names.index(0, name)].decode(), b"")
+        result = bytearray(bank)
+        for name, value in self._symbols:
+            content = contents.get(name, b"")
             result[value : value + len(content)] = content
         return bytes(result)
 
