@@ -6,10 +6,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name))
 """Signals that end a command."""
+deferring = threading.Lock()
+"""Held while other threads than the main one must not be ended. The handlers of a command wait for it: `kernels.files.signals`."""
 
 
 @contextmanager
@@ -17,6 +19,7 @@ def block_signals() -> Iterator[None]:
     """Delay signals to the end of the block. Processes started in it are blocked too: until they unblock them.
 
     A thread of a library may receive a signal that the main thread blocks. The handlers of the block therefore only record it.
+    In another thread, the block holds `deferring`: the main thread receives the signal, and the command ends after the block.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -24,13 +27,15 @@ def block_signals() -> Iterator[None]:
     delayed: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     replaced = {}
-    if threading.current_thread() is threading.main_thread():
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread:
         handlers = {number: signal.getsignal(number) for number in ENDING}
         replaced = {number: own for number, own in handlers.items() if own not in (signal.SIG_IGN, None)}
     for number in replaced:
         signal.signal(number, lambda received, frame: delayed.append(received))
     try:
-        yield
+        with nullcontext() if in_main_thread else deferring:
+            yield
     finally:
         for number, handler in replaced.items():
             signal.signal(number, handler)

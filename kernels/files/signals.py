@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 
-from simtbed.process_signals import ENDING
+from simtbed.process_signals import ENDING, deferring
 
 GRACE = 0.5
 """Seconds until the process exits if the main thread has not ended: compiled code does not check for signals."""
@@ -28,7 +28,6 @@ class Stopped(BaseException):
 
 
 _unfinished: set[str] = set()
-_deferring = threading.Lock()
 _pending: list[int] = []
 
 
@@ -45,7 +44,7 @@ def forget(path: str) -> None:
 @contextmanager
 def defer_signals() -> Iterator[None]:
     """Defer signals: the body runs completely, or `check` raises in it and it undoes its work."""
-    with _deferring:
+    with deferring:
         yield
     check()
 
@@ -91,7 +90,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     for signal_number in ENDING:
         if signal.getsignal(signal_number) == _stop:
             signal.signal(signal_number, _ignore)
-    if _deferring.locked():
+    if deferring.locked():
         _pending.append(number)
     else:
         raise Stopped(number)
@@ -107,7 +106,7 @@ def _exit_after_grace(receiving: int, end: Callable[[int], None]) -> None:
         pass
     os.set_blocking(receiving, False)
     select.select([receiving], [], [], GRACE)  # or until a second signal
-    with _deferring:
+    with deferring:
         for path in list(_unfinished):
             with suppress(OSError):
                 shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)

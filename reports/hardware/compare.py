@@ -175,8 +175,8 @@ def emulated_figures(
 
 
 def _explained(cells: list[Cell]) -> tuple[tuple[Cell, ...], tuple[Reason, ...]]:
-    """Assign reasons to cells beyond their tolerance. Return the cells, and the idle reasons: those of compared kernels without
-    such a cell."""
+    """Assign reasons to cells beyond their tolerance. Return the cells, and the idle reasons: those without such a cell for one
+    of their metrics, where each of their patterns names a compared kernel."""
     used: set[tuple[Reason, str]] = set()
 
     def explained(cell: Cell) -> Cell:
@@ -192,7 +192,8 @@ def _explained(cells: list[Cell]) -> tuple[tuple[Cell, ...], tuple[Reason, ...]]
     idle: list[Reason] = [
         reason
         for reason in reasons()
-        if any(map(reason.fits, compared)) and any((reason, figure) not in used for figure in reason.figures)
+        if all(any(fnmatchcase(kernel, pattern) for kernel in compared) for pattern in reason.kernels)
+        and any((reason, figure) not in used for figure in reason.figures)
     ]
     return explained_cells, tuple(idle)
 

@@ -68,6 +68,14 @@ def test_idle_reason_is_reported(few_recorded: record.Record, monkeypatch: pytes
     )
 
 
+def test_a_reason_is_idle_only_when_all_its_kernels_are_compared(
+    few_recorded: record.Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = comparing.Reason(("pairhmm intertask-naive", "correction *"), ("global_load_sectors",), "none", "")
+    monkeypatch.setattr(comparing, "reasons", lambda: (*real(), wide))
+    assert compare(few_recorded, [FEW]).idle == ()
+
+
 real = comparing.reasons
 
 

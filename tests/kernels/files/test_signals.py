@@ -59,6 +59,32 @@ def test_a_signal_ends_a_command(number: signal.Signals, work: str, tmp_path: Pa
     assert out.read_text() == "before"
 
 
+# A command whose other thread starts a process while a signal arrives.
+STARTING = """
+import os, signal, sys, threading, time
+from simtbed.kernels.files import watch
+from simtbed.process_signals import block_signals
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+watch()
+begun = threading.Event()
+def start():
+    with block_signals():
+        begun.set()
+        time.sleep(1.5)
+        os.write(1, b"started")
+threading.Thread(target=start, daemon=True).start()
+begun.wait()
+os.kill(os.getpid(), signal.SIGHUP)
+time.sleep(30)
+"""
+
+
+@pytest.mark.slow
+def test_a_command_ends_after_another_thread_has_started_its_processes() -> None:
+    result = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, timeout=20)
+    assert (result.returncode, result.stdout, result.stderr) == (128 + signal.SIGHUP, b"started", b"")
+
+
 def test_an_ignored_signal_remains_ignored(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with subprocess.Popen(
