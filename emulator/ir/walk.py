@@ -169,3 +169,14 @@ def declared_bytes(program: ir.Program, space: str) -> int:
             size = statement.type.element.size
             end = -(-end // size) * size + size * (statement.type.length or 0)
     return end
+
+
+def same(a: Any, b: Any) -> bool:
+    """Return whether two nodes are equal, spans ignored."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
+    if not isinstance(a, ir.Expr | ir.Effect):
+        return type(a) is type(b) and bool(a == b)
+    if type(a) is not type(b):
+        return False
+    return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.name != "span")

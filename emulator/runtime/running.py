@@ -229,7 +229,8 @@ def _classified(engine: Engine, request: Request, outcome: Outcome) -> tuple[lis
     from ..sanitizer import suppressions  # late: it needs the program
     from ..sanitizer.races.causes import list_consequences
 
-    findings = outcome.faults if request.checks else request.specialisation.ending(outcome.faults)
+    findings = request.specialisation.judged(outcome.faults)
+    findings = findings if request.checks else request.specialisation.ending(findings)
     faults, remarks = suppressions.sort_findings(findings, request.prepared.program.kernel, request.checks)
     remarks = request.specialisation.ending(remarks)
     if any(fault.kind == "race" for fault in faults):

@@ -118,6 +118,18 @@ class Specialisation:
         """Pickle as the program: another process need not read it again."""
         return _unpickled, (self.program, self.text, self.words, self.own_code, self.tolerated)
 
+    def judged(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return the findings, where a race of copies is benign if the kernel tolerates those: its threads hold copies of elements."""
+        kind = "benign race"
+        return [
+            Diagnostic(
+                kind, f"benign {one.message}", one.span, one.notes, one.count, one.related, (), one.array, one.blocks
+            )
+            if one.of_copies and kind in self.tolerated and one.kind == "race"
+            else one
+            for one in findings
+        ]
+
     def ending(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
         """Return the findings of kinds that a GPU does not tolerate."""
         return [finding for finding in findings if finding.kind not in self.tolerated]

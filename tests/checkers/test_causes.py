@@ -76,3 +76,20 @@ def test_a_race_before_the_loop_is_a_finding_of_its_own() -> None:
     faults = launch(kernel, "jit").faults
     assert sorted(fault.kind for fault in faults) == ["race", "step limit"]
     assert not any("a consequence" in note for fault in faults for note in fault.notes)
+
+
+COPIES = (
+    ("one stores", "int v = x[t % 32]; if (t < 32) x[t % 32] = v + 1;", True),
+    ("all store", "int v = x[t % 32]; x[t % 32] = v + t;", False),
+    ("another address", "int v = x[t]; if (t < 32) x[63 - t] = v + 1;", False),
+)
+
+
+def test_races_of_copies() -> None:
+    """They are races, but in kernels whose threads hold copies of the elements of tensors."""
+
+    def check(row: tuple[str, str, bool]) -> None:
+        result = launch(st.cuda_source(f"{HEAD}{row[1]}}}")["k"], "jit")
+        assert {(fault.kind, fault.of_copies) for fault in result.faults} == {("race", row[2])}
+
+    check_each(COPIES, check, lambda row: row[0])

@@ -33,6 +33,13 @@ def lost_update(x_ptr, out_ptr, n):
 
 
 @triton.jit
+def neighbour(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i + 1, mask=i < n)
+    tl.store(x_ptr + i, x, mask=i < n)  # race: tl.store(x_ptr + i, x, mask=i < n)
+
+
+@triton.jit
 def twice(x_ptr, i):
     return tl.load(x_ptr + i) * 2  # uninitialised: tl.load(x_ptr + i)
 
@@ -51,7 +58,9 @@ def main(name: str) -> None:
     elif name == "wrong_stride":
         wrong_stride[(10,)](x, out, 100, 100, BLOCK=128)
     elif name == "lost_update":
-        lost_update[(4,)](x, total, 4, num_warps=1)
+        lost_update[(4,)](x, total, 4)
+    elif name == "neighbour":
+        neighbour[(1,)](x, 999, BLOCK=1024)
     elif name == "unwritten_memory":
         unwritten_memory[(1,)](torch.empty(256, device="cuda"), out, 256, BLOCK=256)
 

@@ -24,6 +24,7 @@ WORDS = {
     "missing_mask": "the mask does not cover a read out of bounds: x_ptr[1001], but x_ptr has 1001 elements",
     "wrong_stride": "the mask does not cover a write out of bounds: out_ptr[1000], but out_ptr has 1000 elements",
     "lost_update": "use tl.atomic_add, or write to another tensor than the one read",
+    "neighbour": "to order them: tl.debug_barrier()",
     "unwritten_memory": "global read of x_ptr[0], which was never written",
 }
 SUM = """
@@ -38,6 +39,18 @@ def total(x_ptr, out_ptr, BLOCK: tl.constexpr):
 
 out = torch.empty(2, device="cuda")
 total[(1,)](torch.ones(64, device="cuda"), out, BLOCK=64)
+"""
+IN_PLACE = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i, mask=i < n) * 2, mask=i < n)
+
+double[(1,)](torch.ones(30, device="cuda"), 30, BLOCK=32)
 """
 PRODUCT = """
 import torch
@@ -101,10 +114,11 @@ def test_mistakes_are_found_at_line_and_column(kernel: str) -> None:
     assert WORDS[kernel] in words and "program (" in words and "block (" not in words, words
 
 
-def test_threads_with_equal_values_are_no_remark(tmp_path: Path) -> None:
-    """Threads without an element of their own write the sum of another warp's thread to shared memory."""
-    script = tmp_path / "total.py"
-    script.write_text(SUM, encoding="utf-8")
+@pytest.mark.parametrize("text", [SUM, IN_PLACE])
+def test_threads_with_copies_of_elements_are_no_remark(text: str, tmp_path: Path) -> None:
+    """Threads without an element of their own write the sum of another warp's thread, or load an element that another one stores."""
+    script = tmp_path / "kernel.py"
+    script.write_text(text, encoding="utf-8")
     (kernel,) = json.loads(run("-m", "simtbed", "check", "--json", "--emulate", "triton", script).stdout)["kernels"]
     assert kernel["faults"] == kernel["remarks"] == []
 

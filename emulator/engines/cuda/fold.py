@@ -16,7 +16,7 @@ from typing import Any
 
 from ...ir import nodes as ir
 from ...ir.effects import ROWS
-from ...ir.walk import map_bodies, rewrite, statements
+from ...ir.walk import map_bodies, rewrite, same, statements
 from ...language.types import BOOL, Scalar
 from ...span import Span
 from .operators import infix
@@ -71,17 +71,6 @@ def reads(stmt: Any) -> Iterator[Any]:
     """All nodes of a statement but the register it assigns."""
     target = stmt.target if isinstance(stmt, ir.Let) and isinstance(stmt.target, ir.Reg) else getattr(stmt, "var", None)
     return (n for n in nodes(stmt) if n is not target)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Return whether two nodes are equal, spans ignored."""
-    if isinstance(a, tuple):
-        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
-    if not isinstance(a, ir.Expr | ir.Effect):
-        return type(a) is type(b) and bool(a == b)
-    if type(a) is not type(b):
-        return False
-    return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a) if f.name != "span")
 
 
 def touched(node: Any) -> set[str]:

@@ -18,7 +18,7 @@ from ...ir import nodes as ir
 from ...ir.effects import TABLE
 from ...ir.halves import widened
 from ...ir.names import CONVERSION
-from ...ir.walk import statements
+from ...ir.walk import same, statements
 from ...ir.wide import widest_accesses
 from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
 from ...passes.grids import is_cooperative
@@ -27,7 +27,7 @@ from ...span import Span
 from . import calls
 from .declarations import places
 from .expressions import Common, Expressions, format_of, quoted
-from .fold import Update, fold, nodes, same
+from .fold import Update, fold, nodes
 from .interface import Interface
 from .names import Names
 from .operators import ANY, INFIX, helper, infix, literal, type_name

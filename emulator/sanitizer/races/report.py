@@ -6,7 +6,7 @@ same remedy; `suppressions` merges them into one finding.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import Diagnostic, Insertion
 from ...ir import nodes as ir
 from ...ir.effects import written_array
-from ...ir.walk import statements
+from ...ir.walk import same, statements
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array
 from ...passes.grids import is_cooperative
@@ -101,6 +101,12 @@ class RacingLaunch:
     forgotten: bool
     fenced: bool
 
+    @cached_property
+    def indices(self) -> Mapping[int, ir.Expr]:
+        """The index of each load and store, by site."""
+        nodes = ((s.site, s.value if isinstance(s, ir.Let) else s) for s in statements(self.kernel.body))
+        return {site: node.index for site, node in nodes if isinstance(node, ir.Load | ir.Store)}
+
     def writes_of(self, numbers: Collection[int]) -> int:
         """Return the number of places that write to one of several arrays."""
         names = {self.arrays[number].name for number in numbers}
@@ -138,7 +144,8 @@ def findings(h: RaceState, launch: RacingLaunch) -> list[tuple[tuple[int, int, i
     for row in rows:
         if not row[REMARK] or _places(row, launch) not in harmful:
             together.setdefault(_places(row, launch), []).append(row)
-    races = [_Finding(max(same, key=lambda row: row[RELATION]), same, launch) for same in together.values()]
+    stored = {int(row[SECOND]) // 4 for row in rows if row[FIRST] == row[SECOND]}
+    races = [_Finding(max(same, key=lambda row: row[RELATION]), same, launch, stored) for same in together.values()]
     _widen(races)
     placers: dict[Group, Placer] = {}
     for finding in races:
@@ -199,13 +206,14 @@ def _places(row: Any, launch: RacingLaunch) -> tuple[frozenset[int], frozenset[S
 
 @dataclass
 class _Finding:
-    """The rows of one pair of places, and the one with the widest scope. placement: of barriers between the two accesses.
-    barrier: the one that closes its gap. around_statement: the statement that closes the path around a loop. relation: of the
-    threads that a barrier must order."""
+    """The rows of one pair of places, and the one with the widest scope. stored: sites where several threads write an element.
+    placement: of barriers between the two accesses. barrier: the one that closes its gap. around_statement: the statement that
+    closes the path around a loop. relation: of the threads that a barrier must order."""
 
     row: Any
     rows: Sequence[Any]
     launch: RacingLaunch
+    stored: Set[int]
     relation: int = field(init=False)
     placement: Placement | None = None
     barrier: Insertion | None = None
@@ -242,6 +250,19 @@ class _Finding:
         if STORES not in self.kinds or (first.file, first.line) != (second.file, second.line):
             return False
         return first.text.startswith(second.text) or second.text.startswith(first.text)
+
+    @property
+    def is_of_copies(self) -> bool:
+        """Whether threads of a block load an element by the address by which one of them, and no other, stores it."""
+        indices = self.launch.indices
+        for row in self.rows:
+            sites = [int(row[n]) // 4 for n in (FIRST, SECOND)]
+            kinds = {int(row[n]) & 3 for n in (FIRST, SECOND)}
+            if kinds != {LOADS, STORES} or row[RELATION] > WITHIN_BLOCK or self.stored & {*sites}:
+                return False
+            if not (indices.keys() >= {*sites} and same(*map(indices.__getitem__, sites))):
+                return False
+        return True
 
     @property
     def gap(self) -> Gap | None:
@@ -298,9 +319,8 @@ class _Finding:
             notes.insert(2, "both write the same value: the result does not depend on their order")
         related = None if first == second else first
         count = sum(int(row[COUNT]) for row in self.rows)
-        final = Diagnostic(
-            f"{benign}{KIND}", message, second, tuple(notes), count, related, remedy, self.array, self.blocks
-        )
+        facts = self.array, self.blocks, self.is_of_copies
+        final = Diagnostic(f"{benign}{KIND}", message, second, tuple(notes), count, related, remedy, *facts)
         simpler, around = None, self.around
         if around is not None and self.gap is not None:
             insertion = around.insertion(self.around_statement)
