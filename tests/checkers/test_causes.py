@@ -43,7 +43,7 @@ MISTAKES = (
 )  # fmt: skip
 
 
-def launch(kernel: st.Kernel, engine: EngineName) -> st.Result:
+def launch(kernel: Any, engine: EngineName) -> st.Result:
     arguments = tuple(np.zeros(64, np.int32) for _ in range(3))
     return st.launch(
         kernel, grid=1, block=64, args=arguments, check="all", faults="return", engine=engine, step_limit=100
