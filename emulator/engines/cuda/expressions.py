@@ -17,6 +17,7 @@ from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, Array, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
 from .matrices import function, group_function, moved, order
+from .mbarriers import tensor_helper
 from .names import Names
 from .operators import (
     ANY,
@@ -277,6 +278,17 @@ class Expressions:
             return Fragment(f"bulk_store({places}, {self(node.bytes)})")
         barrier = self.element(node.barrier.name, node.which).text
         return Fragment(f"bulk_copy({places}, {self(node.bytes)}, &{barrier})")
+
+    def _TensorCopy(self, node: ir.TensorCopy) -> Fragment:
+        shared, tensor = self.names[node.shared.name], self.names[node.tensor.name]
+        barrier = [] if node.barrier is None else [f"&{self.element(node.barrier.name, node.which).text}"]
+        operands = [
+            f"(uint4*){shared} + 8 * {self(node.at, UNARY)}",
+            f"&{tensor}",
+            *barrier,
+            *map(self, node.coordinates),
+        ]
+        return Fragment(f"{tensor_helper(node)[0]}({', '.join(operands)})")
 
     def _Wgmma(self, node: ir.Wgmma) -> Fragment:
         a = [node.a] if node.in_a is None else [node.in_a, node.a]
