@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from .runtime.recording import profiling
     from .runtime.result import FaultError, Result
     from .runtime.streams import Event, Stream
+    from .runtime.tensor_maps import tensor_map
     from .runtime.textures import Surface, Texture
 
 __version__ = "0.1.0.dev0"
@@ -70,8 +71,8 @@ __all__ = [
     "Graph", "HostCallError", "Kernel", "Launch", "LaunchError", "OutOfMemory", "Profile", "Result", "Run",
     "SimtbedError", "Stream", "Surface", "Texture", "Trace", "UnavailableError", "capture", "compile", "cubin",
     "cuda_file", "cuda_source", "current_gpu", "debugging", "device", "device_view", "devices", "empty", "full", "kernel", "launch",
-    "launch_concurrent", "map_over_cluster", "map_over_gpus", "on_gpu", "pinned", "profiling", "trace", "whatif",
-    "zeros",
+    "launch_concurrent", "map_over_cluster", "map_over_gpus", "on_gpu", "pinned", "profiling", "tensor_map", "trace",
+    "whatif", "zeros",
 ]  # fmt: skip
 __all__ += hints.__all__
 __all__ += atomics.__all__
@@ -116,6 +117,7 @@ _HOMES = {
     "on_gpu": "runtime.gpus",
     "pinned": "runtime.pinned",
     "profiling": "runtime.recording",
+    "tensor_map": "runtime.tensor_maps",
     "trace": "debugger.traces",
     "whatif": "model.sweeps",
     "zeros": "runtime.arrays",

@@ -8,8 +8,10 @@ from functools import cached_property
 
 from ..frontend.signature import Signature
 from ..ir.names import components
+from ..language.tensor_maps import TensorMapForm
+from ..language.textures import SurfaceForm
 from ..language.types import Scalar
-from ..llvmir.debug import PointerTo, SourceType, source_leaves, source_size
+from ..llvmir.debug import PointerTo, Record, SourceType, source_leaves, source_size
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,16 @@ class Alias:
 
     parameter: str | None
     offset: int = 0
+
+
+TENSOR_MAP = "CUtensorMap_st"
+"""The type of a tensor map in C++."""
+LaunchForm = SurfaceForm | TensorMapForm
+"""The form of an object of a launch."""
+
+
+def is_tensor_map(type: SourceType) -> bool:
+    return isinstance(type, Record) and type.name == TENSOR_MAP
 
 
 @dataclass(frozen=True)

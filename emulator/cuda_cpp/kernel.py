@@ -20,15 +20,22 @@ from ..frontend.launchable import LaunchableKernel
 from ..frontend.signature import Signature
 from ..ir.names import components
 from ..ir.walk import declared_bytes
-from ..language.textures import SurfaceForm
 from ..language.types import U64, Array, ArrayLayout, Scalar
 from ..llvmir.allocations import MEMORY, TABLE
 from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
-from ..runtime.arrays import DeviceArray, NewArray, split
+from ..runtime.arrays import DeviceArray, MappedArray, NewArray, split
 from ..runtime.textures import Surface, Texture
 from . import clang
-from .declaration import Alias, Declaration, HostInterface, HostParameter, OutsideVariable
+from .declaration import (
+    Alias,
+    Declaration,
+    HostInterface,
+    HostParameter,
+    LaunchForm,
+    OutsideVariable,
+    is_tensor_map,
+)
 from .header_files import headers_digest, include_folders, included_files
 from .places import SourceText
 
@@ -145,8 +152,8 @@ class Variables(dict[str, Any]):
 
 Aliases = tuple[tuple[str, Alias], ...]
 """Pointer parameters without memory of their own."""
-Textures = tuple[tuple[str, SurfaceForm], ...]
-"""Forms of textures and surfaces, by parameter or reference."""
+Textures = tuple[tuple[str, LaunchForm], ...]
+"""Forms of textures, surfaces and tensor maps, by parameter or reference."""
 
 
 class CudaKernel(LaunchableKernel):
@@ -194,13 +201,13 @@ class CudaKernel(LaunchableKernel):
         aliases, owners, bound = dict(self.aliases), list[str](), dict(args)
         for parameter in self.parameters:
             name = parameter.name
-            if name in bound and isinstance(parameter.type, Record | ArrayOf):
+            if name in bound and isinstance(parameter.type, Record | ArrayOf) and not is_tensor_map(parameter.type):
                 bound[name] = _struct(name, parameter.type, bound[name])
         if self.textures:
             return self, bound
         with_addresses = MEMORY in bound
         for parameter in self.parameters:
-            if parameter.name in bound:
+            if parameter.name in bound and not is_tensor_map(parameter.type):
                 own = pointers_of(parameter, bound[parameter.name])
                 bound = {name: value for name, value in own.items() if name not in aliases} | bound
         for parameter in self.pointers:
@@ -222,14 +229,18 @@ class CudaKernel(LaunchableKernel):
         kernel = self.with_aliases(aliases, {name: value.form for name, value in textures.items()})
         return kernel, bound | {name: value.array for name, value in textures.items()}
 
-    def _textures(self, args: Mapping[str, Any]) -> dict[str, Surface | Texture]:
-        """Return the textures and surfaces of a launch by parameter or reference. Raises LaunchError where one is missing or not
-        expected."""
+    def _textures(self, args: Mapping[str, Any]) -> dict[str, Surface | Texture | MappedArray]:
+        """Return the textures, surfaces and tensor maps of a launch by parameter or reference. Raises LaunchError where one is missing or
+        not expected."""
         interface, variables = self.interface, self.owner.variables
-        surfaces = {own: value for own, value in {**variables, **args}.items() if isinstance(value, Surface | Texture)}
+        kinds = Surface | Texture | MappedArray
+        surfaces = {own: value for own, value in {**variables, **args}.items() if isinstance(value, kinds)}
         pointers = {own.name for own in self.pointers}
         arrays = {MEMORY, TABLE} | pointers | interface.constants.keys() | interface.variables.keys()
         objects = {own.name for own in self.parameters}
+        for own in self.parameters:
+            if is_tensor_map(own.type) and not isinstance(args.get(own.name), MappedArray):
+                raise LaunchError(f"{own.name} is a tensor map: give st.tensor_map(array, box=...)")
         used = {}
         for name, type in ((name, own.type) for name, own in interface.signature.parameters.items()):
             if name not in arrays and (isinstance(type, Array) or (type is U64 and name in surfaces)):
@@ -243,7 +254,7 @@ class CudaKernel(LaunchableKernel):
         return used
 
     def with_aliases(
-        self, aliases: Mapping[str, Alias], textures: Mapping[str, SurfaceForm] = MappingProxyType({})
+        self, aliases: Mapping[str, Alias], textures: Mapping[str, LaunchForm] = MappingProxyType({})
     ) -> CudaKernel:
         """Return the kernel for pointers into the memory of other parameters and for forms of textures, created once."""
         if aliases == dict(self.aliases) and not textures:

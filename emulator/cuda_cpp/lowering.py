@@ -14,8 +14,8 @@ from ..errors import CompileError, Diagnostic
 from ..frontend.signature import KernelParameter, RecordParameter, Signature
 from ..ir import nodes as ir
 from ..ir.names import components
-from ..language.textures import SurfaceForm
-from ..language.types import BF16, BOOL, F16, F32, F64, U8, U64, Array, Scalar
+from ..language.tensor_maps import TensorMapForm
+from ..language.types import BF16, BOOL, F16, F32, F64, U8, U64, Array, Scalar, Space
 from ..llvmir.allocations import MEMORY
 from ..llvmir.debug import (
     ArrayOf,
@@ -36,9 +36,11 @@ from ..llvmir.text import parse_declarations
 from ..llvmir.translate import PointersInMemory, translate
 from ..span import Span
 from .compiled_text import CompiledModule
-from .declaration import Alias, HostInterface, HostParameter, OutsideVariable
+from .declaration import TENSOR_MAP, Alias, HostInterface, HostParameter, LaunchForm, OutsideVariable, is_tensor_map
 
 ENTRY = "simtbed_entry"
+_BY_VALUE = re.compile(rf"ptr (?:noundef )?(?:readonly )?byval\(%struct\.{TENSOR_MAP}\) align \d+ ")
+"""A tensor map as a parameter: its address is that of the argument, without a copy."""
 MAX_NUMBERS = 900
 """Numbers and pointers in the parameters of a kernel: each is an argument of compiled code, whose calls have at most 1,024."""
 _FIRST_ADDRESS, _ADDRESSES = 0x7F00_0000_0000, 1 << 36
@@ -46,7 +48,7 @@ _FIRST_ADDRESS, _ADDRESSES = 0x7F00_0000_0000, 1 << 36
 _FLOATS = {F16: "half", BF16: "bfloat", F32: "float", F64: "double"}
 
 
-OwnParameter = ArrayParameter | AddressParameter | ScalarParameter
+OwnParameter = ArrayParameter | AddressParameter | ScalarParameter | TextureParameter
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def lower(
     text: CompiledModule,
     function: DescribedFunction,
     aliases: Mapping[str, Alias],
-    textures: Mapping[str, SurfaceForm],
+    textures: Mapping[str, LaunchForm],
 ) -> LoweredKernel:
     """Return the program of a kernel. aliases: of pointer parameters without memory of their own. textures: forms by parameters and
     references. The pointers of a kernel that follows pointers in global memory are addresses, without aliases.
@@ -77,7 +79,7 @@ def lower(
         return _lowered(name, text, replace(wrapper, aliases={}, addresses=True), textures)
 
 
-def _lowered(name: str, text: CompiledModule, wrapper: _Wrapper, textures: Mapping[str, SurfaceForm]) -> LoweredKernel:
+def _lowered(name: str, text: CompiledModule, wrapper: _Wrapper, textures: Mapping[str, LaunchForm]) -> LoweredKernel:
     span = wrapper.span
     if (count := len(wrapper.parameters)) > MAX_NUMBERS:
         message = f"the parameters of {name} hold {count} numbers, at most {MAX_NUMBERS} are supported: pass an array by a pointer"
@@ -109,7 +111,7 @@ def _lowered(name: str, text: CompiledModule, wrapper: _Wrapper, textures: Mappi
 
 
 def _with_textures(
-    parameters: Sequence[OwnParameter], handles: AbstractSet[str], forms: Mapping[str, SurfaceForm]
+    parameters: Sequence[OwnParameter], handles: AbstractSet[str], forms: Mapping[str, LaunchForm]
 ) -> list[OwnParameter | TextureParameter]:
     """Return the parameters with handles in place of their numbers, then the references."""
     names = [own.name for own in parameters]
@@ -123,7 +125,8 @@ def _with_textures(
 def _param_type(parameter: OwnParameter | TextureParameter) -> Scalar | Array:
     """Return the type of a parameter without a read in the program."""
     if isinstance(parameter, TextureParameter):
-        return Array(U8 if parameter.form is None else parameter.form.element, None, "texture")
+        space: Space = "global" if isinstance(parameter.form, TensorMapForm) else "texture"
+        return Array(U8 if parameter.form is None else parameter.form.element, None, space)
     if isinstance(parameter, AddressParameter):
         return U64
     return parameter.type if isinstance(parameter, ScalarParameter) else Array(parameter.element or U8, None, "global")
@@ -144,6 +147,9 @@ class _Wrapper:
         """The parameters of the entry function, for `translate`."""
         results: list[OwnParameter] = []
         for parameter, type in self.function.parameters:
+            if is_tensor_map(type):
+                results.append(TextureParameter(parameter, None))
+                continue
             for name, leaf, _ in _leaves(parameter, type):
                 if isinstance(leaf, Scalar):
                     results.append(ScalarParameter(name, leaf))
@@ -166,7 +172,10 @@ class _Wrapper:
             raise CompileError([Diagnostic("compile", message, self.span)])
         for (name, type), (llvm, passed) in zip(self.function.parameters, types, strict=True):
             local = f'%"{name}"'
-            if isinstance(type, PointerTo):
+            if is_tensor_map(type):
+                head.append(f"ptr {local}")
+                arguments.append(f"ptr {local}")
+            elif isinstance(type, PointerTo):
                 arguments.append(f"ptr {self._pointer(name, local, head, body)}")
             elif not passed:
                 head.append(f"{llvm} {local}")
@@ -186,7 +195,8 @@ class _Wrapper:
         symbol = f'@"{self.function.symbol}"'
         lines = [*body, f"call void {symbol}({', '.join(arguments)})", "ret void"]
         entry = "\n  ".join([f"define void @{ENTRY}({', '.join(head)}) {{", *lines])
-        return f"{module.replace(' ptx_kernel ', ' ')}\n{entry}\n}}\n"
+        module = _BY_VALUE.sub("ptr ", module.replace(" ptx_kernel ", " "))
+        return f"{module}\n{entry}\n}}\n"
 
     def _pointer(self, name: str, local: str, head: list[str], body: list[str]) -> str:
         """Return the value of a pointer parameter."""
@@ -247,7 +257,9 @@ def _interface(text: CompiledModule, function: DescribedFunction, translation: T
     arrays = {name: type for name, type in params.items() if isinstance(type, Array)}
     signature: dict[str, KernelParameter] = {}
     for name, type in function.parameters:
-        if isinstance(type, Record | ArrayOf):
+        if is_tensor_map(type):
+            signature[name] = KernelParameter(arrays[name], accepts=(str(arrays[name].element),))
+        elif isinstance(type, Record | ArrayOf):
             leaves = ((path, leaf) for path, leaf, _ in source_leaves(type) if isinstance(leaf, Scalar))
             pieces = tuple((components(name, path), path, leaf) for path, leaf in leaves)
             signature[name] = KernelParameter(RecordParameter(str(type), pieces))

@@ -167,7 +167,7 @@ def refuse_slice(array: ArrayValue, node: ast.expr, span: Span) -> None:
     if not any(isinstance(n, ast.Slice) for n in nodes) or len(nodes) > len(array.extents):
         return
     full = ast.Slice()
-    letters, loops, indices = iter("jkmn"), [], []
+    letters, loops, indices = iter("jkmnp"), [], []
     for dimension in range(len(array.extents)):
         place = nodes[dimension] if dimension < len(nodes) else full
         if isinstance(place, ast.Slice):

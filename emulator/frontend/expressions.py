@@ -494,4 +494,4 @@ def _element(arm: tuple[Value, Span]) -> str:
     value, text = arm[0], arm[1].text
     if not isinstance(value, ArrayValue | StructArray):
         return text
-    return f"{text}[{', '.join('ijkm'[: len(struct_arrays.leaves(value)[0].extents)])}]"
+    return f"{text}[{', '.join('ijkmn'[: len(struct_arrays.leaves(value)[0].extents)])}]"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
-from typing import cast
+from typing import Any, cast
 
+from ..errors import CompileError, Diagnostic
 from ..ir import mbarriers
 from ..ir import nodes as ir
 from ..ir.wide import aligned_index, alignment_check
 from ..language import forms
 from ..language.intrinsics import Intrinsic
+from ..language.tensor_maps import SHARED_ALIGNMENT, TensorMapForm
 from ..language.types import I32, U64
 from ..span import Span
 from .protocols import Args, Binder, FunctionReader
-from .values import NOTHING, ArrayValue, SourceError, Value
+from .values import NOTHING, ArrayValue, SourceError, Tensor, Value, describe
 
 
 def unsigned(value: ir.Expr) -> ir.Expr:
@@ -58,13 +60,13 @@ def _operate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
     return NOTHING if op in ("mbarrier_expect_tx", "mbarrier_complete_tx") else old
 
 
-def _unit(reader: FunctionReader, array: ArrayValue, node: ast.expr, span: Span) -> ir.Expr:
-    """Return the index of an element in units of 16 bytes, with a check that it is at a multiple of them."""
+def _unit(reader: FunctionReader, array: ArrayValue, node: ast.expr, span: Span, unit: int = 16) -> ir.Expr:
+    """Return the index of an element in units of bytes, with a check that it is at a multiple of them."""
     place, size = reader.index(array, node), array.type.element.size
     offset = place.flat if isinstance(place, ir.Within) else place
-    index, aligned = aligned_index(offset, size, 16)
+    index, aligned = aligned_index(offset, size, unit)
     if aligned is not None:
-        reader.emit(alignment_check(array.name, offset, size, 16, aligned, span))
+        reader.emit(alignment_check(array.name, offset, size, unit, aligned, span))
     return index
 
 
@@ -97,4 +99,42 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     return NOTHING
 
 
-BINDERS: dict[type, Binder] = {forms.MbarrierForm: _operate, forms.BulkCopyForm: _copy}
+def tensor(name: str, form: Any, span: Span) -> Tensor:
+    """Return the parameter of a tensor map for the form of its argument. Raises CompileError for an argument without one."""
+    if not isinstance(form, TensorMapForm):
+        raise CompileError([Diagnostic("compile", f"{name} is a tensor map: give st.tensor_map(array, box=...)", span)])
+    return Tensor(name, form)
+
+
+def _tensor_copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
+    nodes = {name: cast(ast.expr, node) for name, node in args.items()}
+    stores = cast(forms.TensorCopyForm, word.form).stores
+    tensor, shared = reader.value(nodes["tensor"]), reader.array(nodes["shared"])
+    if not isinstance(tensor, Tensor):
+        raise SourceError(
+            span, f"{word.name} copies a tensor map, this is {describe(tensor)}", "write x: st.TensorMap[...]"
+        )
+    form, type = tensor.form, shared.type
+    if type.space != "shared" or type.element is not form.element:
+        actual = f"{shared.shown} is {type.space} {type.element}"
+        raise SourceError(span, f"{word.name} copies {form.element}, as of {tensor.name}, in shared memory; {actual}")
+    node = nodes["coordinates"]
+    places = node.elts if isinstance(node, ast.Tuple) else [node]
+    if len(places) != len(form.sizes):
+        raise SourceError(span, f"{tensor.name} has {len(form.sizes)} axes, {len(places)} coordinates given")
+    coordinates = tuple(reader.convert(place, I32, "a coordinate") for place in reversed(places))
+    at = _unit(reader, shared, nodes["j" if stores else "i"], span, SHARED_ALIGNMENT)
+    counted, which = None, cast(ir.Expr, ir.Const(0, I32, span))
+    if not stores:
+        barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
+        counted = ir.ArrayRef(barriers, span)
+    own, other = (ir.ArrayRef(name, span) for name in (tensor.name, shared.name))
+    reader.emit(ir.TensorCopy(own, coordinates, form, other, at, counted, which, span))
+    return NOTHING
+
+
+BINDERS: dict[type, Binder] = {
+    forms.MbarrierForm: _operate,
+    forms.BulkCopyForm: _copy,
+    forms.TensorCopyForm: _tensor_copy,
+}

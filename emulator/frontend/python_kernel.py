@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SimtbedError
 from ..language.functions import Kernel
+from ..language.tensor_maps import TensorMapForm
 from ..language.types import ArrayLayout, Scalar
 from .digest import digest
 from .launchable import LaunchableKernel
@@ -20,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class PythonKernel(LaunchableKernel):
-    """A Python function and the objects that its names refer to at one time."""
+    """A Python function and the objects that its names refer to at one time. tensors: forms of its tensor maps, by parameter."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel, self.__name__ = kernel, kernel.__name__
+    def __init__(self, kernel: Kernel, tensors: Mapping[str, TensorMapForm] = MappingProxyType({})) -> None:
+        self.kernel, self.tensors, self.__name__ = kernel, tensors, kernel.__name__
         self._digest = digest(kernel)
         self.places = "" if self._digest is None else self._digest.places
         self._read: list[Specialised] = []
@@ -65,9 +68,11 @@ class PythonKernel(LaunchableKernel):
                 f"a name that {self.__name__} uses refers to another object since the launch: read counters and "
                 "faults before changing it"
             )
-        result = specialise(self.kernel, consts, real, layouts, host_calls)
+        result = specialise(self.kernel, {**consts, **self.tensors}, real, layouts, host_calls)
         self._read.append(result)
         return result.program
 
     def digest(self) -> str | None:
-        return None if self._digest is None else self._digest.key
+        if self._digest is None or not self.tensors:
+            return None if self._digest is None else self._digest.key
+        return sha256(repr((self._digest.key, sorted(self.tensors.items()))).encode()).hexdigest()

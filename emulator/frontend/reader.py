@@ -21,7 +21,7 @@ from ..language.functions import DeviceFunction, Kernel, SourceFunction
 from ..language.types import FLAT, Array, ArrayLayout, Scalar, Space
 from ..language.types import Value as ValueType
 from ..span import Span
-from . import arrays, calls, records, struct_arrays, typing
+from . import arrays, calls, mbarriers, records, struct_arrays, typing
 from .advice import type_advice
 from .constants import Literal, Tuple, exact, is_struct
 from .host_calls import host_function
@@ -43,7 +43,7 @@ from .values import (
 )
 
 SPACES: dict[type, Space] = {
-    hints.Global: "global", hints.Shared: "shared", hints.Local: "local",
+    hints.TensorMap: "global", hints.Global: "global", hints.Shared: "shared", hints.Local: "local",
     hints.Constant: "constant", hints.Registers: "register",
 }  # fmt: skip
 _ANNOTATIONS = {space: word for word, space in SPACES.items()}
@@ -197,7 +197,10 @@ class Specialiser:
             if isinstance(type, Array):
                 params.append(ir.Param(name, type, span))
                 array, more = arrays.parameter(name, type, layouts.get(name, FLAT), span)
-                reader.names[name] = reader.swaps.declared(name, array, reader.emit, span)
+                if isinstance(annotation, tuple) and annotation[0] is hints.TensorMap:
+                    reader.names[name] = mbarriers.tensor(name, consts.get(name), span)
+                else:
+                    reader.names[name] = reader.swaps.declared(name, array, reader.emit, span)
                 params += more
                 for param in more:
                     reader.launch_known.add_parameter(param.name)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir import nodes as ir
 from ..language.intrinsics import Index3
+from ..language.tensor_maps import TensorMapForm
 from ..language.types import C64, F32, Array, Scalar, Vector
 from ..language.types import Value as ValueType
 from ..span import Span
@@ -92,6 +93,14 @@ class ArrayValue:
 
 
 @dataclass(frozen=True)
+class Tensor:
+    """A parameter with a tensor map. name: of the array in the IR."""
+
+    name: str
+    form: TensorMapForm
+
+
+@dataclass(frozen=True)
 class Host:
     """A Python object: a module, an intrinsic, a type, a device function."""
 
@@ -122,7 +131,7 @@ class Host:
 NOTHING = Host(None)
 """The value of a call without a result."""
 
-Value = ir.Expr | Literal | Choice | Tuple | Struct | StructArray | ArrayValue | Host
+Value = ir.Expr | Literal | Choice | Tuple | Struct | StructArray | ArrayValue | Tensor | Host
 
 
 class SourceError(Exception):
@@ -187,6 +196,8 @@ def describe(value: Value) -> str:
             return f"a view of {value.name} ({_form(value)})"
         case ArrayValue():
             return f"a {value.type.space} array"
+        case Tensor():
+            return "a tensor map"
         case Host():
             return value.name
     return str(value.type)
@@ -208,7 +219,7 @@ def view_as_number(value: ArrayValue, span: Span) -> SourceError:
             element_advice(value, brackets),
         )
     text = value.shown if brackets is None else brackets.text
-    more = ", ".join("jkmn"[: len(value.extents)])
+    more = ", ".join("jkmnp"[: len(value.extents)])
     message = f"{text} is a view of {value.name} ({_form(value)})"
     return SourceError(span if brackets is None else brackets.span, message, f"write {text}[{more}]")
 
@@ -216,7 +227,7 @@ def view_as_number(value: ArrayValue, span: Span) -> SourceError:
 def element_advice(value: ArrayValue, brackets: Brackets) -> str:
     """Return the hint for a row where an element is expected."""
     flat = f", or give the kernel {value.name}.ravel()" if value.type.space == "global" else ""
-    return f"write {brackets.array}[{', '.join('ijkm'[: brackets.dimensions])}]{flat}"
+    return f"write {brackets.array}[{', '.join('ijkmn'[: brackets.dimensions])}]{flat}"
 
 
 def _form(value: ArrayValue) -> str:

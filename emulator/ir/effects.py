@@ -240,11 +240,14 @@ def _moves_registers(node: ir.MoveMatrix) -> bool:
     return (value == four and result in some) if node.mode == "load" else (result == four and value in some)
 
 
-def _group_needs(node: ir.Wgmma | ir.AsyncOrder | ir.BulkCopy) -> Needs:
+def _group_needs(node: ir.Wgmma | ir.AsyncOrder | ir.BulkCopy | ir.TensorCopy) -> Needs:
     if isinstance(node, ir.AsyncOrder):
         yield f"st.{ASYNC_ORDERS[node.mode][0]}", (9, 0)
+    elif isinstance(node, ir.Wgmma):
+        yield "st.wgmma", (9, 0)
     else:
-        yield "st.wgmma" if isinstance(node, ir.Wgmma) else "st.bulk_copy" if node.barrier else "st.bulk_store", (9, 0)
+        kind = "tensor" if isinstance(node, ir.TensorCopy) else "bulk"
+        yield f"st.{kind}_{'copy' if node.barrier else 'store'}", (9, 0)
 
 
 def _has_operands(node: ir.Wgmma) -> bool:
@@ -417,6 +420,16 @@ ROWS = (
         needs=_group_needs,
     ),
     Effect(
+        ir.TensorCopy,
+        "tensor copy {tensor}({coordinates}) as {form}, {shared}[{at}], barrier {barrier}[{which}]",
+        issue="memory",
+        operands={"at": _INDEX, "which": _INDEX},
+        needs=_group_needs,
+        rules=(
+            (lambda node: len(node.coordinates) == len(node.form.sizes), "one coordinate a dimension of the tensor"),
+        ),
+    ),
+    Effect(
         ir.Sleep,
         "sleep {time}",
         operands={"time": Operand(U32, "a time in nanoseconds")},
@@ -442,6 +455,8 @@ def written_array(stmt: ir.Stmt) -> str | None:
     row = row_of(stmt)
     if isinstance(stmt, ir.BulkCopy):
         return stmt.to.name
+    if isinstance(stmt, ir.TensorCopy):
+        return (stmt.shared if stmt.barrier else stmt.tensor).name
     return performed(stmt).array if row is not None and row.writes else None
 
 

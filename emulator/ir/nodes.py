@@ -33,6 +33,7 @@ from ..language.forms import (
     ShuffleMode,
     VoteMode,
 )
+from ..language.tensor_maps import TensorMapForm
 from ..language.textures import TextureForm
 from ..language.types import Array, Results, Scalar, Value
 from ..span import Span
@@ -185,6 +186,16 @@ class BulkCopy:
 
     to: ArrayRef; at: Expr; source: ArrayRef; index: Expr; bytes: Expr; barrier: ArrayRef | None; which: Expr; span: Span; site: int = -1
 @node
+class TensorCopy:
+    """A copy of a box between an array with a tensor map and shared memory, before `passes.tensor_copies`.
+
+    coordinates: of i32, the innermost first. at: of the box in shared memory, in units of 128 bytes. barrier, which: as those of a
+    `BulkCopy`.
+    """
+
+    tensor: ArrayRef; coordinates: tuple[Expr, ...]; form: TensorMapForm; shared: ArrayRef; at: Expr; barrier: ArrayRef | None
+    which: Expr; span: Span; site: int = -1
+@node
 class AsyncOrder:  mode: AsyncMode; span: Span; site: int = -1; pending: int = 0  # of effects.ASYNC_ORDERS
 @node
 class Sleep:       time: Expr; span: Span; site: int = -1                # nanoseconds
@@ -221,7 +232,7 @@ Expr = Const | Reg | Item | Special | Op | Pack | Component | Extent | Defined |
 Effect = Load | Fetch | Atomic | CompareSwap | Shuffle | Vote | Mma | MoveMatrix | Clock | Barrier | Call
 Stmt = (
     Let | Store | Alloc | If | While | For | Frame | Break | Continue | Return
-    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | BulkCopy | Wgmma | AsyncOrder | Assert | Print | HostCall | Check
+    | WarpBarrier | Fence | Sleep | AsyncCommit | AsyncWait | BulkCopy | TensorCopy | Wgmma | AsyncOrder | Assert | Print | HostCall | Check
 )  # fmt: skip
 Body = tuple[Stmt, ...]
 Access = Load | Store | Atomic | CompareSwap

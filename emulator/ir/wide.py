@@ -6,6 +6,7 @@ it is aligned by construction, and the front end checks an offset that it divide
 
 from __future__ import annotations
 
+from ..language.tensor_maps import SHARED_ALIGNMENT, UNIT
 from ..language.types import BOOL, I32, I64, Array, Scalar, Value
 from ..span import Span
 from . import nodes as ir
@@ -40,13 +41,17 @@ def accessed_array(access: ir.Access, array: Array) -> Array:
 def widest_accesses(kernel: ir.Function) -> dict[str, int]:
     """Return the bytes of the widest access of each array, of those with an access wider than an element.
 
-    A matrix of `wgmma` is one access of the bytes after which its swizzle repeats.
+    A matrix of `wgmma`, and a swizzled box of a tensor, is one access of the bytes after which its swizzle repeats.
     """
     types = array_types(kernel)
     results: dict[str, int] = {}
     for stmt in statements(kernel.body):
         if isinstance(stmt, ir.BulkCopy):
             results |= {array.name: max(16, results.get(array.name, 0)) for array in (stmt.to, stmt.source)}
+        if isinstance(stmt, ir.TensorCopy):
+            size = SWIZZLED_BYTES if stmt.form.swizzle else SHARED_ALIGNMENT
+            results[stmt.shared.name] = max(size, results.get(stmt.shared.name, 0))
+            results[stmt.tensor.name] = max(UNIT, results.get(stmt.tensor.name, 0))
         if isinstance(stmt, ir.Wgmma):
             results |= {array.name: SWIZZLED_BYTES for array in (stmt.in_a, stmt.in_b) if array is not None}
     for _, access in accesses(kernel):

@@ -133,6 +133,11 @@ class BulkCopyForm:
 
 
 @dataclass(frozen=True)
+class TensorCopyForm(BulkCopyForm):
+    """A copy of a box between a tensor map and shared memory."""
+
+
+@dataclass(frozen=True)
 class MmaForm:
     """A matrix multiply-accumulate of a warp."""
 
@@ -187,6 +192,6 @@ class UnrolledRangeForm:
 Form = (
     AllocationForm | EffectForm | ShuffleForm | VoteForm | MatchAllForm | ReductionForm | LaneMaskForm
     | AtomicUpdateForm | CompareAndSwapForm | OrderedLoadForm | OrderedStoreForm | AsyncCopyForm | AsyncWaitForm
-    | MbarrierForm | BulkCopyForm | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
+    | MbarrierForm | BulkCopyForm | TensorCopyForm | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
     | OperationForm | OperationsForm | ConjugateForm | BitcastForm | UnrolledRangeForm
 )  # fmt: skip

@@ -178,6 +178,16 @@ class Global(Array[T]):
     """A parameter in global memory, with the dimensions of its launch argument."""
 
 
+class TensorMap(Generic[T]):
+    """A kernel parameter: an array in global memory whose boxes `st.tensor_copy` and `st.tensor_store` copy: `st.tensor_map`."""
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, item):
+            # as that of an array
+            return super().__class_getitem__(item[0] if isinstance(item, tuple) and item else item)
+
+
 class Shared(Array[T]):
     """Shared memory of a block. As an annotation: a parameter of a device function."""
 
@@ -195,7 +205,7 @@ class Constant(Array[T]):
 
 
 __all__ = [
-    "Array", "Const", "Constant", "Global", "Local", "Real", "Registers", "Shared",
+    "Array", "Const", "Constant", "Global", "Local", "Real", "Registers", "Shared", "TensorMap",
     "bf16", "bfloat162", "c64", "c128", "char4", "double2", "f16", "f32", "f64", "float2", "float4", "half2", "i8", "i16", "i32",
     "i64", "int2", "int4", "short2",
     "u8", "u16", "u32", "u64", "uchar4", "uint2", "uint4", "ushort2",

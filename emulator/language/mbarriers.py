@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .forms import AsyncWaitForm, BulkCopyForm, EffectForm, MbarrierForm
-from .hints import Array
+from .forms import AsyncWaitForm, BulkCopyForm, EffectForm, MbarrierForm, TensorCopyForm
+from .hints import Array, TensorMap
 from .intrinsics import intrinsic
 
 
@@ -88,6 +88,34 @@ def bulk_store(
     """
 
 
+@intrinsic(TensorCopyForm())
+def tensor_copy(
+    shared: Array[Any],
+    i: int | tuple[int, ...],
+    tensor: TensorMap[Any],
+    coordinates: int | tuple[int, ...],
+    barriers: Array[int],
+    index: int,
+) -> None:
+    """Copy the box of a tensor map to shared[i] on, asynchronously: `cp.async.bulk.tensor`.
+
+    coordinates: of the first element of the box by axis of the tensor, also negative; elements beyond the tensor are filled. The copy
+    completes the bytes of the box of the phase of barriers[index], as `bulk_copy` does. shared[i] is at a multiple of 128 bytes. Each
+    thread that calls it copies. Needs compute capability 9.0.
+    """
+
+
+@intrinsic(TensorCopyForm(stores=True))
+def tensor_store(
+    tensor: TensorMap[Any], coordinates: int | tuple[int, ...], shared: Array[Any], j: int | tuple[int, ...]
+) -> None:
+    """Copy shared[j] on to the box of a tensor map, asynchronously: `cp.async.bulk.tensor` with a group of `bulk_commit`.
+
+    Elements beyond the tensor are not written. Orders and addresses are those of `bulk_store` and `tensor_copy`. Needs compute
+    capability 9.0.
+    """
+
+
 @intrinsic(EffectForm("AsyncOrder", mode="bulk_commit"))
 def bulk_commit() -> None:
     """Commit the thread's `bulk_store` since the last `bulk_commit` as a group. Needs compute capability 9.0."""
@@ -106,5 +134,5 @@ def bulk_wait_read(pending: int = 0) -> None:
 __all__ = [
     "bulk_commit", "bulk_copy", "bulk_store", "bulk_wait", "bulk_wait_read",
     "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
-    "mbarrier_test_wait", "mbarrier_test_wait_parity", "mbarrier_try_wait_parity",
+    "mbarrier_test_wait", "mbarrier_test_wait_parity", "mbarrier_try_wait_parity", "tensor_copy", "tensor_store",
 ]  # fmt: skip

@@ -1,4 +1,5 @@
 """Handles of textures and surfaces: numbers that identify those of the launch. A handle is a parameter, or the value of a reference.
+A tensor map is a parameter whose address is that of no memory.
 
 A kernel without its textures has placeholders of the smallest size, and is not launched.
 """
@@ -10,13 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..ir import nodes as ir
+from ..language.tensor_maps import TensorMapForm
 from ..language.textures import SurfaceForm, TextureForm
-from ..language.types import I64, Array
+from ..language.types import I64, U8, Array
 from ..span import Span
 from .arithmetic import constant
+from .pointers import Pointer
 from .types import UnsupportedError
 
-_FIRST_HANDLE = 0x7E00_0000_0000
+FIRST_HANDLE = 0x7E00_0000_0000
 _USES = re.compile(r'@"?simtbed\.(?:fetch|surface)\.[^(]*\(i64 (?:noundef )?%"?([\w.:@]+)')
 
 
@@ -29,7 +32,7 @@ def handles_in(module: str) -> set[str]:
 class Textures:
     """forms: of textures and surfaces by name; None for placeholders. arrays: those that the program accesses."""
 
-    forms: Mapping[str, SurfaceForm | None]
+    forms: Mapping[str, SurfaceForm | TensorMapForm | None]
     names: list[str] = field(default_factory=list)
     arrays: dict[str, Array] = field(default_factory=dict)
 
@@ -37,11 +40,11 @@ class Textures:
         """Return the handle of a parameter or reference."""
         if name not in self.names:
             self.names.append(name)
-        return constant(_FIRST_HANDLE + self.names.index(name), I64, span)
+        return constant(FIRST_HANDLE + self.names.index(name), I64, span)
 
     def access(self, handle: ir.Expr, kind: type[SurfaceForm], placeholder: SurfaceForm) -> tuple[str, SurfaceForm]:
         """Return the name and the form of an accessed texture or surface."""
-        number = int(handle.value) - _FIRST_HANDLE if isinstance(handle, ir.Const) else -1
+        number = int(handle.value) - FIRST_HANDLE if isinstance(handle, ir.Const) else -1
         word = "texture" if kind is TextureForm else "surface"
         if not 0 <= number < len(self.names):
             raise UnsupportedError(
@@ -51,8 +54,23 @@ class Textures:
         form = self.forms.get(name)
         if form is None:
             form = placeholder
-        elif type(form) is not kind:
+        elif not isinstance(form, SurfaceForm) or type(form) is not kind:
             raise UnsupportedError(f"{name} is a {word} of the kernel: give st.{word.capitalize()}(array)")
         space = "texture" if kind is TextureForm else "global"
         self.arrays[name] = Array(form.element, None, space)  # type: ignore[arg-type]
+        return name, form
+
+    def tensor(self, pointer: Pointer, rank: int) -> tuple[str, TensorMapForm]:
+        """Return the name and the form of the tensor map at an address."""
+        name = pointer.memories[0].name
+        if len(pointer.memories) > 1 or name not in self.forms:
+            raise UnsupportedError(
+                "a tensor map that is no parameter of its own, or is chosen at run time, is not supported"
+            )
+        form = self.forms[name] or TensorMapForm(U8, (16,) * rank, (16,) * (rank - 1), (16,) * rank)
+        if not isinstance(form, TensorMapForm):
+            raise UnsupportedError(f"{name} is a tensor map of the kernel: give st.tensor_map(array, box=...)")
+        if len(form.sizes) != rank:
+            raise UnsupportedError(f"{name} is copied as a tensor of {rank} dimensions, it has {len(form.sizes)}")
+        self.arrays[name] = Array(form.element, None, "global")
         return name, form

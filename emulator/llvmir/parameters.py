@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..ir import nodes as ir
+from ..language.tensor_maps import TensorMapForm
 from ..language.textures import SurfaceForm
 from ..language.types import Array, Scalar
 
@@ -59,10 +60,10 @@ class ConstantParameter:
 
 @dataclass(frozen=True)
 class TextureParameter:
-    """The handle of a texture or a surface. form: None for a placeholder."""
+    """The handle of a texture or a surface, or the address of a tensor map. form: None for a placeholder."""
 
     name: str
-    form: SurfaceForm | None
+    form: SurfaceForm | TensorMapForm | None
 
 
 @dataclass(frozen=True)

@@ -295,7 +295,7 @@ class Memories:
         an array of the launch."""
         if memory in (NULL_MEMORY, self.allocations):
             return 0
-        if memory.space == "global" and not memory.symbol:
+        if memory.space in ("global", "none") and not memory.symbol:
             return memory.address or None
         return _FIRST_ADDRESS + _WINDOW * list(self.by_key.values()).index(memory)
 

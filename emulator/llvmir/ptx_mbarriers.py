@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..ir import mbarriers
 from ..ir import nodes as ir
 from ..language.forms import AsyncMode
+from ..language.tensor_maps import SHARED_ALIGNMENT
 from ..language.types import BOOL, I32, U32, U64, Scalar
 from .arithmetic import cast, operation
 from .arrays import Need
 from .assembly import Registers
 from .calls import fixed
 from .ptx_table import row
+from .types import UnsupportedError
 
 _SHARED = r"(?:\.shared(?:::cta)?)?\.b64"
 _RELEASE, _ACQUIRE = r"(?:\.release)?(?:\.cta)?", r"(?:\.acquire)?(?:\.cta)?"
@@ -80,6 +83,40 @@ def _copy(r: Registers, target: str, source: str, bytes: str, barrier: ir.ArrayR
 @row(r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?")
 def _bulk_store(r: Registers, target: str, source: str, bytes: str, hint: str = "") -> None:
     _copy(r, target, source, bytes, None, r.number(0))
+
+
+_COORDINATES = re.compile(r"\[([^,]+),\s*\{([^}]*)\}\s*\]")
+"""The operand of a box: the tensor map, and its coordinates from the innermost on."""
+_TILE = r"([1-5])d"
+_SHARED_BOX = r"shared::(?:cluster|cta)\.global(?:\.tile)?\.mbarrier::complete_tx::bytes"
+
+
+@row(rf"cp\.async\.bulk\.tensor\.{_TILE}\.{_SHARED_BOX}(?:\.L2::cache_hint)?")
+def _tensor_copy(r: Registers, rank: str, target: str, box: str, barrier: str, hint: str = "") -> None:
+    counted = r.scope.arrays.place(r.address(barrier), 8, U64)
+    _copy_box(r, int(rank), target, box, ir.ArrayRef(counted.array, r.span), counted.index)
+
+
+@row(rf"cp\.async\.bulk\.tensor\.{_TILE}\.global\.shared::cta(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?")
+def _tensor_store(r: Registers, rank: str, box: str, source: str, hint: str = "") -> None:
+    _copy_box(r, int(rank), source, box, None, r.number(0))
+
+
+def _copy_box(r: Registers, rank: int, shared: str, box: str, barrier: ir.ArrayRef | None, which: ir.Expr) -> None:
+    match = _COORDINATES.fullmatch(box.strip())
+    coordinates = match[2].split(",") if match else []
+    if match is None or len(coordinates) != rank:
+        raise UnsupportedError(f"the box {box} of inline assembly is not supported")
+    name, form = r.scope.textures.tensor(r.address(match[1]), rank)
+    place = r.scope.arrays.place(r.address(shared), SHARED_ALIGNMENT, U32, barrier is None)
+    refs = [ir.ArrayRef(own, r.span) for own in (name, place.array)]
+    at = tuple(r.let(r.read(own.strip(), I32)) for own in coordinates)
+    r.scope.emitter.emit(ir.TensorCopy(refs[0], at, form, refs[1], place.index, barrier, which, r.span))
+
+
+@row(r"fence\.proxy\.tensormap(?:::generic)?\.(?:acquire|release)\.(?:cta|cluster|gpu|sys)")
+def _fence_of_maps(r: Registers, *operands: str) -> None:
+    """Kernels do not change tensor maps."""
 
 
 @row(r"cp\.async\.bulk\.(commit_group|wait_group(?:\.read)?)")

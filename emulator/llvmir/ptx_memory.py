@@ -264,6 +264,8 @@ def _policy(r: Registers, d: str, *operands: str) -> None:
     r.write(d, r.number(0, I64))
 
 
-@row(r"griddepcontrol\.\w+|prefetchu?\.[\w.:]+|applypriority\.[\w.:]+|discard\.[\w.:]+|pmevent")
+@row(
+    r"griddepcontrol\.\w+|prefetchu?\.[\w.:]+|applypriority\.[\w.:]+|discard\.[\w.:]+|pmevent|cp\.async\.bulk\.prefetch\.tensor\.[\w.:]+"
+)
 def _hint(r: Registers, *operands: str) -> None:
     """A hint without an effect on values."""

@@ -22,7 +22,7 @@ from .emit import TreeEmitter
 from .emitting import VARIABLE, Emitter
 from .graph import graph_of
 from .halves import half_function
-from .handles import Textures
+from .handles import FIRST_HANDLE, Textures
 from .instructions import ATOMICS, EXACT_ATOMICS, atomic_type, translate_instruction
 from .intrinsics import copy_unit, handler_of, library_atomic_word, memory_type
 from .libdevice import POINTED
@@ -237,6 +237,9 @@ class _Translator:
                     values[own.name] = self._address(name, ScalarSource(number))
                 case UnusedPointer():
                     values[own.name] = _pointer_to(NULL_MEMORY)
+                case TextureParameter(name) if isinstance(own.type, PointerType):
+                    memories[own.name] = Memory(name, "none", address=FIRST_HANDLE + number)
+                    values[own.name] = _pointer_to(memories[own.name])
                 case TextureParameter(name):
                     values[own.name] = partial(self.textures.handle, name, self.positions.span)
                 case ConstantParameter(value, type):

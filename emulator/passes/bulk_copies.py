@@ -13,13 +13,14 @@ from ..ir.nodes import UNCOUNTED
 from ..language.forms import AccessOrder
 from ..language.types import I32, U64, VECTORS
 from .generated import Code, replaced
+from .tensor_copies import lower_tensor_copies
 
 UNIT = VECTORS["int4"]
 
 
 def lower_bulk_copies(program: ir.Program) -> ir.Program:
-    """Return the program without bulk copies."""
-    return replaced(program, ir.BulkCopy, _copied)
+    """Return the program without bulk copies, also of tensors."""
+    return lower_tensor_copies(replaced(program, ir.BulkCopy, _copied))
 
 
 def _copied(stmt: ir.BulkCopy, numbers: Iterator[int]) -> list[ir.Stmt]:

@@ -15,6 +15,7 @@ from ..checked import shown, whole
 from ..errors import LaunchError, OutOfMemory
 from ..forking import call_in_child, hold_at_fork
 from ..frontend.constants import is_struct
+from ..language.tensor_maps import TensorMapForm
 from ..language.types import COMPLEX, SCALARS, VECTORS, Scalar, Vector, from_dtype, from_numpy
 from ..tracebacks import without_own_frames
 from .foreign_arrays import as_array
@@ -23,9 +24,17 @@ from .poison import poison
 from .scalars import checked_scalar
 from .streams import synchronize_host
 
-MAX_DIMENSIONS = 4
+MAX_DIMENSIONS = 5
 
 Buffer = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class MappedArray:
+    """The argument of a parameter `TensorMap`: an array, and its form."""
+
+    array: Any
+    form: TensorMapForm
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from ..machine.device import Device
 from .argument_binding import accessed_memory, record_numbers
 from .array_forms import ArrayForm, real_view
 from .array_views import argument, check_aliases
-from .arrays import Buffer, DeviceArray, NewArray
+from .arrays import Buffer, DeviceArray, MappedArray, NewArray
 from .common_memory import check_overlap
 from .counter_limits import wrapping_loops
 from .engine import Request
@@ -49,7 +49,7 @@ def arranged(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, KernelFacts, Mapp
         parameters = facts.signature.parameters
         if type(args) is tuple and len(args) == len(parameters):
             args = dict(zip(parameters, args, strict=True))
-        if type(args) is dict and args.keys() <= parameters.keys():
+        if type(args) is dict and args.keys() <= parameters.keys() and MappedArray not in map(type, args.values()):
             if not _PLAIN.issuperset(map(type, args.values())):
                 args = {
                     name: value if type(value) in _PLAIN else argument(name, parameters[name], value)

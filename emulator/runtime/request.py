@@ -38,7 +38,7 @@ class LaunchOptions:
     ----------
     grid, block : one to three extents.
     args : every argument by name, or in the order of the parameters. A global array is a NumPy
-        array of exactly the element's dtype, with 1 to 4 dimensions (a vector's lanes in the last
+        array of exactly the element's dtype, with 1 to 5 dimensions (a vector's lanes in the last
         axis), neither modified nor copied; or `empty`, `zeros`, `full`, or a `DeviceArray`.
         Numbers must be in range. Const: int, float, bool, tuples of them.
     engine : "jit" (compiled) and "numpy" emulate, with equal outputs, counters and faults;

@@ -22,6 +22,7 @@ from ..language.functions import Kernel
 from ..language.types import FLAT, Array, ArrayLayout, Scalar, Value
 from ..passes.intervals import Counters
 from ..passes.needs import Needed
+from .arrays import MappedArray
 from .dynamic_shared import DeclaredArray, declared_arrays
 
 if TYPE_CHECKING:
@@ -215,7 +216,29 @@ def bound(kernel: AnyKernel, args: Any) -> tuple[AnyKernel, Any]:
     """Return the kernel for the types of these arguments, and its arguments. Raises LaunchError for other objects."""
     if not isinstance(kernel, AnyKernel):
         raise LaunchError(f"{getattr(kernel, '__name__', kernel)!r} is not a kernel: mark it @st.kernel")
-    return kernel.bind(args) if isinstance(kernel, LaunchableKernel) else (kernel, args)
+    return kernel.bind(args) if isinstance(kernel, LaunchableKernel) else _with_tensors(kernel, args)
+
+
+def _with_tensors(kernel: Kernel, args: Any) -> tuple[AnyKernel, Any]:
+    """Return the kernel for the forms of its tensor maps, created once, and arguments with their arrays."""
+    values = args.values() if isinstance(args, Mapping) else args if isinstance(args, tuple | list) else ()
+    if MappedArray not in map(type, values):
+        return kernel, args
+    parameters = signature_of(kernel).parameters
+    named = args if isinstance(args, Mapping) else dict(zip(parameters, args, strict=False))
+    forms = {}
+    for name, value in named.items():
+        if not isinstance(value, MappedArray):
+            continue
+        type_ = parameters[name].type if name in parameters else None
+        if not isinstance(type_, Array) or type_.element is not value.form.element:
+            raise LaunchError(f"{name} is no st.TensorMap[st.{value.form.element}]: give another argument")
+        forms[name] = value.form
+    variants = vars(kernel).setdefault("_with_tensors", {})
+    own = variants.get(key := tuple(sorted(forms.items())))
+    if own is None or own.stale:
+        own = variants[key] = PythonKernel(kernel, forms)
+    return own, {name: value.array if name in forms else value for name, value in named.items()}
 
 
 def signature_of(kernel: AnyKernel) -> Signature:

@@ -364,3 +364,65 @@ int main() {
     half2 p = __floats2half2_rn(1, 2); long v[4] = {3, 1, 2, 0}; std::rotate(v, v + 2, v + 4); std::stable_sort(v, v + 4);
     return (int)(h + rsqrtf(1) - sinpi(1.5) + __half2float(__float2half(1.5f)) * 2 + __bfloat162float(__float2bfloat16(4)) + __high2float(p) + v[3]);
 }
+
+//// tensor maps
+#include <cstdio>
+#include <cuda.h>
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+#include <vector>
+__device__ uint32_t at(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+__global__ void moved(const __grid_constant__ CUtensorMap in, const __grid_constant__ CUtensorMap out, float *raw, int x, int y) {
+    __shared__ alignas(1024) float tile[16][32];
+    __shared__ uint64_t bar;
+    int t = threadIdx.x;
+    if (t == 0) {
+        asm volatile("prefetch.tensormap [%0];" :: "l"(&in) : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at(&bar)), "r"(1));
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(at(&bar)), "r"(2048) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
+            :: "r"(at(tile)), "l"(reinterpret_cast<uint64_t>(&in)), "r"(x), "r"(y), "r"(at(&bar)) : "memory");
+    }
+    asm volatile("{ .reg .pred complete; waitLoop_%=: mbarrier.try_wait.parity.shared.b64 complete, [%0], %1; "
+        "@!complete bra.uni waitLoop_%=; }" :: "r"(at(&bar)), "r"(0) : "memory");
+    for (int i = 0; i < 16; i++) { raw[32 * i + t] = tile[i][t]; tile[i][t] += 1; }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
+            :: "l"(&out), "r"(x + 1), "r"(y + 1), "r"(at(tile)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
+}
+static CUtensorMap map_of(float *p, int width, int height, CUresult &code) {
+    void *f = nullptr; cudaDriverEntryPointQueryResult found;
+    cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &f, cudaEnableDefault, &found);
+    CUtensorMap map{};
+    cuuint64_t sizes[2] = {(cuuint64_t)width, (cuuint64_t)height}, strides[1] = {(cuuint64_t)width * 4};
+    cuuint32_t box[2] = {32, 16}, steps[2] = {1, 1};
+    code = ((PFN_cuTensorMapEncodeTiled)f)(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, p, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return map;
+}
+int main() {
+    const int width = 64, height = 20, n = width * height;
+    std::vector<float> x(n), y(n);
+    for (int i = 0; i < n; i++) x[i] = i + 1;
+    float *in, *out, *raw;
+    cudaMalloc(&in, n * 4); cudaMalloc(&out, n * 4 + 64); cudaMalloc(&raw, 2048);
+    cudaMemcpy(in, x.data(), n * 4, cudaMemcpyHostToDevice);
+    cudaMemset(out, 0, n * 4 + 64);
+    CUresult a, b, c;
+    CUtensorMap first = map_of(in, width, height, a), second = map_of(out + 16, width, height, b);
+    map_of(in, 63, height, c);
+    moved<<<1, 32>>>(first, second, raw, -4, 8);
+    cudaMemcpy(y.data(), out + 16, n * 4, cudaMemcpyDeviceToHost);
+    printf("maps %d %d %d, %g %g %g\n", a, b, c, y[9 * 64], y[9 * 64 + 1], y[19 * 64 + 28]);
+    cudaFree(in); cudaFree(out); cudaFree(raw);
+    return 0;
+}

@@ -45,6 +45,15 @@ PROGRAMS = {
         "int main() { k<<<1, 1>>>(0); return 0; }",
         (), 3, "recursion is not supported",
     ),
+    "tensor maps": (TEXTS["tensor maps"], (), 0, "maps 0 0 1, 1 514 1181"),
+    "refused tensor map": (
+        TEXTS["tensor maps"].replace("INTERLEAVE_NONE", "INTERLEAVE_16B"), (), 3,
+        "cuTensorMapEncodeTiled:0: tensor maps with interleaved layouts are not emulated",
+    ),
+    "tensor beyond its memory": (
+        TEXTS["tensor maps"].replace("out + 16, width", "out + 32, width"), (), 3,
+        "out is a tensor map of 5,120 bytes: its memory has 5,056",
+    ),
     "null pointer in memory": (
         "__global__ void k(int **p) { p[0][0] = 1; }\nint main() { int **d; cudaMalloc(&d, 8); cudaMemset(d, 0, 8);\n"
         "k<<<1, 1>>>(d); return cudaGetLastError() != 700; }",

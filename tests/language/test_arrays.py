@@ -228,7 +228,7 @@ def vectors(x: Global[float4], out: Global[float4]) -> None:
         ),
         (np.zeros((2, 3, 4), np.float32)[::-1], r"x runs backwards, .*give np.ascontiguousarray\(x\)"),
         (st.zeros((2, 4), f32), r"x is Global\[float4\], not f32; give st.zeros\(shape, st.float4\)"),
-        (np.zeros((2, 2, 2, 2, 2, 4), np.float32), "x has 5 dimensions, a kernel takes 1 to 4"),
+        (np.zeros((1, 2, 2, 2, 2, 2, 4), np.float32), "x has 6 dimensions, a kernel takes 1 to 5"),
     ],
 )
 def test_arrays_that_do_not_fit(x: Any, message: str) -> None:

@@ -162,7 +162,7 @@ def test_findings_name_the_field(golden: Callable[[str, str], None]) -> None:
             r"cells's mass is f32, .* has float64",
         ),
         (np.zeros(4, np.dtype([("b", "i1"), *CELL.descr])), r"cells's at.x is not aligned to 4 bytes"),
-        (CELLS[::-1], r"cells has 1 to 4 dimensions and no backward strides"),
+        (CELLS[::-1], r"cells has 1 to 5 dimensions and no backward strides"),
     ],
 )
 def test_arrays_of_structs_are_checked(cells: Any, message: str) -> None:

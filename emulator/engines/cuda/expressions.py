@@ -14,9 +14,10 @@ from ...ir.mbarriers import initial_count
 from ...ir.updates import UPDATES
 from ...ir.wide import access_type
 from ...language.intrinsics import FULL_MASK, WARP_SIZE
-from ...language.types import F64, HALVES, I32, I64, U32, Array, Results, Scalar, Value, Vector
+from ...language.types import F64, HALVES, I32, I64, U32, U64, Array, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
 from .matrices import function, group_function, moved, order
+from .mbarriers import tensor_helper
 from .names import Names
 from .operators import (
     ANY,
@@ -275,8 +276,23 @@ class Expressions:
         places = f"(uint4*){target} + {self(node.at, UNARY)}, (const uint4*){source} + {self(node.index, UNARY)}"
         if node.barrier is None:
             return Fragment(f"bulk_store({places}, {self(node.bytes)})")
-        barrier = self.element(node.barrier.name, node.which).text
-        return Fragment(f"bulk_copy({places}, {self(node.bytes)}, &{barrier})")
+        return Fragment(f"bulk_copy({places}, {self(node.bytes)}, &{self.barrier(node)})")
+
+    def barrier(self, node: ir.BulkCopy | ir.TensorCopy) -> str:
+        assert node.barrier is not None
+        completion = ir.Atomic("mbarrier_complete_tx", node.barrier.name, node.which, node.which, U64, node.span)
+        return self.accessed(completion).text
+
+    def _TensorCopy(self, node: ir.TensorCopy) -> Fragment:
+        shared, tensor = self.names[node.shared.name], self.names[node.tensor.name]
+        barrier = [] if node.barrier is None else [f"&{self.barrier(node)}"]
+        operands = [
+            f"(uint4*){shared} + 8 * {self(node.at, UNARY)}",
+            f"&{tensor}",
+            *barrier,
+            *map(self, node.coordinates),
+        ]
+        return Fragment(f"{tensor_helper(node)[0]}({', '.join(operands)})")
 
     def _Wgmma(self, node: ir.Wgmma) -> Fragment:
         a = [node.a] if node.in_a is None else [node.in_a, node.a]

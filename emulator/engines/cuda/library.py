@@ -10,7 +10,10 @@ from functools import cache
 from typing import Any
 
 from ...errors import UnavailableError
+from ...language.tensor_maps import ELEMENTS, SWIZZLES, TensorMapForm
+from ...language.types import I8, I16, U8, U16
 
+TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGNMENT = 128, 64
 OUT_OF_MEMORY, NOT_READY = 2, 600
 """The driver's numbers of two statuses."""
 _DEVICE_ORDINAL = 9
@@ -55,6 +58,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuFuncSetAttribute": (_P, ctypes.c_int, ctypes.c_int),
     "cuLaunchKernel": (_P, *(_U,) * 7, _P, _P, _P),
     "cuLaunchCooperativeKernel": (_P, *(_U,) * 7, _P, _P),
+    "cuTensorMapEncodeTiled": (_P, ctypes.c_int, _U, *(_P,) * 5, *(ctypes.c_int,) * 4),
     "cuGraphCreate": (_P, _U),
     "cuGraphDestroy": (_P,),
     "cuGraphAddKernelNode": (_P, _P, _P, _N, _P),
@@ -218,3 +222,17 @@ def launch_graph(executable: int, stream: int) -> None:
 
 def destroy_executable(executable: int) -> None:
     check(cuda_driver().cuGraphExecDestroy(executable))
+
+
+def tensor_map(form: TensorMapForm, address: int) -> bytes:
+    """Return the encoded tensor map of an array at an address of the device. Raises DriverError."""
+    memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES + _TENSOR_MAP_ALIGNMENT)
+    offset = -ctypes.addressof(memory) % _TENSOR_MAP_ALIGNMENT
+    rank = len(form.sizes)
+    sizes, strides = (ctypes.c_uint64 * rank)(*form.sizes), (ctypes.c_uint64 * rank)(*form.strides)
+    box, ones = (ctypes.c_uint32 * rank)(*form.box), (ctypes.c_uint32 * rank)(*(1,) * rank)
+    type = ELEMENTS.index({I8: U8, I16: U16}.get(form.element, form.element))
+    modes = 0, SWIZZLES.index(form.swizzle), 0, int(form.fill == "nan")  # no interleave, no promotion to L2
+    place = ctypes.addressof(memory) + offset
+    check(cuda_driver().cuTensorMapEncodeTiled(place, type, rank, address, sizes, strides, box, ones, *modes))
+    return memory.raw[offset : offset + TENSOR_MAP_BYTES]

@@ -5,6 +5,8 @@ A wait returns a word whose bit 63 differs from that of its operand if the phase
 
 from __future__ import annotations
 
+from ...ir import nodes as ir
+
 _U64 = "unsigned long long"
 _HEAD = "static __device__ __forceinline__"
 _PLACE = '"r"((unsigned int)__cvta_generic_to_shared(barrier))'
@@ -79,3 +81,29 @@ BULK_STORE = f"""\
         :: "l"(__cvta_generic_to_global(target)), "r"((unsigned int)__cvta_generic_to_shared(source)), "r"(bytes) : "memory");
 }}
 """
+
+
+def tensor_helper(node: ir.TensorCopy) -> tuple[str, str]:
+    """Return the name and the text of the function of a copy of a box."""
+    rank, stores = len(node.coordinates), node.barrier is None
+    name = f"tensor_{'store' if stores else 'copy'}_{rank}d"
+    first = 2 if stores else 3
+    numbers = ", ".join(f"%{first + n}" for n in range(rank))
+    operands = ['"r"((unsigned int)__cvta_generic_to_shared(shared))', '"l"(tensor)', *([] if stores else [_PLACE])]
+    operands += [f'"r"(c{n})' for n in range(rank)]
+    if stores:
+        instruction = f"{rank}d.global.shared::cta.bulk_group [%1, {{{numbers}}}], [%0];"
+    else:
+        mode = "shared::cluster.global.mbarrier::complete_tx::bytes"
+        instruction = f"{rank}d.{mode} [%0], [%1, {{{numbers}}}], [%2];"
+    params = ["uint4* shared", "const CUtensorMap* tensor", *([] if stores else [f"{_U64}* barrier"])]
+    params += [f"int c{n}" for n in range(rank)]
+    return (
+        name,
+        f"""\
+{_HEAD} void {name}({", ".join(params)}) {{
+    asm volatile("cp.async.bulk.tensor.{instruction}"
+        :: {", ".join(operands)} : "memory");
+}}
+""",
+    )

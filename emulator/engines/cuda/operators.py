@@ -201,12 +201,18 @@ def spelled(op: ir.Op, operands: list[Fragment]) -> Fragment:
     return result
 
 
-def helper(op: ir.Op | ir.Effect | ir.Wgmma | ir.BulkCopy | ir.Store) -> tuple[str, str] | None:
+Called = ir.Op | ir.Effect | ir.Wgmma | ir.BulkCopy | ir.TensorCopy | ir.Store
+"""Nodes that may call a function of the text."""
+
+
+def helper(op: Called) -> tuple[str, str] | None:
     """The function that an operation calls: its name and its text."""
     if isinstance(op, ir.Store):
         return ("mbarrier_init", mbarriers.HELPERS["mbarrier_init"]) if op.order == "mbarrier" else None
     if isinstance(op, ir.BulkCopy):
         return ("bulk_copy", mbarriers.BULK_COPY) if op.barrier else ("bulk_store", mbarriers.BULK_STORE)
+    if isinstance(op, ir.TensorCopy):
+        return mbarriers.tensor_helper(op)
     if isinstance(op, ir.Wgmma):
         return matrices.group_function(op), matrices.group_helper(op)
     if (called := _helper(op)) is None:

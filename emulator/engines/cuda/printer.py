@@ -28,9 +28,9 @@ from . import calls
 from .declarations import places
 from .expressions import Common, Expressions, format_of, quoted
 from .fold import Update, fold, nodes
-from .interface import Interface
+from .interface import Interface, Tensors
 from .names import Names
-from .operators import ANY, INFIX, helper, infix, literal, type_name
+from .operators import ANY, INFIX, Called, helper, infix, literal, type_name
 from .portable import with_library
 from .shared_memory import alignment, carved_bytes, declarations
 
@@ -56,11 +56,13 @@ class Source:
     shared: tuple[ir.Alloc, ...]
     carved_bytes: int
     cooperative: bool
+    tensors: Tensors
 
     @property
     def interface(self) -> Interface:
         """The call interface, without the text."""
-        return Interface(self.kernel, self.arguments, self.lengths, self.written, self.carved_bytes, self.cooperative)
+        facts = self.lengths, self.written, self.carved_bytes, self.cooperative
+        return Interface(self.kernel, self.arguments, *facts, tensors=self.tensors)
 
     @property
     def text(self) -> str:
@@ -147,7 +149,13 @@ def _printed(program: ir.Program, block: Dim3, maths: Maths) -> Source:
         whole.shared,
         carved_bytes(whole.shared, alignment(widest)),
         cooperative,
+        _tensors(kernel),
     )
+
+
+def _tensors(kernel: ir.Function) -> Tensors:
+    copies = {s.tensor.name: s.form for s in statements(kernel.body) if isinstance(s, ir.TensorCopy)}
+    return tuple(copies.items())
 
 
 def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
@@ -156,7 +164,8 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
     body = [s for f in functions for s in statements(f.body)]
     kinds = {type(stmt) for stmt in body}
     kinds |= {ir.Print for stmt in body if isinstance(stmt, ir.Assert) and stmt.items}
-    includes = [name for kind, name in ((ir.Assert, "cassert"), (ir.Print, "cstdio")) if kind in kinds]
+    headers = ((ir.Assert, "cassert"), (ir.Print, "cstdio"), (ir.TensorCopy, "cuda.h"))
+    includes = [name for kind, name in headers if kind in kinds]
     if any(map(is_cooperative, functions)):
         includes.append("cooperative_groups.h")
     if any(isinstance(stmt, ir.AsyncWait) or getattr(stmt, "order", "") == "async" for stmt in body):
@@ -167,9 +176,7 @@ def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
         yield Line("")
         yield from (Line(f"#include <{name}>") for name in includes)
     yield Line("")
-    called = [
-        n for s in body for n in (s, *nodes(s)) if isinstance(n, ir.Op | ir.Effect | ir.Wgmma | ir.BulkCopy | ir.Store)
-    ]
+    called = [n for s in body for n in (s, *nodes(s)) if isinstance(n, Called)]
     for _, text in sorted({own for n in called if (own := helper(n)) is not None}):
         yield from map(Line, text.splitlines())
         yield Line("")
@@ -198,7 +205,7 @@ class _Function:
         lengths: tuple[str, ...],
         common: Common,
     ) -> None:
-        self.cooperative = common.cooperative
+        self.cooperative, self.tensors = common.cooperative, dict(_tensors(function))
         self.function, self.shared, self.written, self.block = function, shared, written, common.block
         signatures = common.signatures
         self.kernel = function.name == list(signatures)[-1]
@@ -251,6 +258,8 @@ class _Function:
         name, type = self.expr.names[param.name], param.type
         if not isinstance(type, Array):
             return f"{type_name(type)} {name}"
+        if param.name in self.tensors:
+            return f"const __grid_constant__ CUtensorMap {name}"
         const = "" if param.name in self.written else "const "
         if type.space == "register":
             return f"{const}{type_name(type.element)} (&{name})[{type.length}]"

@@ -37,6 +37,7 @@ _TOOLKIT = (
     "assert.h", "cuda.h", "cuda_runtime.h", "cuda_runtime_api.h", "device_launch_parameters.h", "driver_types.h", "vector_types.h",
     "vector_functions.h", "device_functions.h", "math_functions.h", "math_constants.h", "host_defines.h", "builtin_types.h",
     "cuda_device_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "sm_20_atomic_functions.h", "sm_30_intrinsics.h", "cuda_profiler_api.h",
+    "cudaTypedefs.h",
 )  # fmt: skip
 """Headers whose declarations precede each text: empty files."""
 _LIBRARY_HEADERS = {

@@ -12,9 +12,9 @@ from ...driver.attributes import attribute, properties
 from ...machine import device as devices
 from ...runtime.observing import overrides
 from ...runtime.streams import synchronize_host
-from .arrays import Arrays
 from .declarations import FOLDER
 from .queues import INVALID_VALUE, LARGEST_PRIORITY, SUCCESS, store
+from .tensor_maps import TensorMaps
 
 INVALID_DEVICE, PEER_ACCESS_NOT_ENABLED = 101, 705
 VERSION = 12080
@@ -39,7 +39,7 @@ def properties_type() -> type[ctypes.Structure]:
     return type("cudaDeviceProp", (ctypes.Structure,), {"_fields_": fields})
 
 
-class Devices(Arrays):
+class Devices(TensorMaps):
     """The emulated device, number 0."""
 
     def __init__(self, report: Callable[[str], None]) -> None:

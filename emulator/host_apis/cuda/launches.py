@@ -8,18 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...cuda_cpp.addresses import bound_to_addresses, elements, launch_in_memory, memory_at, value_of
+from ...cuda_cpp.declaration import is_tensor_map
 from ...cuda_cpp.kernel import CudaKernel, pointers_of
 from ...errors import LaunchError
 from ...language.types import U64, Array, Scalar
 from ...llvmir.allocations import ARENA, MEMORY, TABLE
 from ...llvmir.debug import source_size
 from ...machine.device import Device
-from ...runtime.arrays import split
+from ...runtime.arrays import MappedArray, split
 from ...runtime.result import LaunchDetails
 from ...runtime.streams import Stream
 from ...runtime.textures import Surface, Texture
 from ...runtime.written_bytes import WrittenBytes
 from .arena import THE_ARENA
+from .tensor_maps import decoded
 from .unit import ProgramUnit
 
 
@@ -61,7 +63,11 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
     for parameter, pointer in zip(
         kernel.parameters, (ctypes.c_void_p * len(kernel.parameters)).from_address(arguments), strict=True
     ):
-        value = value_of(parameter.type, ctypes.string_at(pointer, source_size(parameter.type)))
+        data = ctypes.string_at(pointer, source_size(parameter.type))
+        if is_tensor_map(parameter.type):
+            values[parameter.name] = _tensor_map(parameter.name, data, places)
+            continue
+        value = value_of(parameter.type, data)
         for name, address in pointers_of(parameter, value).items():
             foreign = name in parameter.overlaid and places.range_of(address) is None
             addresses[name] = 0 if foreign else address
@@ -88,6 +94,18 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             values[parameter.name] = elements(memory_at(start, size), parameter)
     _add_variables(bound, values)
     return launch_in_memory(bound, places.written, device, args=values, **vars(shape))
+
+
+def _tensor_map(name: str, data: bytes, places: Places) -> MappedArray:
+    """Return the array of a tensor map. Raises LaunchError and ForeignMemory."""
+    address, form = decoded(name, data)
+    place = places.range_of(address)
+    if place is None:
+        raise ForeignMemory(name, address)
+    size, rest = form.length * form.element.size, sum(place) - address
+    if size > rest:
+        raise LaunchError(f"{name} is a tensor map of {size:,} bytes: its memory has {rest:,}")
+    return MappedArray(memory_at(address, size).view(form.element.dtype), form)
 
 
 def _allocations(kernel: CudaKernel, addresses: Mapping[str, int]) -> dict[str, Any]:

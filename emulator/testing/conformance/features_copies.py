@@ -1,11 +1,13 @@
-"""Feature kernels of barriers in shared memory and bulk copies. See features.py."""
+"""Feature kernels of barriers in shared memory, bulk copies and copies of boxes of tensors. See features.py."""
 
 from __future__ import annotations
 
 import numpy as np
 import simtbed as st
-from simtbed import Global, f32, i32
+from simtbed import Global, TensorMap, f16, f32, i32
 
+from ...runtime.arrays import zeros
+from ...runtime.tensor_maps import tensor_map
 from .feature import feature, out
 
 
@@ -100,3 +102,50 @@ def bulk_stores(x: Global[f32], out: Global[f32]) -> None:
             st.bulk_store(out, 64 * k, buffer, (k % 2, 0), 256)
             st.bulk_commit()
     st.bulk_wait()
+
+
+_TENSOR = np.arange(10 * 64, dtype=np.float16).reshape(10, 64) % 97
+
+
+@feature(
+    [0.0 if i < 2 or j < 3 else float(_TENSOR[i - 2, j - 3]) for i in range(8) for j in range(64)],
+    block=64,
+    x=tensor_map(_TENSOR, box=(8, 64), swizzle=128),
+    out=out(512, "f16"),
+)
+@st.kernel
+def tensor_copies(x: TensorMap[f16], out: Global[f16]) -> None:
+    """A box with a swizzle that begins before the tensor."""
+    barriers = st.shared(st.u64, 1)
+    buffer = st.shared(f16, 8, 64)
+    t = st.thread.x
+    if t == 0:
+        st.mbarrier_init(barriers, 0, 1)
+        st.fence_async()
+    st.sync()
+    if t == 0:
+        st.mbarrier_arrive_expect_tx(barriers, 0, 1024)
+        st.tensor_copy(buffer, (0, 0), x, (-2, -3), barriers, 0)
+    while not st.mbarrier_try_wait_parity(barriers, 0, 0):
+        pass
+    for i in range(8):
+        out[64 * i + t] = buffer[i, (t // 8 ^ i) * 8 + t % 8]
+
+
+@feature(
+    [[[100 * z + 32 * y + x if z and y > 1 else 0 for x in range(32)] for y in range(6)] for z in range(3)],
+    out=tensor_map(zeros((3, 6, 32), "i32"), box=(4, 8, 32)),
+)
+@st.kernel
+def tensor_stores(out: TensorMap[i32]) -> None:
+    """A box of three dimensions that ends beyond the tensor."""
+    buffer = st.shared(i32, 4, 8, 32)
+    for z in range(4):
+        for y in range(8):
+            buffer[z, y, st.lane] = 100 * (z + 1) + 32 * (y + 2) + st.lane
+    st.fence_async()
+    st.sync()
+    if st.lane == 0:
+        st.tensor_store(out, (1, 2, 0), buffer, (0, 0, 0))
+        st.bulk_commit()
+        st.bulk_wait()

@@ -62,3 +62,45 @@ static inline CUresult cuDeviceGetName(char *text, int size, CUdevice d, SIMTBED
     if (!code) snprintf(text, size, "%s", p.name);
     return (CUresult)code;
 }
+// ------------------------------------------------------------------ tensor maps
+typedef uint32_t cuuint32_t; typedef uint64_t cuuint64_t;
+enum CUtensorMapDataType {
+    CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_DATA_TYPE_UINT16, CU_TENSOR_MAP_DATA_TYPE_UINT32, CU_TENSOR_MAP_DATA_TYPE_INT32,
+    CU_TENSOR_MAP_DATA_TYPE_UINT64, CU_TENSOR_MAP_DATA_TYPE_INT64, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT64, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ,
+    CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ,
+};
+enum CUtensorMapInterleave { CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_INTERLEAVE_16B, CU_TENSOR_MAP_INTERLEAVE_32B };
+enum CUtensorMapSwizzle {
+    CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_SWIZZLE_32B, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_SWIZZLE_128B,
+    CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B, CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B, CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B,
+};
+enum CUtensorMapL2promotion {
+    CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+};
+enum CUtensorMapFloatOOBfill { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA };
+#define SIMTBED_ENCODED CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *sizes, \
+    const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, \
+    CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill
+typedef CUresult (*PFN_cuTensorMapEncodeTiled_v12000)(SIMTBED_ENCODED);
+typedef PFN_cuTensorMapEncodeTiled_v12000 PFN_cuTensorMapEncodeTiled;
+static inline CUresult cuTensorMapEncodeTiled(SIMTBED_ENCODED, SIMTBED_PLACE) {
+    const int modes[6] = {type, (int)rank, interleave, swizzle, promotion, fill};
+    const void *layout[4] = {sizes, strides, box, steps};
+    return (CUresult)simtbedEncodeTensorMap(map, modes, address, layout, SIMTBED_HERE);
+}
+static inline CUresult simtbed_encode_tiled(SIMTBED_ENCODED) {
+    return cuTensorMapEncodeTiled(map, type, rank, address, sizes, strides, box, steps, interleave, swizzle, promotion, fill, "cuTensorMapEncodeTiled", 0);
+}
+enum cudaDriverEntryPointQueryResult { cudaDriverEntryPointSuccess, cudaDriverEntryPointSymbolNotFound, cudaDriverEntryPointVersionNotSufficent };
+enum { cudaEnableDefault = 0, cudaEnableLegacyStream = 1, cudaEnablePerThreadDefaultStream = 2 };
+// The one function that programs take so: others have no entry point.
+static inline cudaError_t cudaGetDriverEntryPoint(const char *name, void **f, unsigned long long, cudaDriverEntryPointQueryResult *status = 0) {
+    const bool known = !strcmp(name, "cuTensorMapEncodeTiled");
+    *f = known ? (void *)simtbed_encode_tiled : 0;
+    if (status) *status = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    return known || status ? cudaSuccess : cudaErrorSymbolNotFound;
+}
+static inline cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **f, unsigned, unsigned long long flags, cudaDriverEntryPointQueryResult *status = 0) {
+    return cudaGetDriverEntryPoint(name, f, flags, status);
+}

@@ -93,6 +93,7 @@ cudaError_t simtbedMalloc3D(cudaPitchedPtr *pointer, const cudaExtent *extent);
 cudaError_t simtbedMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *format, const cudaExtent *extent, unsigned flags);
 cudaError_t simtbedMemset3D(const cudaPitchedPtr *pointer, int value, const cudaExtent *extent);
 cudaError_t simtbedCreateTexture(cudaTextureObject_t *texture, const cudaResourceDesc *resource, const cudaTextureDesc *description);
+cudaError_t simtbedEncodeTensorMap(void *map, const void *modes, void *address, const void *layout);
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource);
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);

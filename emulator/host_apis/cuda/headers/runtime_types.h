@@ -35,7 +35,7 @@
     X(217, ErrorPeerAccessUnsupported, "peer access is not supported between these two devices") \
     X(302, ErrorSharedObjectSymbolNotFound, "shared object symbol not found") X(303, ErrorSharedObjectInitFailed, "shared object initialization failed") \
     X(304, ErrorOperatingSystem, "OS call failed or operation not supported on this OS") \
-    X(400, ErrorInvalidResourceHandle, "invalid resource handle") X(600, ErrorNotReady, "device not ready") \
+    X(400, ErrorInvalidResourceHandle, "invalid resource handle") X(500, ErrorSymbolNotFound, "named symbol not found") X(600, ErrorNotReady, "device not ready") \
     X(700, ErrorIllegalAddress, "an illegal memory access was encountered") X(701, ErrorLaunchOutOfResources, "too many resources requested for launch") \
     X(702, ErrorLaunchTimeout, "the launch timed out and was terminated") X(708, ErrorSetOnActiveProcess, "cannot set while device is active in this process") \
     X(704, ErrorPeerAccessAlreadyEnabled, "peer access is already enabled") X(705, ErrorPeerAccessNotEnabled, "peer access has not been enabled") \
