@@ -24,10 +24,11 @@ _FORMS = tuple((re.compile(rf"llvm\.nvvm\.{form}"), name) for form, name in (
     (r"redux\.sync\.u(min|max)", "redux.sync.{0}.u32"),
     (r"redux\.sync\.(and|or|xor)", "redux.sync.{0}.b32"),
     (r"cp\.async\.(c[ag])\.shared\.global\.(?:\d+)(?:\.s)?", "cp.async.{0}.shared.global"),
-    (r"cp\.async\.(commit|wait)\.(group|all)", "cp.async.{0}_{1}"),
+    (r"cp\.async\.(bulk\.)?(commit|wait)\.(group|all)(\.read)?", "cp.async.{0}{1}_{2}{3}"),
     (r"mbarrier\.(init|inval|arrive)(?:\.shared)?", "mbarrier.{0}.shared.b64"),
     (r"mbarrier\.test\.wait(?:\.shared)?", "mbarrier.test_wait.shared.b64"),
     (r"prmt", "prmt.b32"),
+    (r"elect\.sync", "elect.sync"),
     (r"fence\.proxy\.async(?:\.shared_cta)?", "fence.proxy.async.shared::cta"),
     (r"wgmma\.(fence|commit_group)\.sync\.aligned", "wgmma.{0}.sync.aligned"),
 ))  # fmt: skip
@@ -59,6 +60,8 @@ def intrinsic_statement(call: Instruction) -> Statement | None:
     if name.startswith(("ldmatrix", "stmatrix")):
         results = [f"{{{', '.join(results)}}}"] * (count > 0)
         operands[1:] = [f"{{{', '.join(operands[1:])}}}"] * (len(operands) > 1)
+    if name == "elect.sync":
+        results = ["|".join(results)]
     if name.startswith("redux"):
         operands = [operands[0], operands[1]]
     return Statement(name, (*results, *operands))

@@ -138,8 +138,8 @@ class Launcher:
         if view.parameter is None:
             return lambda values: _elements(view.address + phase, self._captured(name, view.address) - phase, dtype)
         position, parameter = view.parameter, facts.parameters[view.parameter]
-        assert isinstance(parameter, ArrayParameter)
-        first = operator.attrgetter("low" if parameter.offset else "address")
+        offset = isinstance(parameter, ArrayParameter) and parameter.offset
+        first = operator.attrgetter("low" if offset else "address")
 
         def read(values: _Values) -> Buffer:
             pointer, start = values[position], first(values[position])

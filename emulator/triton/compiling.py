@@ -13,9 +13,17 @@ from typing import Any
 from .. import source_text
 from ..errors import CompileError, Diagnostic, LaunchError
 from ..ir.names import component
+from ..language.tensor_maps import TensorMapForm
 from ..language.types import BF16, BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Scalar
 from ..llvmir.module import Position
-from ..llvmir.parameters import ArrayParameter, Parameter, ScalarParameter, Translation, UnusedPointer
+from ..llvmir.parameters import (
+    ArrayParameter,
+    Parameter,
+    ScalarParameter,
+    TextureParameter,
+    Translation,
+    UnusedPointer,
+)
 from ..llvmir.text import parse_declarations
 from ..llvmir.translate import translate
 from ..span import Span
@@ -25,6 +33,9 @@ TYPES: Mapping[str, Scalar] = {
     "bf16": BF16, "fp32": F32, "f32": F32, "fp64": F64,
 }  # fmt: skip
 """Types of arguments by Triton's names."""
+TENSOR_MAP = "tensormap"
+"""The type of a tensor descriptor that is a tensor map."""
+_BY_VALUE = re.compile(r'ptr byval\(\[128 x i8\]\) align 64 "nvvm.grid_constant"')
 
 
 @dataclass(frozen=True)
@@ -40,11 +51,18 @@ class Argument:
     def is_pointer(self) -> bool:
         return self.type.startswith("*")
 
-    def parameter(self, offset: bool) -> Parameter:
-        """Return the parameter of the LLVM function. offset: whether elements may precede the tensor in its storage.
+    @property
+    def is_memory(self) -> bool:
+        return self.is_pointer or self.type == TENSOR_MAP
 
-        Raises LaunchError for another type than numbers and pointers to them.
+    def parameter(self, offset: bool, form: TensorMapForm | None) -> Parameter:
+        """Return the parameter of the LLVM function. offset: whether elements may precede the tensor in its storage. form: of a
+        tensor map.
+
+        Raises LaunchError for another type than numbers, pointers to them and tensor maps.
         """
+        if self.type == TENSOR_MAP:
+            return TextureParameter(self.name, form)
         if not self.is_pointer:
             if self.type not in TYPES:
                 raise LaunchError(f"{self.name}: an argument {self.type} is not supported")
@@ -67,12 +85,15 @@ def _leaves(name: str, path: tuple[int, ...], type: Any) -> Iterator[Argument]:
         yield Argument(name, path, type)
 
 
-def parameters_of(arguments: Sequence[Argument], offsets: frozenset[str], scratch: bool) -> list[Parameter]:
+def parameters_of(
+    arguments: Sequence[Argument], offsets: frozenset[str], forms: Mapping[str, TensorMapForm], scratch: bool
+) -> list[Parameter]:
     """Return the parameters of the LLVM function.
 
-    offsets: names of the tensors with elements before them in their storage. scratch: whether blocks have global scratch memory.
+    offsets: names of the tensors with elements before them in their storage. forms: of tensor maps by name. scratch: whether blocks
+    have global scratch memory.
     """
-    own = [argument.parameter(argument.name in offsets) for argument in arguments]
+    own = [argument.parameter(argument.name in offsets, forms.get(argument.name)) for argument in arguments]
     return [*own, ArrayParameter("global_scratch", None, 1) if scratch else UnusedPointer(), UnusedPointer()]
 
 
@@ -81,15 +102,14 @@ def translated(text: str, entry: str, name: str, span: Span, parameters: Sequenc
 
     Raises CompileError with the position of an unsupported construct.
     """
+    span_of, text = _span_of(text), _BY_VALUE.sub("ptr", text)
     try:
-        return translate(text, entry, parameters, name=name, span=span, span_of=_span_of(text), pointers="arrays")
+        return translate(text, entry, parameters, name=name, span=span, span_of=span_of, pointers="arrays")
     except CompileError as error:
         raise CompileError([_with_advice(one) for one in error.diagnostics]) from None
 
 
-_HOPPER = re.compile(r"mbarrier|cp\.async\.bulk|tensormap|elect|setmaxnreg|cluster|a barrier|barriers with")
-
-
+_HOPPER = re.compile(r"mbarrier|cp\.async\.bulk|tensormap|setmaxnreg|cluster|a barrier|barriers with")
 _INSTEAD = "--device A100 compiles the kernel for sm_80, which has none"
 
 
@@ -98,7 +118,10 @@ def _with_advice(refusal: Diagnostic) -> Diagnostic:
     if not _HOPPER.search(refusal.message):
         return refusal
     first = re.sub(r"'(\S+) [^']*'", r"'\1'", refusal.message)
-    return replace(refusal, message=f"{first}: the TMA, its barriers and clusters are those of sm_90; {_INSTEAD}")
+    return replace(
+        refusal,
+        message=f"{first}: descriptors that a kernel makes, clusters and warp specialisation are those of sm_90; {_INSTEAD}",
+    )
 
 
 def _span_of(text: str) -> Callable[[Position], Span | None]:

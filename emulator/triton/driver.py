@@ -10,23 +10,27 @@ from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
 from triton.backends.nvidia.compiler import CUDABackend
+from triton.backends.nvidia.driver import TMA_DTYPE_DEVICE_TO_HOST
 from triton.runtime import _allocation
 
 from ..cubin_sections import Sections
 from ..disk_cache import edition
 from ..errors import LaunchError
 from ..ir.names import component
+from ..language.tensor_maps import ELEMENTS, SWIZZLES, TensorMapForm
+from ..llvmir.parameters import ArrayView
 from ..machine.device import Device
 from ..numba.kernel import KernelFacts, own_argument
 from ..numba.launching import Launcher
 from ..numba.memory import Pointer
 from ..own_code import CubinCode
 from ..span import Span
-from .compiling import arguments_of, parameters_of, translated
+from .compiling import TENSOR_MAP, arguments_of, parameters_of, translated
 from .devices import current_device
 from .kernel import TritonKernel
 
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
+_FLOAT_TYPES = 10  # of CUtensorMapDataType: from here on f32 that are flushed or rounded
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
 
 
@@ -113,20 +117,16 @@ class KernelLauncher:
         self.source, self.metadata = source, metadata
         signature = dict(source.signature)
         described = getattr(metadata, "tensordesc_meta", None)
-        if described and any(described):
-            raise self._refused(
-                "tensor descriptors need the TMA of Hopper, which is not supported: choose the device A100"
-            )
         if metadata.num_ctas > 1:
             raise self._refused("num_ctas above 1 is not supported: the blocks of a cluster share memory")
-        expanded = {name: expand_signature([type], None, "") for name, type in signature.items()}
+        expanded = {name: expand_signature([type], described, TENSOR_MAP) for name, type in signature.items()}
         self.arguments = arguments_of({
             component(name, str(number)) if number else name: type
             for name, types in expanded.items()
             for number, type in enumerate(types)
         })  # fmt: skip
         self.call = wrap_handle_tensordesc_impl(self._launch, signature, described, _expanded_descriptor)
-        self._launchers: dict[tuple[frozenset[str], Device], Launcher] = {}
+        self._launchers: dict[tuple[frozenset[str], tuple[_Form, ...], Device], Launcher] = {}
 
     def _refused(self, message: str) -> LaunchError:
         return LaunchError(f"{self.source.name}: {message}")
@@ -147,16 +147,18 @@ class KernelLauncher:
         from .tensors import is_unwritten, memory_of, record_access, tensor_of
 
         own = [(argument, _item(values, argument.path)) for argument in self.arguments]
+        forms = tuple((argument.name, value.form) for argument, value in own if isinstance(value, TensorMap))
+        own = [(argument, value.base if isinstance(value, TensorMap) else value) for argument, value in own]
         nothing = Pointer(0, 0, 0)
-        tensors = [tensor_of(value) if argument.is_pointer else None for argument, value in own]
+        tensors = [tensor_of(value) if argument.is_memory else None for argument, value in own]
         ready = [
-            value if not argument.is_pointer else nothing if tensor is None else memory_of(value, tensor)
+            value if not argument.is_memory else nothing if tensor is None else memory_of(value, tensor)
             for (argument, value), tensor in zip(own, tensors, strict=True)
         ]
         offsets = frozenset(
             argument.name
             for argument, value in zip(self.arguments, ready, strict=True)
-            if isinstance(value, Pointer) and value.low < value.address
+            if argument.is_pointer and value.low < value.address
         )
         scratch = self.metadata.global_scratch_size
         memory = nothing
@@ -166,20 +168,20 @@ class KernelLauncher:
             block = allocate(scratch * count, self.metadata.global_scratch_align, 0)
             memory = memory_of(block, tensor_of(block))
         ready += [memory, nothing]
-        launcher = self._launcher(code, offsets)
+        launcher = self._launcher(code, offsets, forms)
         unwritten = frozenset(number for number, tensor in enumerate(tensors) if is_unwritten(tensor))
         launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared, unwritten)
         for number in unwritten:
             if self.arguments[number].name in launcher.specialisation.summary.changed:
                 record_access(tensors[number])
 
-    def _launcher(self, code: Code, offsets: frozenset[str]) -> Launcher:
-        key = offsets, current_device()
+    def _launcher(self, code: Code, offsets: frozenset[str], forms: tuple[_Form, ...]) -> Launcher:
+        key = offsets, forms, current_device()
         if key not in self._launchers:
-            self._launchers[key] = Launcher(self._kernel(code, offsets), key[1], lambda address: 0)
+            self._launchers[key] = Launcher(self._kernel(code, offsets, dict(forms)), key[2], lambda address: 0)
         return self._launchers[key]
 
-    def _kernel(self, code: Code, offsets: frozenset[str]) -> TritonKernel:
+    def _kernel(self, code: Code, offsets: frozenset[str], forms: Mapping[str, TensorMapForm]) -> TritonKernel:
         function, entry = self.source.fn, _ENTRY.search(code.text)
         assert entry is not None
         span = Span(
@@ -190,11 +192,12 @@ class KernelLauncher:
             1,
         )
         name = function.__name__
-        parameters = parameters_of(self.arguments, offsets, self.metadata.global_scratch_size > 0)
+        parameters = parameters_of(self.arguments, offsets, forms, self.metadata.global_scratch_size > 0)
         translation = translated(code.text, entry[1], name, span, parameters)
-        facts = KernelFacts(
-            name, parameters, translation.arrays, translation.scalars, self.metadata.launch_cooperative_grid
-        )
+        places = {argument.name: number for number, argument in enumerate(self.arguments)}
+        boxes = {own: ArrayView(places[own], 0, type.element, 0) for own, type in translation.textures.items()}
+        arrays, cooperative = {**translation.arrays, **boxes}, self.metadata.launch_cooperative_grid
+        facts = KernelFacts(name, parameters, arrays, translation.scalars, cooperative)
         arguments = tuple(own_argument(index, facts) for index in range(len(parameters)))
         own = CubinCode(
             kernel=entry[1], arguments=arguments, cubin=code.cubin, architecture=f"sm_{self.metadata.target.arch}"
@@ -202,8 +205,38 @@ class KernelLauncher:
         return TritonKernel(facts, None, lambda: translation.program, own)
 
 
-def _expanded_descriptor(descriptor: Any, *rest: Any) -> Any:
-    return decompose_descriptor(descriptor)
+class TensorMap(NamedTuple):
+    """A tensor descriptor as an argument. base: its tensor."""
+
+    base: Any
+    form: TensorMapForm
+
+
+_Form = tuple[str, TensorMapForm]
+
+
+def _expanded_descriptor(descriptor: Any, described: Mapping[str, Any] | None, *rest: Any) -> list[Any]:
+    """Return the arguments of a tensor descriptor. described: its box, swizzle and element type; None for one without a tensor map.
+
+    Raises LaunchError for a form that is not emulated.
+    """
+    if described is None:
+        return decompose_descriptor(descriptor)  # type: ignore[no-any-return]
+    type = TMA_DTYPE_DEVICE_TO_HOST[described["elem_type"]]
+    if described["fp4_padded"] or described.get("is_im2col") or descriptor.round_f32_to_tf32 or type >= _FLOAT_TYPES:
+        raise LaunchError("a tensor descriptor of fp4, tf32 or im2col is not supported: choose the device A100")
+    size = described["elem_size"]
+    form = TensorMapForm(
+        ELEMENTS[type],
+        tuple(map(int, descriptor.shape[::-1])),
+        tuple(int(stride) * size for stride in descriptor.strides[-2::-1]),
+        tuple(described["block_size"][::-1]),
+        SWIZZLES[described["swizzle"]],
+        "nan" if descriptor.padding == "nan" else "zero",
+    )
+    if problem := form.problem():
+        raise LaunchError(f"a tensor descriptor is no tensor map: {problem}")
+    return [TensorMap(descriptor.base, form), *descriptor.shape, *descriptor.strides]
 
 
 def _item(values: Any, path: Sequence[int]) -> Any:

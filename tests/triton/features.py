@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 from tests.triton.feature_table import DEVICE, feature, main, random, require
 from triton.language.extra import libdevice
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 # ------------------------------------------------------------------ elements
@@ -387,6 +388,26 @@ def descriptors() -> None:
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=DEVICE))
     _descriptor[(2, 2)](x, out, 48, 64, BM=32, BN=32)
     require(out, x * 2)
+
+
+@triton.jit
+def _boxes(a, b, out, K, BLOCK: tl.constexpr):
+    row, column = tl.program_id(0) * BLOCK, tl.program_id(1) * BLOCK
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(0, K, 32):
+        total = tl.dot(a.load([row, k]), b.load([k, column]), total)
+    out.store([row, column], total.to(tl.float16))
+
+
+@feature
+def tensor_descriptors() -> None:
+    """Arguments, which are tensor maps on sm_90. The last boxes end beyond the tensors."""
+    a, b = random(104, 72).half(), random(72, 80).half()
+    out = torch.zeros(104, 80, device=DEVICE, dtype=torch.float16)
+    boxes = ((a, [64, 32]), (b, [32, 64]), (out, [64, 64]))
+    described = [TensorDescriptor.from_tensor(tensor, box) for tensor, box in boxes]
+    _boxes[(2, 2)](*described, 72, BLOCK=64)
+    require(out, (a.float() @ b.float()).half(), 1e-3)
 
 
 @triton.jit
