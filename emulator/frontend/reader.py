@@ -200,6 +200,8 @@ class Specialiser:
                 if isinstance(annotation, tuple) and annotation[0] is hints.TensorMap:
                     reader.names[name] = mbarriers.tensor(name, consts.get(name), span)
                 else:
+                    if name in consts:
+                        self.report(span, f"{name} is no tensor map: give the array", "or write st.TensorMap[...]")
                     reader.names[name] = reader.swaps.declared(name, array, reader.emit, span)
                 params += more
                 for param in more:

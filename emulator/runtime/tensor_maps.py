@@ -19,7 +19,7 @@ def tensor_map(array: Any, *, box: tuple[int, ...], swizzle: Swizzle = 0, fill: 
     array : NumPy array, `st.empty` or `DeviceArray` of 1 to 5 dimensions. Elements of the last axis are adjacent; the other strides
         are multiples of 16 bytes.
     box : elements of a copy along each axis, 1 to 256; a row along the last axis is a multiple of 16 bytes.
-    swizzle : 32, 64 or 128 bytes of a row in shared memory whose units of 16 bytes are permuted, as `st.matrix_descriptor` reads them.
+    swizzle : 32, 64 or 128, the bytes of a row of the box, whose units of 16 bytes are permuted, as `st.matrix_descriptor` reads them.
     fill : value of elements beyond the array, "zero" or "nan".
     """
     if isinstance(array, NewArray):

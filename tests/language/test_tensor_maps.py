@@ -185,12 +185,18 @@ def _other_type(x: TensorMap[f32]) -> None:
     st.tensor_store(x, (0, 0), buffer, 0)
 
 
+@st.kernel
+def _plain(x: st.Global[f32]) -> None:
+    x[0, 0] = 1.0
+
+
 def test_refusals_of_kernels() -> None:
     x = st.tensor_map(np.zeros((2, 32), np.float32), box=(1, 32))
     for kernel, given, message in (
         (_unmapped, x, "a tensor map"),
         (_short, x, "x has 2 axes, 1 coordinates given"),
         (_other_type, x, "tensor_store copies f32, as of x, in shared memory; buffer is shared i32"),
+        (_plain, x, "x is no tensor map: give the array"),
         (_short, x.array, r"x is a tensor map: give st\.tensor_map\(array, box=\.\.\.\)"),
     ):
         with pytest.raises(st.CompileError, match=message):
@@ -210,7 +216,7 @@ def test_rules_of_the_hardware() -> None:
         (
             wide,
             {"box": (1, 1, 64), "swizzle": 128},
-            "a row of the box is at most the 128 bytes of the swizzle, not 256",
+            "a row of the box is the 128 bytes of the swizzle, not 256",
         ),
         (wide, {"box": (1, 257, 4)}, "256"),
         (wide, {"box": (1, 4)}, "a box of as many, not 3 and 2"),

@@ -34,7 +34,7 @@ from .driver import (
     resident,
 )
 from .filling import fill
-from .functions import ArgumentBlock
+from .functions import TENSOR_MAP_BYTES, ArgumentBlock, tensor_map
 from .library import DriverError
 from .own_code import packed
 
@@ -216,7 +216,7 @@ class Launcher:
             values = [request.arguments[name] for name in self.interface.arguments]
             codes = ["Q" if isinstance(value, np.ndarray) else f"{value.itemsize}s" for value in values]
             for name, _ in self.interface.tensors:
-                codes[self.interface.arguments.index(name)] = f"{library.TENSOR_MAP_BYTES}s"
+                codes[self.interface.arguments.index(name)] = f"{TENSOR_MAP_BYTES}s"
         else:
             codes = [f"{argument.size}s" for argument in packing]
         self.block = ArgumentBlock(codes + ["i"] * len(self.interface.lengths))
@@ -251,7 +251,7 @@ class Launcher:
                 values.append(value.tobytes())
         for name, form in self.interface.tensors:
             at = self.interface.arguments.index(name)
-            values[at] = library.tensor_map(form, values[at])
+            values[at] = tensor_map(form, values[at])
         for name in self.interface.lengths:
             array: Any = arguments.get(name)
             values.append(request.dynamic_arrays[name].length if array is None else len(array))

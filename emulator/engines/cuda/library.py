@@ -10,10 +10,7 @@ from functools import cache
 from typing import Any
 
 from ...errors import UnavailableError
-from ...language.tensor_maps import ELEMENTS, SWIZZLES, TensorMapForm
-from ...language.types import I8, I16, U8, U16
 
-TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGNMENT = 128, 64
 OUT_OF_MEMORY, NOT_READY = 2, 600
 """The driver's numbers of two statuses."""
 _DEVICE_ORDINAL = 9
@@ -222,17 +219,3 @@ def launch_graph(executable: int, stream: int) -> None:
 
 def destroy_executable(executable: int) -> None:
     check(cuda_driver().cuGraphExecDestroy(executable))
-
-
-def tensor_map(form: TensorMapForm, address: int) -> bytes:
-    """Return the encoded tensor map of an array at an address of the device. Raises DriverError."""
-    memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES + _TENSOR_MAP_ALIGNMENT)
-    offset = -ctypes.addressof(memory) % _TENSOR_MAP_ALIGNMENT
-    rank = len(form.sizes)
-    sizes, strides = (ctypes.c_uint64 * rank)(*form.sizes), (ctypes.c_uint64 * rank)(*form.strides)
-    box, ones = (ctypes.c_uint32 * rank)(*form.box), (ctypes.c_uint32 * rank)(*(1,) * rank)
-    type = ELEMENTS.index({I8: U8, I16: U16}.get(form.element, form.element))
-    modes = 0, SWIZZLES.index(form.swizzle), 0, int(form.fill == "nan")  # no interleave, no promotion to L2
-    place = ctypes.addressof(memory) + offset
-    check(cuda_driver().cuTensorMapEncodeTiled(place, type, rank, address, sizes, strides, box, ones, *modes))
-    return memory.raw[offset : offset + TENSOR_MAP_BYTES]

@@ -43,6 +43,8 @@ class TensorMaps(Arrays):
         for is_refused, what in refused:
             if is_refused:
                 raise UnavailableError(f"tensor maps with {what} are not emulated")
+        if box[0] * ELEMENTS[type].size < SWIZZLES[swizzle]:
+            raise UnavailableError("tensor maps with rows shorter than the swizzle are not emulated")
         form = TensorMapForm(ELEMENTS[type], sizes, strides, box, SWIZZLES[swizzle], get_args(Fill)[fill])
         problem = form.problem() or ("" if address % UNIT == 0 else f"the address is a multiple of {UNIT} bytes")
         if problem:
