@@ -13,8 +13,9 @@ import numpy.typing as npt
 from ..engines.cuda.sass import Instruction
 from . import collectives, floating, half, integer
 from .access import read_predicate, reader, writer
+from .barriers import BARRIERS
 from .batch import Batch
-from .control import CONTROL, Control
+from .control import CONTROL, Control, await_phase
 from .counts import Counts
 from .groups import CONTINUE, FINISHED, PAUSED
 from .machine_code import MachineCode
@@ -43,7 +44,7 @@ def _rows_by_opcode() -> dict[str, list[Row]]:
 
 
 ROWS = _rows_by_opcode()
-"""Rows of the opcode table, by opcode; `memory.MEMORY`, `matrices.MATRICES` and `control.CONTROL` have the others."""
+"""Rows of the opcode table, by opcode; `memory.MEMORY`, `barriers.BARRIERS`, `matrices.MATRICES` and `control.CONTROL` have the others."""
 _UNIFORM_NAMES = {"VOTEU": "VOTE", "S2UR": "S2R", "UP2UR": "P2UR"}
 
 
@@ -134,10 +135,13 @@ def _step(number: int, instruction: Instruction) -> Step:
     try:
         if op.opcode in CONTROL:
             return Step(op, None, CONTROL[op.opcode](op), guard)
+        if "TRYWAIT" in op.flags:
+            return Step(op, None, await_phase(op), guard)
         if op.opcode in MATRICES:
             execute, exchanges = MATRICES[op.opcode](op), True
         else:
-            execute, exchanges = (MEMORY[op.opcode](op), False) if op.opcode in MEMORY else _lane_instruction(op)
+            row = MEMORY.get(op.opcode) or BARRIERS.get(op.opcode)
+            execute, exchanges = (row(op), False) if row is not None else _lane_instruction(op)
     except UnsupportedInstruction as error:
         refusal = UnsupportedInstruction(f"{op} is not emulated: {error}")
         return Step(op, None, Control(CONTINUE, error=refusal), guard)

@@ -236,7 +236,7 @@ def _updated(name: str, old: Any, value: Any, new: Any = None) -> Any:
     return np.where(old == value, new, old)
 
 
-def _in_order(elements: Any, at: Any, lanes: Any, update: Callable[..., Any], *values: Any) -> Any:
+def in_order(elements: Any, at: Any, lanes: Any, update: Callable[..., Any], *values: Any) -> Any:
     """Update elements lane after lane; return the old values, 0 of other lanes. Lanes with different elements are updated
     together."""
     if isinstance(elements, Pointer):
@@ -289,7 +289,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
             _FOLDS[update].at(elements, at[lanes], np.broadcast_to(values[0], lanes.shape)[lanes])
             return
         with np.errstate(all="ignore"):
-            old = _in_order(elements, at, lanes, updated, *values)
+            old = in_order(elements, at, lanes, updated, *values)
         swapped = old == values[0]
         if success is not None and not is_pair:
             success(s, r, lanes, swapped)
