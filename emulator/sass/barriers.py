@@ -144,6 +144,6 @@ def copy_in_bulk(op: Decoded) -> Execute:
 
 
 BARRIERS: Mapping[str, Callable[[Decoded], Execute]] = {
-    "SYNCS": synchronise, "UBLKCP": copy_in_bulk, **dict.fromkeys(("FENCE", "UTMACMDFLUSH", "UBLKPF"), nothing),
+    "SYNCS": synchronise, "UBLKCP": copy_in_bulk, **dict.fromkeys(("FENCE", "UTMACMDFLUSH", "UBLKPF", "WARPGROUP"), nothing),
 }  # fmt: skip
-"""By opcode. Fences of the asynchronous proxy and groups of bulk copies order copies, which are at once here."""
+"""By opcode. Fences of the asynchronous proxy and groups of bulk copies and WARPGROUP order what is at once here."""

@@ -25,6 +25,7 @@ from .operands import Decoded, UnsupportedInstruction, decode
 from .rows import DESTINATIONS, Row, bind
 from .state import ExecutionError, GlobalMemory, State
 from .steps import Step
+from .warpgroups import MOST_SUMS, WARPGROUPS
 
 MAX_RUNS = 4_000_000
 """Runs of straight-line code of a batch, after which an execution ends as a loop without progress."""
@@ -44,7 +45,7 @@ def _rows_by_opcode() -> dict[str, list[Row]]:
 
 
 ROWS = _rows_by_opcode()
-"""Rows of the opcode table, by opcode; `memory.MEMORY`, `barriers.BARRIERS`, `matrices.MATRICES` and `control.CONTROL` have the others."""
+"""Rows of the opcode table, by opcode; `MEMORY`, `BARRIERS`, `MATRICES`, `WARPGROUPS` and `CONTROL` have the others."""
 _UNIFORM_NAMES = {"VOTEU": "VOTE", "S2UR": "S2R", "UP2UR": "P2UR"}
 
 
@@ -116,7 +117,13 @@ class Program:
         operands = [one for step in self.steps for one in step.op.operands]
         numbers = [one.number for one in operands if one.kind == "register" and not one.uniform]
         numbers += [register.number for one in operands for register in one.registers if not register.uniform]
-        return max(numbers, default=0) + 5  # of the widest access, and the stack pointer
+        sums = [
+            one.number + MOST_SUMS
+            for step in self.steps
+            if step.op.opcode in WARPGROUPS
+            for one in step.op.operands[:1]
+        ]
+        return max(numbers + sums, default=0) + 5  # of the widest access, and the stack pointer
 
     @cached_property
     def yields(self) -> bool:
@@ -137,8 +144,9 @@ def _step(number: int, instruction: Instruction) -> Step:
             return Step(op, None, CONTROL[op.opcode](op), guard)
         if "TRYWAIT" in op.flags:
             return Step(op, None, await_phase(op), guard)
-        if op.opcode in MATRICES:
-            execute, exchanges = MATRICES[op.opcode](op), True
+        matrices = MATRICES.get(op.opcode) or WARPGROUPS.get(op.opcode)
+        if matrices is not None:
+            execute, exchanges = matrices(op), True
         else:
             row = MEMORY.get(op.opcode) or BARRIERS.get(op.opcode)
             execute, exchanges = (row(op), False) if row is not None else _lane_instruction(op)
