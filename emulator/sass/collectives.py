@@ -68,29 +68,13 @@ def _folded(kind: i64, a: u32, b: u32) -> u32:
 
 
 @st.device
-def _spread(  # noqa: PLR0913 - the state of `exchange`
-    kind: i64, at: i64, voting: u32, bits: u32, result: u32, a: Global[u32], b: Global[u32], active: Global[bool],
-    out: Global[u32], holds: Global[bool],
-) -> None:  # fmt: skip
-    """Write the results of a warp."""
-    holds[at] = voting != u32(0)
-    if kind == ALL:
-        holds[at] = voting == bits
-    elif kind == EQ:
-        holds[at] = voting == bits or voting == u32(0)
-    for lane in range(i64(WARP_SIZE)):
-        holds[at + lane] = holds[at]
-        out[at + lane] = voting if kind <= EQ else result
-        if kind == ELECT:
-            holds[at + lane] = u32(lane) == result
-        elif kind in (FIRST, FIRST_OR):
-            holds[at + lane] = a[at + lane] != result or (kind == FIRST_OR and b[at + lane] != u32(0))
-        if kind == MATCH:
-            equal = u32(0)
-            for other in range(i64(WARP_SIZE)):
-                if active[at + other] and a[at + other] == a[at + lane]:
-                    equal |= u32(1) << u32(other)
-            out[at + lane] = equal
+def _equal_lanes(at: i64, lane: i64, a: Global[u32], active: Global[bool]) -> u32:
+    """Return the active lanes with the value of a lane."""
+    equal = u32(0)
+    for other in range(i64(WARP_SIZE)):
+        if active[at + other] and a[at + other] == a[at + lane]:
+            equal |= u32(1) << u32(other)
+    return equal
 
 
 @native
@@ -118,7 +102,20 @@ def exchange(
                     elif kind > FIRST and kind < ELECT:
                         result = _folded(kind, result, a[at + lane])
                     has_value = True
-        _spread(kind, at, voting, bits, result, a, b, active, out, holds)
+        holds[at] = voting != u32(0)
+        if kind == ALL:
+            holds[at] = voting == bits
+        elif kind == EQ:
+            holds[at] = voting == bits or voting == u32(0)
+        for lane in range(i64(WARP_SIZE)):
+            holds[at + lane] = holds[at]
+            out[at + lane] = voting if kind <= EQ else result
+            if kind == MATCH:
+                out[at + lane] = _equal_lanes(at, lane, a, active)
+            elif kind == ELECT:
+                holds[at + lane] = u32(lane) == result
+            elif kind in (FIRST, FIRST_OR):
+                holds[at + lane] = a[at + lane] != result or (kind == FIRST_OR and b[at + lane] != u32(0))
 
 
 @dataclass(frozen=True)

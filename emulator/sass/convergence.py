@@ -107,8 +107,9 @@ def _release(g: Groups, warp: i64) -> None:
 
 # ------------------------------------------------------------------ instructions
 @st.device
-def _branch(g: Groups, warp: i64, n: i64, jumps: i64, target: i64) -> None:
-    if jumps == g.lanes[warp]:
+def _branch(g: Groups, warp: i64, n: i64, jumps: i64, target: i64, together: bool) -> None:
+    """Jump. together: all lanes, where one does."""
+    if jumps == g.lanes[warp] or (together and jumps != 0):
         g.address[warp] = target
     elif jumps == 0:
         g.address[warp] = n + 1
@@ -116,15 +117,6 @@ def _branch(g: Groups, warp: i64, n: i64, jumps: i64, target: i64) -> None:
         add(g, warp, i64(WAITING), n + 1, g.lanes[warp] & ~jumps)
         g.address[warp] = target
         g.lanes[warp] = jumps
-
-
-@st.device
-def _jump(g: Groups, warp: i64, n: i64, jumps: i64, target: i64, together: bool) -> None:
-    """Jump. together: all lanes, where one does."""
-    if together and jumps != 0:
-        _branch(g, warp, n, g.lanes[warp], target)
-    else:
-        _branch(g, warp, n, jumps, target)
 
 
 @st.device
@@ -305,7 +297,7 @@ def end_run(
         lanes = g.lanes[warp] & chosen[i]
         lane = i * WARP_SIZE + _first_lane(g.lanes[warp])
         if kind == JUMP:
-            _jump(g, warp, n, lanes, target, number != 0)
+            _branch(g, warp, n, lanes, target, number != 0)
         elif kind == EXIT:
             exited = exited or lanes != 0
             _exit(g, warp, n, lanes)
@@ -320,7 +312,7 @@ def end_run(
             _wait_for_block(g, warp, n, lanes, values[lane], table[CONTROL_FIELDS * n + REDUCTION])
         elif kind == JUMP_IF_CONVERGED:
             converged = g.lanes[warp] == values[lane] & g.alive[warp]
-            _branch(g, warp, n, lanes if converged == (number != 0) else i64(0), target)
+            _branch(g, warp, n, lanes if converged == (number != 0) else i64(0), target, False)
         elif kind == LEAVE:
             g.members[warp * BARRIER_REGISTERS + number] &= ~lanes
             g.address[warp] = n + 1

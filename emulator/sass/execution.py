@@ -117,13 +117,8 @@ class Program:
         operands = [one for step in self.steps for one in step.op.operands]
         numbers = [one.number for one in operands if one.kind == "register" and not one.uniform]
         numbers += [register.number for one in operands for register in one.registers if not register.uniform]
-        sums = [
-            one.number + MOST_SUMS
-            for step in self.steps
-            if step.op.opcode in WARPGROUPS
-            for one in step.op.operands[:1]
-        ]
-        return max(numbers + sums, default=0) + 5  # of the widest access, and the stack pointer
+        widest = MOST_SUMS if any(step.op.opcode in WARPGROUPS for step in self.steps) else 4
+        return max(numbers, default=0) + 1 + widest  # of an access, and the stack pointer
 
     @cached_property
     def yields(self) -> bool:

@@ -6,23 +6,15 @@ states whether C is added. Shared memory is read where the instruction is issued
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..ir.matrices import (
-    GROUP_INSTRUCTIONS,
-    INCOMPLETE,
-    ROW_BYTES,
-    SIGNS,
-    WITH_BASE,
-    DescribedRows,
-    GroupInstruction,
-    moved,
-)
+from ..ir.matrices import GROUP_INSTRUCTIONS, INCOMPLETE, ROW_BYTES, SIGNS, WITH_BASE, DescribedRows, GroupInstruction
+from ..ir.matrices import moved as moved_matrices
+from ..ir.ops import TABLE
 from ..ir.tensor_cores import multiply_add
 from ..language.types import Vector
 from .access import read_predicate, read_register, write_register
@@ -32,16 +24,6 @@ from .matrices import all_lanes, reads_of
 from .memory import SHARED, Execute, checked_index, read_words, registers_of
 from .operands import Decoded, Register, UnsupportedInstruction
 from .state import ExecutionError, Rows, State
-
-_OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "xor": operator.xor,
-    "shl": operator.lshift, "shr": operator.rshift, "eq": operator.eq, "select": np.where,
-}  # fmt: skip
-
-
-def _operate(name: str, *values: Any) -> Any:
-    return _OPERATIONS[name](*values)
-
 
 _LANE = np.arange(32)
 _ROW, _LOW, _HIGH = _LANE & 7, _LANE >> 3 & 1, _LANE >> 4
@@ -61,17 +43,21 @@ def instruction_of(op: Decoded) -> GroupInstruction:
     return row
 
 
+def _operate(name: str, *values: Any) -> Any:
+    return TABLE[name].meaning(*map(np.asarray, values))
+
+
 def _rows(op: Decoded, register: int, transposed: bool) -> Callable[..., Any]:
     """Return the load of 8x8 matrices by a descriptor in a register."""
     read = read_register(Register(register, True), True)
 
     def load(s: State, r: Rows, lanes: Any, block: Any, half: Any, count: int) -> Any:
-        places = DescribedRows(_operate, lambda field: field.astype(i64), read(s, r), transposed)
+        places = DescribedRows(_operate, lambda field: field, read(s, r).view(i64), transposed)
         if not places.without_base.all():
             raise ExecutionError(f"{WITH_BASE}: {op}")
         address = (places.at(block, half, _ROW) * ROW_BYTES).astype(u64)
         index = checked_index(op, SHARED, s, r, lanes & (8 * count > _LANE), address, ROW_BYTES)
-        return moved("load", transposed, read_words(SHARED.contents(s), index, ROW_BYTES, False))[:count]
+        return moved_matrices("load", transposed, read_words(SHARED.contents(s), index, ROW_BYTES, False))[:count]
 
     return load
 
