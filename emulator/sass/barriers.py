@@ -45,11 +45,8 @@ def _arrive(op: Decoded) -> Execute:
     accept(op, " ".join(("ARRIVE", "TRANS64", "RED", *ARRIVALS)))
     to, operand, source = op.operands
     form = next((name for name in op.modifiers if name in ARRIVALS), "")
-    address_of, read, write = (
-        addresses(operand, SHARED),
-        reader("i", source, op.immediate),
-        write_pair(to.number, False),
-    )
+    address_of, read = addresses(operand, SHARED), reader("i", source, op.immediate)
+    write = write_pair(to.number, False)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         index = checked_index(op, SHARED, s, r, lanes, address_of(s, r, lanes), 8)
@@ -113,9 +110,8 @@ def copy_in_bulk(op: Decoded) -> Execute:
     completes."""
     loads = op.modifiers == ("S", "G")
     to, source, size = op.operands
-    if op.modifiers not in (("S", "G"), ("G", "S")) or any(
-        len(one.registers) != 1 or one.offset for one in (to, source)
-    ):
+    has_other_addresses = any(len(one.registers) != 1 or one.offset for one in (to, source))
+    if op.modifiers not in (("S", "G"), ("G", "S")) or has_other_addresses:
         raise UnsupportedInstruction(f"no row of the opcode table is for {op}")
     own, other = (to, source) if loads else (source, to)
     place, address = addresses(own, SHARED), addresses(other, GLOBAL)
@@ -129,12 +125,9 @@ def copy_in_bulk(op: Decoded) -> Execute:
         room = s.shared_bytes - at.astype(np.int64)
         s.copy_units(op, SHARED.place(s, r, at), room, address(s, r, warps), bytes if loads else -bytes)
         if loads:
-            at = barrier(s, r).astype(u64)
-            index = checked_index(op, SHARED, s, r, warps, np.broadcast_to(at, warps.shape), 8)
-            elements = SHARED.contents(s).view(u64)
-            in_order(
-                elements, index >> 3, warps, _updated, np.broadcast_to(u64(0), warps.shape), u64(0) - bytes.astype(u64)
-            )
+            at = np.broadcast_to(barrier(s, r).astype(u64), warps.shape)
+            index, none = checked_index(op, SHARED, s, r, warps, at, 8), np.broadcast_to(u64(0), warps.shape)
+            in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
 
     return execute
 
