@@ -23,7 +23,7 @@ PIPES = tuple(_OPCODES)
 memory and shuffles. adu: barriers and constants. cbu: convergence and exits. uniform: once per warp."""
 TENSOR = "tensor"
 """The pipe of matrix products. The records of GPUs have no count of it."""
-_PRODUCTS = ("HMMA", "IMMA", "DMMA")
+_PRODUCTS = ("HMMA", "IMMA", "DMMA", "HGMMA", "QGMMA", "IGMMA")
 
 _PIPES_OF: dict[str, tuple[str, ...]] = {
     opcode: tuple(pipe for pipe in PIPES if opcode in _OPCODES[pipe].split())

@@ -7,7 +7,7 @@ warpgroup has that after `wgmma.mma_async.sync.aligned.`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -151,6 +151,48 @@ def _group_instructions() -> list[GroupInstruction]:
 GROUP_INSTRUCTIONS = {row.name: row for row in _group_instructions()}
 PARTS = INSTRUCTIONS | {row.part.name: row.part for row in GROUP_INSTRUCTIONS.values()}
 """Instructions of a warp, and those that a warp executes of an instruction of its warpgroup."""
+
+
+SIGNS = {"f16": 0x80008000, "bf16": 0x80008000, "tf32": 0x80000000, "e4m3": 0x80808080, "e5m2": 0x80808080}
+"""Sign bits of the elements in a register."""
+WITH_BASE = "a descriptor with a base offset is not supported"
+INCOMPLETE = "wgmma needs the four warps of a warpgroup"
+
+
+class DescribedRows:
+    """Places of the rows of 16 bytes of a matrix in shared memory: blocks of 8 rows, the 8x8 matrices of `moved`.
+
+    op: an operation by name, of expressions or of arrays. narrow: converts a field of the descriptor. without_base: whether the
+    descriptor has no base offset.
+    """
+
+    def __init__(self, op: Callable[..., Any], narrow: Callable[[Any], Any], descriptor: Any, transposed: bool) -> None:
+        def field(shift: int, bits: int) -> Any:
+            return op("and", op("shr", descriptor, shift), (1 << bits) - 1)
+
+        self.op, self.transposed = op, transposed
+        self.start, self.leading, self.stride = (narrow(field(shift, 14)) for shift in (0, 16, 32))
+        self.without_base = op("eq", field(49, 3), 0)
+        mode = narrow(field(62, 2))
+        self.plain = op("eq", mode, 0)
+        self.width_bits = op("select", self.plain, 0, op("sub", 4, mode))
+        self.width = op("shl", 1, self.width_bits)
+        self.swizzled = op("sub", self.width, 1)
+
+    def at(self, block: Any, half: Any, row: Any) -> Any:
+        """Return the place of a row, in units of 16 bytes. block: of 8 rows of the matrix, or columns of B. half: of K."""
+        op = self.op
+        if self.transposed:
+            across = op("and", block, self.swizzled)
+            down = op("mul", op("shr", block, self.width_bits), self.leading)
+            swizzled = op("add", op("add", across, down), op("mul", half, self.stride))
+            plain = op("add", op("mul", block, self.stride), op("mul", half, self.leading))
+            offset = op("select", self.plain, plain, swizzled)
+        else:
+            adjacent = op("mul", half, op("select", self.plain, self.leading, 1))
+            offset = op("add", op("mul", block, self.stride), adjacent)
+        index = op("add", op("add", self.start, op("mul", row, self.width)), offset)
+        return op("xor", index, op("and", op("shr", index, 3), self.swizzled))
 
 
 # ------------------------------------------------------------------ layout of fragments

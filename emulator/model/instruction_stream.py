@@ -13,11 +13,14 @@ from ..compiled.instruction_counts import InstructionCount
 from ..compiled.kernel import ExecutedKernel
 from ..compiled.opcode_classes import access_of, access_width, is_indexed_constant_load, phases_of
 from ..compiled.pipes import TENSOR
+from ..errors import LaunchError
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
 from ..machine.tensor_rates import tensor_rate
 from ..sass.matrices import instruction_of
 from ..sass.operands import decode
+from ..sass.warpgroups import WARPGROUPS
+from ..sass.warpgroups import instruction_of as group_instruction_of
 from .access_lines import Kind
 from .executed_warps import ExecutedWarps, executed_warps
 from .line_trace import LINE, LineTrace
@@ -57,6 +60,10 @@ _BARRIER_DEFERRAL = 8
 """Cycles after a barrier until the warp waits; measured on an H100."""
 _CONSTANT_ADDRESS_CYCLES = 2.05
 """Cycles of an SM per distinct constant address; measured on an H200."""
+_UNTIMED = {
+    "SYNCS": "the time model has no barriers in shared memory",
+    "UBLKCP": "the time model has no bulk copies",
+}
 _INDEXED_LOAD_CYCLES = 8
 """Scheduler cycles of a constant load at a register address; measured on an H100."""
 _SCOREBOARD_LATENCY = {
@@ -92,6 +99,8 @@ def stream(
     costs = _pipe_cycles(device)
     for n, executed_instruction in enumerate(compiled.instructions):
         instruction, control = executed_instruction.instruction, executed_instruction.instruction.control
+        if instruction.opcode in _UNTIMED and executed_instruction.warps:
+            raise LaunchError(f"the time of {instruction.opcode} is not predicted: {_UNTIMED[instruction.opcode]}")
         row = code[n]
         row[Field.STALL] = max(1, control.stall) if control else device.timing.alu
         row[Field.WRITES] = row[Field.READS] = row[Field.PIPE] = -1
@@ -103,7 +112,8 @@ def stream(
         row[Field.LATENCY] = _latency(instruction.opcode, pipe, device)
         if pipe == TENSOR:
             row[Field.PIPE] = OWN_PIPES.index(pipe)
-            row[[Field.COST, Field.LATENCY]] = tensor_rate(device, instruction_of(decode(n, instruction)).name)
+            product = group_instruction_of if instruction.opcode in WARPGROUPS else instruction_of
+            row[[Field.COST, Field.LATENCY]] = tensor_rate(device, product(decode(n, instruction)).name)
         elif pipe in OWN_PIPES:
             row[Field.PIPE] = OWN_PIPES.index(pipe)
             row[Field.COST] = _INDEXED_LOAD_CYCLES if is_indexed_constant_load(instruction) else costs[pipe]

@@ -10,17 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ir import nodes as ir
-from ..ir.matrices import GROUP_INSTRUCTIONS, GroupInstruction, registers
+from ..ir.matrices import GROUP_INSTRUCTIONS, INCOMPLETE, SIGNS, WITH_BASE, DescribedRows, GroupInstruction, registers
 from ..ir.nodes import UNCOUNTED
 from ..language.intrinsics import FULL_MASK
 from ..language.types import I32, U32, Vector
 from .generated import Code, replaced
-
-SIGNS = {"f16": 0x80008000, "bf16": 0x80008000, "tf32": 0x80000000, "e4m3": 0x80808080, "e5m2": 0x80808080}
-"""Sign bits of the elements in a register."""
-_FIELD = (1 << 14) - 1
-WITH_BASE = "a descriptor with a base offset is not supported"
-INCOMPLETE = "wgmma needs the four warps of a warpgroup"
 
 
 def lower_products(program: ir.Program) -> ir.Program:
@@ -29,46 +23,22 @@ def lower_products(program: ir.Program) -> ir.Program:
 
 
 class _Matrix:
-    """A matrix in shared memory. Offsets are in units of 16 bytes."""
+    """A matrix in shared memory."""
 
     def __init__(self, code: Code, array: ir.ArrayRef, descriptor: ir.Expr, transposed: bool) -> None:
-        self.code, self.array, self.transposed = code, array, transposed
-        whole = code.let(descriptor)
-
-        def field(shift: int) -> ir.Expr:
-            own = code.op("shr", whole, shift) if shift else whole
-            return code.cast(code.op("and", own, _FIELD), I32)
-
-        self.start, self.leading, self.stride = field(0), field(16), field(32)
-        base = code.op("eq", code.op("and", code.op("shr", whole, 49), 7), 0)
-        code.body.append(ir.Assert(base, WITH_BASE, code.span, UNCOUNTED))
-        mode = code.cast(code.op("shr", whole, 62), I32)
-        self.plain = code.op("eq", mode, 0)
-        self.width_bits = code.op("select", self.plain, 0, code.op("sub", ir.Const(4, I32, code.span), mode))
-        self.width = code.op("shl", ir.Const(1, I32, code.span), self.width_bits)
-        self.swizzled = code.op("sub", self.width, 1)
+        self.code, self.array = code, array
+        self.places = DescribedRows(code.op, lambda field: code.cast(field, I32), code.let(descriptor), transposed)
+        code.body.append(ir.Assert(self.places.without_base, WITH_BASE, code.span, UNCOUNTED))
 
     def rows(self, block: ir.Expr, half: ir.Expr, count: int) -> ir.Expr:
-        """Load 8x8 matrices, one a register: lane 8 i + r loads row r of matrix i.
-
-        block: of 8 rows of the matrix, or columns of B. half: of K. They are those of the lane.
-        """
+        """Load 8x8 matrices, one a register: lane 8 i + r loads row r of matrix i. block, half: those of the lane."""
         code = self.code
-        if self.transposed:
-            across = code.op("and", block, self.swizzled)
-            down = code.op("mul", code.op("shr", block, self.width_bits), self.leading)
-            swizzled = code.op("add", code.op("add", across, down), code.op("mul", half, self.stride))
-            plain = code.op("add", code.op("mul", block, self.stride), code.op("mul", half, self.leading))
-            offset = code.op("select", self.plain, plain, swizzled)
-        else:
-            adjacent = code.op("mul", half, code.op("select", self.plain, self.leading, 1))
-            offset = code.op("add", code.op("mul", block, self.stride), adjacent)
         row = code.op("and", ir.Special("lane", I32, code.span), 7)
-        index = code.op("add", code.op("add", self.start, code.op("mul", row, self.width)), offset)
-        index = code.op("xor", index, code.op("and", code.op("shr", index, 3), self.swizzled))
+        index = self.places.at(block, half, row)
         four, full = registers(U32, 4), ir.Const(FULL_MASK, U32, code.span)
         loaded = code.let(ir.Load(self.array.name, index, four, code.span, "wgmma", lanes=8 * count))
-        return code.let(ir.MoveMatrix("load", self.transposed, loaded, full, registers(U32, count), code.span))
+        transposed = self.places.transposed
+        return code.let(ir.MoveMatrix("load", transposed, loaded, full, registers(U32, count), code.span))
 
 
 class _Product:

@@ -19,11 +19,13 @@ from .traced import Lanes
 
 KINDS = (
     "UP", "DOWN", "BFLY", "IDX", "ANY", "ALL", "EQ", "MATCH", "FIRST",
-    "SUM", "MAX", "MIN", "OR", "XOR", "AND", "MAX.S32", "MIN.S32",
+    "SUM", "MAX", "MIN", "OR", "XOR", "AND", "MAX.S32", "MIN.S32", "ELECT", "FIRST.OR",
 )  # fmt: skip
-"""Exchanges: shuffles, votes, MATCH, the value of the first active lane, reductions."""
+"""Exchanges: shuffles, votes, MATCH, the value of the first active lane, reductions, the first active lane; FIRST.OR is FIRST,
+with another result."""
 UP, DOWN, BFLY, IDX, ANY, ALL, EQ, MATCH, FIRST = range(9)
 SUM, MAX, MIN, OR, XOR, AND, SIGNED_MAX, SIGNED_MIN = range(9, 17)
+ELECT, FIRST_OR = 17, 18
 
 
 @st.device
@@ -65,6 +67,16 @@ def _folded(kind: i64, a: u32, b: u32) -> u32:
     return result
 
 
+@st.device
+def _equal_lanes(at: i64, lane: i64, a: Global[u32], active: Global[bool]) -> u32:
+    """Return the active lanes with the value of a lane."""
+    equal = u32(0)
+    for other in range(i64(WARP_SIZE)):
+        if active[at + other] and a[at + other] == a[at + lane]:
+            equal |= u32(1) << u32(other)
+    return equal
+
+
 @native
 def exchange(
     kind: i64, warps: i64, a: Global[u32], b: Global[u32], c: Global[u32], active: Global[bool], out: Global[u32],
@@ -85,10 +97,10 @@ def exchange(
                 bits |= u32(1) << u32(lane)
                 voting |= a[at + lane] << u32(lane) if kind <= EQ else u32(0)
                 if kind >= FIRST:
-                    if has_value and kind > FIRST:
+                    if not has_value:
+                        result = u32(lane) if kind == ELECT else a[at + lane]
+                    elif kind > FIRST and kind < ELECT:
                         result = _folded(kind, result, a[at + lane])
-                    elif not has_value:
-                        result = a[at + lane]
                     has_value = True
         holds[at] = voting != u32(0)
         if kind == ALL:
@@ -99,11 +111,11 @@ def exchange(
             holds[at + lane] = holds[at]
             out[at + lane] = voting if kind <= EQ else result
             if kind == MATCH:
-                equal = u32(0)
-                for other in range(i64(WARP_SIZE)):
-                    if active[at + other] and a[at + other] == a[at + lane]:
-                        equal |= u32(1) << u32(other)
-                out[at + lane] = equal
+                out[at + lane] = _equal_lanes(at, lane, a, active)
+            elif kind == ELECT:
+                holds[at + lane] = u32(lane) == result
+            elif kind in (FIRST, FIRST_OR):
+                holds[at + lane] = a[at + lane] != result or (kind == FIRST_OR and b[at + lane] != u32(0))
 
 
 @dataclass(frozen=True)
@@ -157,7 +169,9 @@ ROWS = [
     Row("VOTE", "R? P? p m", Exchange(_by_modifier, "out holds"), "ANY ALL EQ"),
     Row("MATCH", "R i m", Exchange(lambda op: MATCH, "out"), required="ANY"),
     Row("REDUX", "R i m", Exchange(_reduction, "out"), "SUM MAX MIN OR XOR AND S32"),
-    Row("R2UR", "R i m", Exchange(lambda op: FIRST, "out")),
+    Row("R2UR", "P R i o m", Exchange(lambda op: FIRST_OR, "holds out"), required="OR"),
+    Row("R2UR", "P? R i m", Exchange(lambda op: FIRST, "holds out")),
+    Row("ELECT", "P R p m", Exchange(lambda op: ELECT, "holds out")),
     Row("S2R", "R s", _special_register),
     Row("CS2R", "R s", _special_register, required="32"),
     Row("CS2R", "D s", _special_register_wide),

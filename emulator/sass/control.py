@@ -10,6 +10,7 @@ import numpy as np
 
 from . import groups as kinds
 from .access import read_predicate, reader
+from .barriers import check_phase
 from .groups import BARRIER_REGISTERS
 from .operands import Decoded, Operand, UnsupportedInstruction, accept
 from .state import ExecutionError, State
@@ -65,7 +66,7 @@ def _branch(op: Decoded) -> Control:
     if {"DIV", "CONV"} & op.flags:
         awaited = reader("i", op.operands[0], 0)
         return Control(kinds.JUMP_IF_CONVERGED, _target(op), int("CONV" in op.flags), values=awaited)
-    return Control(kinds.JUMP, _target(op), select=_predicates(op, op.operands[:-1]))
+    return Control(kinds.JUMP, _target(op), int({"U", "ANY"} <= op.flags), select=_predicates(op, op.operands[:-1]))
 
 
 def _call(op: Decoded) -> Control:
@@ -132,6 +133,11 @@ def _gather(op: Decoded) -> Control:
 def _set_aside(op: Decoded) -> Control:
     accept(op, "")
     return Control(kinds.SET_ASIDE)
+
+
+def await_phase(op: Decoded) -> Control:
+    """SYNCS.PHASECHK.TRYWAIT: suspend the warp until the phases of all lanes are complete, for a time."""
+    return Control(kinds.AWAIT, select=check_phase(op))
 
 
 def _continue(op: Decoded) -> Control:

@@ -18,6 +18,7 @@ from .groups import (
     AND,
     AT_BARRIER,
     AT_BLOCK,
+    AWAIT,
     BARRIER_REGISTERS,
     BLOCK_BARRIER,
     CONTROL_FIELDS,
@@ -44,6 +45,7 @@ from .groups import (
     SET_ASIDE,
     SET_BARRIER,
     STUCK,
+    SUSPENDED,
     SYNCHRONISE,
     TARGET,
     WAITING,
@@ -105,8 +107,9 @@ def _release(g: Groups, warp: i64) -> None:
 
 # ------------------------------------------------------------------ instructions
 @st.device
-def _branch(g: Groups, warp: i64, n: i64, jumps: i64, target: i64) -> None:
-    if jumps == g.lanes[warp]:
+def _branch(g: Groups, warp: i64, n: i64, jumps: i64, target: i64, together: bool) -> None:
+    """Jump. together: all lanes, where one does."""
+    if jumps == g.lanes[warp] or (together and jumps != 0):
         g.address[warp] = target
     elif jumps == 0:
         g.address[warp] = n + 1
@@ -185,6 +188,14 @@ def _wait_together(g: Groups, warp: i64, n: i64, awaited: i64) -> None:
 
 
 @st.device
+def _await(g: Groups, warp: i64, n: i64, complete: i64) -> None:
+    """Suspend a warp until all its lanes are complete, or its time is over."""
+    over = complete == g.lanes[warp] or g.run[4] > g.warps
+    g.status[warp] = RUNNING if over else SUSPENDED
+    g.address[warp] = n + 1 if over else n
+
+
+@st.device
 def _set_aside(g: Groups, warp: i64, n: i64) -> None:
     """YIELD: set a group aside that is not all lanes of its warp."""
     g.address[warp] = n + 1
@@ -217,7 +228,7 @@ def _release_block(g: Groups, block: i64, threads: i64, barrier: i64) -> None:
     for warp in range(first, first + g.warps_per_block):
         if g.status[warp] == AT_BARRIER and (threads < 0 or g.barrier[warp] == barrier):
             waiting += 1
-        if g.status[warp] == RUNNING:
+        if g.status[warp] == RUNNING or g.status[warp] == SUSPENDED:
             running = True
     if (threads < 0 and waiting != 0 and not running) or (threads >= 0 and WARP_SIZE * waiting >= threads):
         kind = g.reduced[3 * block + 2]
@@ -286,7 +297,7 @@ def end_run(
         lanes = g.lanes[warp] & chosen[i]
         lane = i * WARP_SIZE + _first_lane(g.lanes[warp])
         if kind == JUMP:
-            _branch(g, warp, n, lanes, target)
+            _branch(g, warp, n, lanes, target, number != 0)
         elif kind == EXIT:
             exited = exited or lanes != 0
             _exit(g, warp, n, lanes)
@@ -301,7 +312,7 @@ def end_run(
             _wait_for_block(g, warp, n, lanes, values[lane], table[CONTROL_FIELDS * n + REDUCTION])
         elif kind == JUMP_IF_CONVERGED:
             converged = g.lanes[warp] == values[lane] & g.alive[warp]
-            _branch(g, warp, n, lanes if converged == (number != 0) else i64(0), target)
+            _branch(g, warp, n, lanes if converged == (number != 0) else i64(0), target, False)
         elif kind == LEAVE:
             g.members[warp * BARRIER_REGISTERS + number] &= ~lanes
             g.address[warp] = n + 1
@@ -311,6 +322,8 @@ def end_run(
             _wait_together(g, warp, n, g.alive[warp] & named)
         elif kind == RETURN:
             _branch_to(g, warp, values, i * WARP_SIZE)
+        elif kind == AWAIT:
+            _await(g, warp, n, lanes)
         elif kind == SET_ASIDE:
             _set_aside(g, warp, n)
         else:
@@ -320,20 +333,41 @@ def end_run(
 
 
 # ------------------------------------------------------------------ the order of warps
+@st.device
+def _begin(g: Groups, warp: i64, address: i64, counted: bool) -> None:
+    """Begin the run of a warp."""
+    g.latest[warp] = g.run[0]
+    if g.merges != 0:
+        for n in range(warp * WARP_SIZE, warp * WARP_SIZE + WARP_SIZE):
+            if g.kind[n] == WAITING and g.at[n] == address:
+                g.kind[n] = FREE
+                g.lanes[warp] |= g.bits[n]
+    if counted:
+        g.starts[address * g.warps + warp] += 1
+        g.path[g.run[3]] = warp << 32 | address
+        g.run[3] += 1
+        g.start_lanes[address] += i64(st.popcount(g.lanes[warp]))
+
+
 @native
 def begin_run(g: Groups, rows: Global[i64], active: Global[bool]) -> i64:
     """Choose the warps that run next: those at the lowest address, or at times those at the address of the one that waited
-    longest. Count the start of their run.
+    longest. Count the start of their run. Suspended warps check their phase in these turns and where no other warp can run, without a
+    count; if no phase of any is complete, their time is over.
 
     rows: the warps; their number is rows[warps]. active: bool[32 * warps], their running lanes. Return the first instruction,
     FINISHED, or PAUSED.
     """
     if g.run[2] <= 0:
         return i64(PAUSED)
-    address, longest = i64(FAR), i64(FAR)
-    fair = (g.run[0] + 1) % FAIR_INTERVAL == 0
+    address, longest, running = i64(FAR), i64(FAR), False
     for warp in range(g.warps):
         if g.status[warp] == RUNNING:
+            running = True
+    g.run[4] = i64(0) if running else g.run[4] + 1
+    fair = not running or (g.run[0] + 1) % FAIR_INTERVAL == 0
+    for warp in range(g.warps):
+        if g.status[warp] == RUNNING or (fair and g.status[warp] == SUSPENDED):
             if fair:
                 if g.latest[warp] < longest:
                     longest = g.latest[warp]
@@ -346,18 +380,10 @@ def begin_run(g: Groups, rows: Global[i64], active: Global[bool]) -> i64:
     g.run[2] -= 1
     count = i64(0)
     for warp in range(g.warps):
-        if g.status[warp] == RUNNING and g.address[warp] == address:
+        counted = g.status[warp] == RUNNING
+        if (counted or (fair and g.status[warp] == SUSPENDED)) and g.address[warp] == address:
             rows[count] = warp
-            g.latest[warp] = g.run[0]
-            if g.merges != 0:
-                for n in range(warp * WARP_SIZE, warp * WARP_SIZE + WARP_SIZE):
-                    if g.kind[n] == WAITING and g.at[n] == address:
-                        g.kind[n] = FREE
-                        g.lanes[warp] |= g.bits[n]
-            g.starts[address * g.warps + warp] += 1
-            g.path[g.run[3]] = warp << 32 | address
-            g.run[3] += 1
-            g.start_lanes[address] += i64(st.popcount(g.lanes[warp]))
+            _begin(g, warp, address, counted)
             for lane in range(i64(WARP_SIZE)):
                 active[count * WARP_SIZE + lane] = g.lanes[warp] >> lane & 1 != 0
             count += 1

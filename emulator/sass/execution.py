@@ -13,8 +13,9 @@ import numpy.typing as npt
 from ..engines.cuda.sass import Instruction
 from . import collectives, floating, half, integer
 from .access import read_predicate, reader, writer
+from .barriers import BARRIERS
 from .batch import Batch
-from .control import CONTROL, Control
+from .control import CONTROL, Control, await_phase
 from .counts import Counts
 from .groups import CONTINUE, FINISHED, PAUSED
 from .machine_code import MachineCode
@@ -24,6 +25,7 @@ from .operands import Decoded, UnsupportedInstruction, decode
 from .rows import DESTINATIONS, Row, bind
 from .state import ExecutionError, GlobalMemory, State
 from .steps import Step
+from .warpgroups import MOST_SUMS, WARPGROUPS
 
 MAX_RUNS = 4_000_000
 """Runs of straight-line code of a batch, after which an execution ends as a loop without progress."""
@@ -43,7 +45,7 @@ def _rows_by_opcode() -> dict[str, list[Row]]:
 
 
 ROWS = _rows_by_opcode()
-"""Rows of the opcode table, by opcode; `memory.MEMORY`, `matrices.MATRICES` and `control.CONTROL` have the others."""
+"""Rows of the opcode table, by opcode; `MEMORY`, `BARRIERS`, `MATRICES`, `WARPGROUPS` and `CONTROL` have the others."""
 _UNIFORM_NAMES = {"VOTEU": "VOTE", "S2UR": "S2R", "UP2UR": "P2UR"}
 
 
@@ -115,7 +117,8 @@ class Program:
         operands = [one for step in self.steps for one in step.op.operands]
         numbers = [one.number for one in operands if one.kind == "register" and not one.uniform]
         numbers += [register.number for one in operands for register in one.registers if not register.uniform]
-        return max(numbers, default=0) + 5  # of the widest access, and the stack pointer
+        widest = MOST_SUMS if any(step.op.opcode in WARPGROUPS for step in self.steps) else 4
+        return max(numbers, default=0) + 1 + widest  # of an access, and the stack pointer
 
     @cached_property
     def yields(self) -> bool:
@@ -134,10 +137,14 @@ def _step(number: int, instruction: Instruction) -> Step:
     try:
         if op.opcode in CONTROL:
             return Step(op, None, CONTROL[op.opcode](op), guard)
-        if op.opcode in MATRICES:
-            execute, exchanges = MATRICES[op.opcode](op), True
+        if "TRYWAIT" in op.flags:
+            return Step(op, None, await_phase(op), guard)
+        matrices = MATRICES.get(op.opcode) or WARPGROUPS.get(op.opcode)
+        if matrices is not None:
+            execute, exchanges = matrices(op), True
         else:
-            execute, exchanges = (MEMORY[op.opcode](op), False) if op.opcode in MEMORY else _lane_instruction(op)
+            row = MEMORY.get(op.opcode) or BARRIERS.get(op.opcode)
+            execute, exchanges = (row(op), False) if row is not None else _lane_instruction(op)
     except UnsupportedInstruction as error:
         refusal = UnsupportedInstruction(f"{op} is not emulated: {error}")
         return Step(op, None, Control(CONTINUE, error=refusal), guard)

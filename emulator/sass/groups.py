@@ -12,17 +12,17 @@ from ..language.intrinsics import WARP_SIZE
 from ..native import record
 from .state import State
 
-RUNNING, AT_BARRIER, EXITED, STUCK = range(4)
+RUNNING, AT_BARRIER, EXITED, STUCK, SUSPENDED = range(5)
 BARRIER_REGISTERS = 16
 FREE, WAITING, YIELDED, GATHERED, AT_BLOCK, CONVERGING = range(6)
 """What a group of lanes waits for. CONVERGING + n: barrier register n."""
-CONTINUE, JUMP, JUMP_IF_CONVERGED, RETURN, SET_BARRIER, SYNCHRONISE, LEAVE, EXIT, BLOCK_BARRIER, GATHER, SET_ASIDE = (
-    range(11)
-)
+CONTINUE, JUMP, JUMP_IF_CONVERGED, RETURN, SET_BARRIER, SYNCHRONISE, LEAVE, EXIT = range(8)
+BLOCK_BARRIER, GATHER, SET_ASIDE, AWAIT = range(8, 12)
 """Kinds of control instructions."""
 KIND, TARGET, NUMBER, REDUCTION, CONTROL_FIELDS = range(5)
-"""Fields of a control instruction. TARGET: an instruction. NUMBER: a barrier register; of JUMP_IF_CONVERGED and GATHER 1 for
-lanes that are converged, and for all lanes; of BLOCK_BARRIER whether it names the awaited threads."""
+"""Fields of a control instruction. TARGET: an instruction. NUMBER: a barrier register; of JUMP 1 if all lanes
+jump where one is chosen; of JUMP_IF_CONVERGED and GATHER 1 for lanes that are converged, and for all lanes; of BLOCK_BARRIER whether it
+names the awaited threads."""
 NO_REDUCTION, POPC, AND, OR = range(4)
 FAIR_INTERVAL = 16
 """Runs after which the warps that waited longest run: warps that wait for others must not starve these."""
@@ -39,12 +39,12 @@ class Groups(NamedTuple):
     """The groups of all warps of a batch.
 
     address, lanes: int64[warps], the instruction and the lanes' bits of the running group. alive: bits of lanes that have not
-    exited. status: RUNNING, AT_BARRIER, EXITED, or STUCK where lanes wait for each other. latest: the last run. members,
-    arrived: of barrier registers, int64[16 * warps]. kind, at, bits, order, awaited: of waiting groups, int64[32 * warps].
+    exited. status: RUNNING, AT_BARRIER, EXITED, STUCK where lanes wait for each other, or SUSPENDED at an AWAIT. latest: the last
+    run. members, arrived: of barrier registers, int64[16 * warps]. kind, at, bits, order, awaited: of waiting groups, int64[32 * warps].
     last_yield: the address, -1 for none. barrier: of the block that a warp waits at. reduced: by block, lanes, those whose
     predicate holds, and the reduction. starts: runs by first instruction and warp. start_lanes: lanes by first instruction.
     path: the runs since the last pause, warp << 32 | first instruction. phases: barriers that each block has passed. run: number of
-    runs; order of the next group; runs until compiled code pauses; length of `path`.
+    runs; order of the next group; runs until compiled code pauses; length of `path`; consecutive runs of suspended warps alone.
     """
 
     address: Global[i64]
@@ -89,7 +89,7 @@ def new_groups(state: State, instructions: int, merges: bool) -> Any:
     return record(
         Groups, *of_warps, *registers, *waiting, np.full(warps, -1), np.full(warps, -1),
         np.zeros(3 * len(state.blocks), np.int64), state.barrier_results, *counts,
-        np.zeros(PATH_ENTRIES + warps, np.int64), np.zeros(len(state.blocks), np.int64), np.array([0, 1, 0, 0]),
+        np.zeros(PATH_ENTRIES + warps, np.int64), np.zeros(len(state.blocks), np.int64), np.array([0, 1, 0, 0, 0]),
         warps, state.warps_per_block, int(merges),
     )  # fmt: skip
 

@@ -128,6 +128,7 @@ def _from_integer(op: Decoded, a: Values) -> Values:
     return _rounded(op, _to_odd(value, error))
 
 
+_PACKED = ("F16 F32 PACK_AB", "BF16 F32 PACK_AB", "BF16 PACK_AB", "PACK_AB")
 ROWS = [
     Row("HFMA2", "R h h h", _multiply_add, "MMA SAT RELU BF16_V2"),
     Row("HADD2", "R h h", _to_float, required="F32"),
@@ -136,7 +137,7 @@ ROWS = [
     Row("HMNMX2", "R h h p", _extremes, "BF16_V2"),
     Row("HSETP2", "P P h h p", _compare, f"{ORDERED} H_AND BF16_V2"),
     Row("HSET2", "R h h p", _set, f"{ORDERED} BF BF16_V2"),
-    *(Row("F2FP", "R f f", _pack_floats, "RELU", f"{kind} F32 PACK_AB") for kind in ("F16", "BF16")),
+    *(Row("F2FP", "R f f", _pack_floats, "RELU", kind) for kind in _PACKED),
     *(Row("F2F", f"R {letter}", _narrow, required=f"{kind} {source}")
       for kind in ("F16", "BF16") for letter, source in (("f", "F32"), ("d", "F64"))),
     *(Row("I2F", "R l", _from_integer, required=f"{kind} {source}") for kind in ("F16", "BF16") for source in ("S64", "U64")),

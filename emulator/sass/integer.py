@@ -61,6 +61,10 @@ def _add(op: Decoded, a: Values, b: Values) -> Values:
     return a + b
 
 
+def _add3_wide(op: Decoded, a: Values, b: Values, c: Values) -> Values:
+    return a + b + c
+
+
 def _of_halves(meaning: Callable[[Values, Values], Values], a: Values, b: Values) -> Values:
     """Return the results of a meaning for the low and the high halves of two registers."""
     parts = [low(meaning(*((value >> u32(at)) & u32(0xFFFF) for value in (a, b)))) & u32(0xFFFF) for at in (0, 16)]
@@ -279,6 +283,7 @@ def _register_to_predicates(op: Decoded, a: Values, mask: int) -> tuple[Values, 
 
 _COMPARED = "EQ NE LT LE GT GE AND OR XOR"
 ROWS = [
+    Row("IADD3", "D l l l", _add3_wide, required="64"),
     Row("IADD3", "R P? P? w w w p? p?", _add3, "X"),
     Row("VIADD", "R i i", _add),
     Row("VIADD", "R x x", _add_halves, required="16x2"),

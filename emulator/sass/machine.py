@@ -17,7 +17,7 @@ from ..llvm.builder import FunctionBuilder
 from .groups import Groups
 from .memory import SPACES
 from .operands import Decoded
-from .state import PADDING, SPECIAL_NAMES, State
+from .state import GLOBAL_BASE, PADDING, SPECIAL_NAMES, State
 from .steps import Step
 from .traced import Lanes, Pointer, Traced, Untranslatable
 
@@ -25,7 +25,7 @@ BANKS = 5
 FIELDS = (
     "registers", "register_bytes", "uniform_registers", "uniform_register_bytes", "predicates", "predicate_bytes",
     "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "owned", "shared",
-    "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange",
+    "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange", "copy_units",
     "count_global", "count_atomic", "count_shared", "load_sector", "sector", "line", "bank_shapes", "bank_kinds", "bank_load",
     "traffic", "active", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
     *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)), "trace", "trace_arguments",
@@ -100,6 +100,7 @@ class Machine:
             _File(self, "uniform_predicates"),
         )
         self.special, self.memory, self._number = _File(self, "special"), self, 0
+        self.exchanging = False
         self.constants: dict[int, int] = {}
         self._fields: set[str] = set()
 
@@ -154,6 +155,15 @@ class Machine:
         owned = self.pointer("owned", 0)
         self._leave(op, np.where(lanes, owned[index + (size - 1)] == 0, False), address)
 
+    def copy_units(self, op: Decoded, index: Any, room: Any, address: Any, bytes: Any) -> None:
+        """Copy bytes as `bulk_copy.copy_units`; leave the function with a wild or misaligned address."""
+        offset, size = address.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
+        values = [self.shared, index, room, self.contents, self.pointer("owned", 0), size, offset, bytes]
+        refs = [f"ptr {one.base}" if isinstance(one, Pointer) else f"i64 {one.ref}" for one in values]
+        result = self.builder.let(f"call i64 {self._field('copy_units', 'ptr')}({', '.join(refs)})")
+        wrong: Any = Traced(self.builder, result, np.int64)
+        self._leave(op, wrong >= 0, np.where(wrong == 0, (self.shared_bytes - room).astype(np.uint64), address))
+
     def _leave(self, op: Decoded, wrong: Any, address: Any) -> None:
         """Leave the function with an address if it is wrong."""
         builder, bad, good = self.builder, self.builder.label("wild"), self.builder.label("inside")
@@ -207,9 +217,9 @@ class Machine:
         return pointer.load(slot)
 
     def write(self, file: str, number: int, value: Any) -> None:
-        if (self.loop is None) != (_FILES[file][1] == 1):
+        if (self.loop is None) != (_FILES[file][1] == 1) and not (self.loop is not None and self.exchanging):
             raise Untranslatable("an instruction with results of lanes and of warps")
-        if self.loop is None:
+        if _FILES[file][1] == 1:  # of an exchange: active lanes have equal values
             pointer, at = self._address(file, number)
             pointer.put(at, value)
             return
@@ -361,7 +371,8 @@ class Machine:
         assert step.execute is not None
         if not op.operands:
             return
-        uniform = op.operands[0].uniform and op.operands[0].kind in ("register", "predicate")
+        self.exchanging = step.exchanges
+        uniform = op.opcode == "UBLKCP" or (op.operands[0].uniform and op.operands[0].kind in ("register", "predicate"))
         if step.exchanges:
             self.close_loop()
             self.open_loop(masked=False)
@@ -422,5 +433,7 @@ def spaces_of(op: Decoded) -> list[tuple[str, bool]]:
     """Return the memories that an instruction accesses, each with whether it writes."""
     if op.opcode == "LDGSTS":
         return [("global", False), ("shared", True)]
+    if op.opcode == "SYNCS":
+        return {"ARRIVE": [("shared", True)], "PHASECHK": [("shared", False)]}.get(op.modifiers[0], [])
     space = SPACES.get(op.opcode)
     return [(space.name, not op.opcode.startswith("LD"))] if space is not None else []

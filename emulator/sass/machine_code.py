@@ -16,6 +16,7 @@ from ..llvm.compiler import PROMOTED, Library, compiled, load_compiled
 from ..machine import banks, coalescing
 from ..machine.device import log2
 from .batch import Batch
+from .bulk_copy import copy_units
 from .collectives import exchange
 from .convergence import begin_run, end_run
 from .counts import Counts
@@ -99,7 +100,7 @@ class BoundCode:
             "predicate_bytes": state.predicates.strides[0], "special_bytes": state.special_values.strides[0],
             "uniform_predicate_bytes": state.uniform_predicates.strides[0], "global_size": state.memory.contents.size,
             "shared_size": state.shared.size, "shared_bytes": state.shared_bytes, "local_size": local.size,
-            "exchange": exchange.address(), "count_global": coalescing.count_warps.address(),
+            "exchange": exchange.address(), "copy_units": copy_units.address(), "count_global": coalescing.count_warps.address(),
             "count_atomic": coalescing.count_packets.address(), "count_shared": banks.count_warps.address(),
             "trace": function, "load_sector": log2(device.load_sector), "sector": log2(device.sector), "line": log2(device.line),
             **{f"bank{number}_size": bank.size for number, bank in present.items()}, "begin_run": begin_run.address(),

@@ -43,7 +43,7 @@ def instruction_of(op: Decoded) -> Instruction:
     return instruction
 
 
-def _all_lanes(op: Decoded, lanes: Any) -> None:
+def all_lanes(op: Decoded, lanes: Any) -> None:
     """Raise Untranslatable in a translation, ExecutionError for missing lanes."""
     if isinstance(lanes, Traced):
         raise Untranslatable("a matrix instruction")
@@ -51,7 +51,7 @@ def _all_lanes(op: Decoded, lanes: Any) -> None:
         raise ExecutionError(f"{op} is executed without all lanes of a warp")
 
 
-def _reads(operand: Operand, count: int) -> list[Callable[[State, Rows], Any]]:
+def reads_of(operand: Operand, count: int) -> list[Callable[[State, Rows], Any]]:
     return [write_source(operand, n) for n in range(count)]
 
 
@@ -70,11 +70,11 @@ def multiply(op: Decoded) -> Execute:
     words = 2 if instruction.total == "f64" else 1
     counts_of = [words * getattr(type, "lanes", 1) for type in instruction.types]
     to, *sources = op.operands
-    reads = [_reads(operand, count) for operand, count in zip(sources, counts_of, strict=True)]
+    reads = [reads_of(operand, count) for operand, count in zip(sources, counts_of, strict=True)]
     writes = [write_register(n, False) for n in registers_of(to, counts_of[2])]
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        _all_lanes(op, lanes)
+        all_lanes(op, lanes)
         a, b, c = ([read(s, r) for read in own] for own in reads)
         fragments = [_fragment(instruction, own, lanes.shape) for own in (a, b, c)]
         d = multiply_add(instruction, counts.device.compute_capability, *fragments)
@@ -110,7 +110,7 @@ def load(op: Decoded) -> Execute:
     address = addresses(operand, SHARED)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        _all_lanes(op, lanes)
+        all_lanes(op, lanes)
         index, _ = _rows(s, r, op, address(s, r, lanes), lanes, count, counts, "load")
         words = read_words(SHARED.contents(s), index, ROW_BYTES, False)
         for write, value in zip(writes, moved("load", transposed, words), strict=False):
@@ -123,10 +123,10 @@ def store(op: Decoded) -> Execute:
     """STSM: the inverse of LDSM."""
     transposed, count = _form(op)
     operand, source = op.operands
-    reads, address = _reads(source, count), addresses(operand, SHARED)
+    reads, address = reads_of(source, count), addresses(operand, SHARED)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        _all_lanes(op, lanes)
+        all_lanes(op, lanes)
         index, giving = _rows(s, r, op, address(s, r, lanes), lanes, count, counts, "store")
         values = [np.ascontiguousarray(np.broadcast_to(read(s, r), lanes.shape)) for read in reads]
         write_words(SHARED.contents(s), index, giving, ROW_BYTES, moved("store", transposed, values))
@@ -138,10 +138,10 @@ def move(op: Decoded) -> Execute:
     """MOVM: transpose a matrix in registers."""
     transposed, _ = _form(op)
     to, source = op.operands
-    (read,), write = _reads(source, 1), write_register(to.number, False)
+    (read,), write = reads_of(source, 1), write_register(to.number, False)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        _all_lanes(op, lanes)
+        all_lanes(op, lanes)
         value = np.ascontiguousarray(np.broadcast_to(read(s, r), lanes.shape))
         write(s, r, lanes, moved("move", transposed, [value])[0])
 

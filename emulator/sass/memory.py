@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .access import read_register, reader, write_pair, write_predicate, write_register
+from .access import read_predicate, read_register, reader, write_pair, write_predicate, write_register
 from .counts import Counts
 from .half import add as add_pairs
 from .integer import i32, i64, u32, u64
@@ -21,7 +21,7 @@ from .traced import Pointer, contiguous
 
 Execute = Callable[[State, Rows, Any, Counts], None]
 """Arguments: state, warps, lanes (bool[warps, 32]), counts."""
-_IGNORED = "E CONSTANT STRONG GPU SYS SM CTA WEAK LU EF EL NA RN FTZ PRIVATE"
+_IGNORED = "E CONSTANT STRONG GPU SYS SM CTA WEAK LU EF EL NA RN FTZ PRIVATE LTC64B LTC128B LTC256B"
 _SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
 
 
@@ -158,20 +158,22 @@ def write_source(operand: Operand, n: int) -> Any:
 
 
 def copy_to_shared(op: Decoded) -> Execute:
-    """LDGSTS: a copy from global to shared memory."""
+    """LDGSTS: a copy from global to shared memory; of zeros, without a read, where its predicate does not hold."""
     accept(op, f"{_IGNORED} 32 64 128 BYPASS")
     size, _ = _size(op)
     to, source = addresses(op.operands[0], SHARED), addresses(op.operands[1], GLOBAL)
-    if len(op.operands) != 2:
+    if [one.kind for one in op.operands[2:]] not in ([], ["predicate"]):
         raise UnsupportedInstruction(str(op))
+    holds = read_predicate(op.operands[2]) if len(op.operands) > 2 else None
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, target = source(s, r, lanes), to(s, r, lanes)
-        memory = GLOBAL.contents(s)
-        index = checked_index(op, GLOBAL, s, r, lanes, address, size)
+        reading = lanes if holds is None else lanes & holds(s, r)
+        index = checked_index(op, GLOBAL, s, r, reading, address, size)
         shared_index = checked_index(op, SHARED, s, r, lanes, target, size)
-        counts.add_access(op, "global", "load", address, lanes, size)
-        write_words(s.shared, shared_index, lanes, size, read_words(memory, index, size, False))
+        counts.add_access(op, "global", "load", address, reading, size)
+        words = read_words(GLOBAL.contents(s), index, size, False)
+        write_words(s.shared, shared_index, lanes, size, [np.where(reading, word, u32(0)) for word in words])
 
     return execute
 
@@ -234,7 +236,7 @@ def _updated(name: str, old: Any, value: Any, new: Any = None) -> Any:
     return np.where(old == value, new, old)
 
 
-def _in_order(elements: Any, at: Any, lanes: Any, update: Callable[..., Any], *values: Any) -> Any:
+def in_order(elements: Any, at: Any, lanes: Any, update: Callable[..., Any], *values: Any) -> Any:
     """Update elements lane after lane; return the old values, 0 of other lanes. Lanes with different elements are updated
     together."""
     if isinstance(elements, Pointer):
@@ -287,7 +289,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
             _FOLDS[update].at(elements, at[lanes], np.broadcast_to(values[0], lanes.shape)[lanes])
             return
         with np.errstate(all="ignore"):
-            old = _in_order(elements, at, lanes, updated, *values)
+            old = in_order(elements, at, lanes, updated, *values)
         swapped = old == values[0]
         if success is not None and not is_pair:
             success(s, r, lanes, swapped)

@@ -28,9 +28,9 @@ class Row:
     operands: one letter each, with "?" if it may be absent. Destinations: R 32 bits, D 64 bits, P a predicate, Q all
     predicates. Sources: i uint32; w uint64, a negated one as 2**32 - x; x uint32 without its sign; l uint64; f float32;
     d float64; h uint32, a pair of float16; p bool; n an int; s a special register; A all predicates as bits; m, without
-    an operand, the active lanes, bool[warps, 32]. meaning: returns the results in the order of the destinations, given
-    the instruction and the sources. required: modifiers of this form, in order. modifiers: others that the meaning
-    understands.
+    an operand, the active lanes, bool[warps, 32]; o the old value of the first destination, a predicate. meaning: returns
+    the results in the order of the destinations, given the instruction and the sources. required: modifiers of this form, in
+    order. modifiers: others that the meaning understands.
     """
 
     opcode: str
@@ -68,6 +68,8 @@ def bind(op: Decoded, rows: Sequence[Row]) -> Bound:
     for number, letter in enumerate(letters):
         if letter == "m":
             bound.append((letter, None))
+        elif letter == "o":
+            bound.append(("p", bound[0][1]))
         elif waiting and _fits(letter[0], waiting[0]):
             operand = waiting.pop(0)
             bound.append((letter[0], operand))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import SimtbedError
+from .bulk_copy import copy_units
 from .integer import u32, u64
 from .operands import Decoded
 
@@ -223,6 +224,15 @@ class State:
         wrong = lanes & (self.memory.owned[index + (size - 1)] == 0)
         if wrong.any():
             raise wild_address(op, int(address[wrong][0]), self.memory)
+
+    def copy_units(self, op: Decoded, index: Any, room: Any, address: Any, bytes: Any) -> None:
+        """Copy bytes as `bulk_copy.copy_units`, by warp, [warps, 1]. Raises ExecutionError."""
+        shared, memory, owned = self.shared.view(u32), self.memory.contents.view(u32), self.memory.owned
+        for values in zip(index[:, 0], room[:, 0], address[:, 0], bytes[:, 0], strict=True):
+            at, left, to, count = map(int, values)
+            wrong = copy_units(shared, at, left, memory, owned, len(owned), to - GLOBAL_BASE, count)
+            if wrong >= 0:
+                raise wild_address(op, (self.shared_bytes - left, to)[wrong], self.memory)
 
     def bank(self, number: int) -> Bytes:
         """Return a constant bank, with zeros behind it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..llvm.compiler import ModuleText
 from .counts import TRACE_ARGUMENTS
-from .groups import NUMBERS, Groups
+from .groups import AWAIT, NUMBERS, Groups
 from .machine import FIELDS, Machine
 from .operands import UnsupportedInstruction
 from .steps import Step
@@ -22,13 +22,13 @@ WILD = -3
 
 
 def starts_of(steps: Sequence[Step]) -> list[int]:
-    """Return the instructions that a run of straight-line code may begin with: after control instructions, and their
-    targets."""
+    """Return the instructions that a run of straight-line code may begin with: after control instructions, their targets, and
+    those that suspended warps repeat."""
     index = {step.op.offset: n for n, step in enumerate(steps)}
     starts = {0}
     for n, step in enumerate(steps):
         if step.control is not None:
-            starts.add(n + 1)
+            starts |= {n + 1, n} if step.control.kind == AWAIT else {n + 1}
             listed = step.op.instruction.text.partition("BRANCH_TARGETS")[2]
             targets = [one.number for one in step.op.operands if one.kind == "integer"]
             targets += [int(one, 16) for one in re.findall("0x[0-9a-f]+", listed)]

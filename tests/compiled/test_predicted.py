@@ -17,6 +17,7 @@ from simtbed.model.time import estimate
 from simtbed.reports.profile import predicted
 from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.request import prepare_request
+from simtbed.testing.conformance import FEATURES
 
 from examples.kernels.matmul_tensor_cores import product_of_halves
 from tests.compilers import needs_sass
@@ -92,3 +93,13 @@ def test_matrix_instructions_have_a_measured_rate_or_no_time(monkeypatch: pytest
         times.append(estimate(launched, st.devices.H200))
     assert times[0].limits["tensor"] * 1000 == pytest.approx(times[1].limits["tensor"])
     assert times[1].bound == "tensor" and times[1].time_us > 1.5 * times[0].time_us
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("bulk_stores", "UBLKCP is"), ("phases_of_barriers", "SYNCS is"), ("matrix_product_of_a_warpgroup", "m64n8k16.f32.f16.f16 is")],
+)  # fmt: skip
+def test_asynchronous_instructions_have_no_time(name: str, message: str) -> None:
+    (feature,) = (one for one in FEATURES if one.name == name)
+    with pytest.raises(LaunchError, match=f"the time of {message} not predicted"):
+        estimate(feature.launch(observed), st.devices.H200)

@@ -111,7 +111,6 @@ def test_moves() -> None:
         ("@P0 LDSM.16.M88 R32, [RZ]", ExecutionError, "without all lanes"),
         ("LDSM.16.M88.4 R32, [R0]", ExecutionError, "outside of its memory"),
         ("HMMA.16832.SP.F32 R32, R8, R8, R8", UnsupportedInstruction, "no row"),
-        ("HGMMA.64x8x16.F32 R32, gdesc[UR4], !UPT", UnsupportedInstruction, "no row"),
     ],
 )
 def test_errors(text: str, error: Any, message: str) -> None:

@@ -25,6 +25,8 @@ def stored(*texts: str, result: str = "R6", **options: object) -> list[int]:
 
 
 LANES = list(range(32))
+FEW = ("SHF.L.U32 R7, R0, 0x4, RZ", "STS.128 [R7], R0", "ISETP.LT.U32.AND P0, PT, R0, 0x5, PT", "SEL R2, R2, RZ, P0")
+"""P0 holds in lanes 0 to 4; the others have a wild address."""
 
 
 def test_values() -> None:
@@ -40,6 +42,8 @@ def test_values() -> None:
         (("SHF.L.U32 R7, R0, 0x2, RZ", "LDC R6, c[0x3][R7]"), [n % 2 * 7 for n in LANES]),
         (("LDC.U8 R6, c[0x3][0x4]",), [7] * 32),
         (("SHF.L.U32 R7, R0, 0x2, RZ", "LDGSTS.E [R7], desc[UR4][R2.64+0x10]", "LDS R6, [R7]"), [4] * 32),
+        ((*FEW, "LDGSTS.E.BYPASS.LTC128B.128 [R7], desc[UR4][R2.64+0x10], P0", "LDS R6, [R7+0xc]"), [7] * 5 + [0] * 27),
+        ((*FEW, "@!P0 LDGSTS.E.64 [R7], desc[UR4][R2.64], P0", "LDS R6, [R7]"), LANES[:5] + [0] * 27),
     ]
     banks = {3: np.array([0, 7] * 16, np.uint32).tobytes()}
     check_each(cases, lambda case: _equal(stored(*case[0], banks=banks), case[1]))

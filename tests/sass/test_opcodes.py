@@ -123,6 +123,8 @@ def test_each_row_has_a_case() -> None:
         "BMOV.32 B0, R1", "IADD3.FOO R0, R1, R2, R3", "FADD R0, R1.H0_H0, R2", "LDG.E.FOO R0, [R2.64]",
         "IADD3 R0, R1, c[0x3][R2+0x4], RZ", "S2R R0, SR_SMEMSZ", "MUFU.FOO R0, R1", "BRXU UR2 -0x10",
         "CALL.ABS.NOINC R2", "BAR.ARV 0x1, 0x40", "QSPC.E.L P0, RZ, [R2]", "PRMT.F4E R0, R1, R2, R3",
+        "UBLKCP.S.G.MULTICAST [UR4], [UR6], UR8", "SYNCS.ARRIVE.TRANS64.RED.A0T1 RZ, [RZ], RZ", "SYNCS.FOO R0, [RZ], R0",
+        "HGMMA.SP.64x8x32.F32 R24, gdesc[UR4], RZ, !UPT", "HGMMA.64x8x16.F32 R24, gdesc[UR4].foo, RZ, !UPT",
     ],
 )  # fmt: skip
 def test_what_has_no_row_is_refused_by_name_and_address(text: str) -> None:

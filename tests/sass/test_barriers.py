@@ -1,0 +1,124 @@
+"""Barriers in shared memory and bulk copies: words and phases of barriers, copied bytes, wild addresses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from simtbed.sass import execution
+from simtbed.sass.state import ExecutionError
+
+from tests.sass.programs import executions, run
+from tests.table_checks import check_each
+
+HEAD = (
+    "S2R R0, SR_LANEID", "LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]", "ULDC.64 UR8, c[0x0][0x210]",
+    "ISETP.EQ.AND P0, PT, R0, RZ, PT", "MOV R1, 0x50",
+)  # fmt: skip
+ARRIVE, WAIT = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [RZ+URZ], RZ", "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [RZ+URZ], RZ"
+
+
+def word(count: int, pending: int, bytes: int = 0, parity: int = 0) -> int:
+    """Return the word of a barrier of `count` arrivals."""
+    return (-count % (1 << 20)) << 1 | (bytes % (1 << 22)) << 21 | (-pending % (1 << 20)) << 43 | parity << 63
+
+
+def barrier(count: int) -> tuple[str, ...]:
+    """Return nvcc's code of a new barrier at the address 0."""
+    return (
+        f"UMOV UR4, {count:#x}", "UIADD3 UR4, -UR4, 0x100000, URZ", "USHF.L.U32 UR5, UR4, 0xb, URZ",
+        "USHF.L.U32 UR4, UR4, 0x1, URZ", "UMOV UR6, URZ", "SYNCS.EXCH.64 URZ, [UR6], UR4",
+    )  # fmt: skip
+
+
+def stored(*texts: str, result: str = "LDS.64 R6, [RZ]") -> list[int]:
+    """Return R6 and R7 of each lane after a program, as one number."""
+    arrays = {"data": np.arange(64, dtype=np.uint32), "out": np.zeros(64, np.uint32)}
+    store = ("IMAD.WIDE.U32 R4, R0, 0x8, R4", "STG.E.64 desc[UR4][R4.64], R6", "EXIT")
+    _, memory = run(*HEAD, *texts, result, *store, arrays=arrays)
+    return memory.array("out").view(np.uint64).tolist()  # type: ignore[no-any-return]
+
+
+def test_words() -> None:
+    """Arrivals of all lanes, or of lane 0; bytes that are expected and completed; the next phase."""
+    arrive, expect, complete = (
+        f"@P0 SYNCS.ARRIVE.TRANS64{form} RZ, [RZ+URZ], R1" for form in ("", ".RED.A0TR", ".RED.A0TX")
+    )
+    cases = [
+        ((), word(40, 40), 40),
+        ((ARRIVE,), word(40, 8), 40),
+        ((ARRIVE,), word(32, 32, parity=1), 32),
+        (("@P0 SYNCS.ARRIVE.TRANS64.ART0 RZ, [RZ+URZ], R1",), word(0x52, 2), 0x52),
+        ((arrive,), word(1, 0, 0x50), 1),
+        ((arrive, complete), word(1, 1, parity=1), 1),
+        ((expect, ARRIVE), word(32, 0, 0x50), 32),
+        ((complete,), word(1, 1, -0x50), 1),
+        (("SYNCS.CCTL.IV [RZ+URZ]", "FENCE.VIEW.ASYNC.S", "WARPGROUP.ARRIVE"), word(3, 3), 3),
+    ]
+
+    def check(case: tuple[tuple[str, ...], int, int]) -> None:
+        assert stored(*barrier(case[2]), *case[0]) == [case[1]] * 32
+
+    check_each(cases, check)
+
+
+def test_old_words() -> None:
+    """The state before each arrival, in the order of the lanes; the word before an exchange."""
+    states = stored(*barrier(20), "SYNCS.ARRIVE.TRANS64.A1T0 R6, [RZ+URZ], RZ", result="NOP")
+    assert states == [word(20, 20 - n % 20, parity=n // 20) for n in range(32)]
+    exchange = ("SYNCS.EXCH.64 UR10, [UR6], UR4", "MOV R6, UR10", "MOV R7, UR11")
+    assert stored(*barrier(9), *exchange, result="NOP") == [word(9, 9)] * 32
+
+
+@pytest.mark.parametrize("form", ["", ".TRYWAIT"])
+def test_phases(form: str) -> None:
+    """Bit 0: the phase of parity 0 is complete; bit 1: that of parity 1."""
+    check = [f"SYNCS.PHASECHK.TRANS64{form} P{n + 1}, [RZ+URZ], R{8 + n}" for n in range(2)]
+    sums = ("MOV R6, 0x1", "SEL R6, R6, RZ, P1", "@P2 IADD3 R6, R6, 0x2, RZ", "MOV R7, RZ")
+    for times, expected in ((0, 2), (1, 1), (2, 2)):
+        texts = (*barrier(32), *[ARRIVE] * times, "MOV R8, RZ", "MOV R9, 0x80000000", *check, *sums)
+        assert stored(*texts, result="NOP") == [expected] * 32
+
+
+def test_waits_suspend_a_warp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warp 0 waits once, at a lower address than that of warp 1's arrival; in vain, for a time."""
+    start = ("S2R R0, SR_TID.X", *barrier(32), "BAR.SYNC 0x0", "ISETP.GE.U32.AND P0, PT, R0, 0x20, PT", "@P0 BRA 0xd0")
+    result = executions(*start, WAIT, "@!P1 BRA 0xa0", "EXIT", ARRIVE, "EXIT", block=64)
+    assert [result[at] for at in ("0xa0", "0xb0", "0xc0", "0xd0")] == [(1, 32)] * 4
+    monkeypatch.setattr(execution, "MAX_RUNS", 1000)
+    with pytest.raises(ExecutionError, match="makes no progress"):
+        run(*barrier(33), WAIT, "@!P1 BRA 0x60", "EXIT")
+
+
+COPY = ("UMOV UR10, 0x40", "UMOV UR11, URZ", "UMOV UR12, 0xffff0002", "SHF.L.U32 R8, R0, 0x3, RZ")
+
+
+def test_bulk_copies() -> None:
+    """Two units, by one warp. To shared memory: the bytes complete a phase."""
+    load = (*barrier(1), ARRIVE.replace("SYNCS", "@P0 SYNCS"), *COPY, "UIADD3 UR8, UR8, 0x10, URZ")
+    copied, off = "UBLKCP.S.G [UR10], [UR8], UR12", "UISETP.NE.AND UP0, UPT, URZ, URZ, UPT"
+    assert stored(*load, copied) == [word(1, 1, -0x20, parity=1)] * 32
+    assert stored(*load, off, "@UP0 " + copied) == [word(1, 1, parity=1)] * 32
+    values = stored(*load, copied, result="LDS.64 R6, [R8+0x40]")
+    assert values == [2 * n + 4 | 2 * n + 5 << 32 for n in range(4)] + [0] * 28
+    arrays = {"data": np.zeros(4, np.uint32), "out": np.full(64, 99, np.uint32)}
+    store = (*COPY, "STS [R8+0x40], R0", "UBLKCP.G.S [UR8], [UR10], UR12", "UTMACMDFLUSH", "EXIT")
+    _, memory = run(*HEAD, "ULDC.64 UR8, c[0x0][0x218]", *store, arrays=arrays)
+    assert memory.array("out").tolist() == [0, 0, 1, 0, 2, 0, 3, 0] + [99] * 56
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [("UMOV UR10, 0x44", "0x44"), ("UMOV UR10, 0xfffff0", "0xfffff0"), ("UIADD3 UR8, UR8, 0xf0, URZ", "0x7000000f0"),
+     ("UIADD3 UR8, UR8, 0x8, URZ", "0x700000008"), ("UMOV UR11, 0x4", "0x4")],
+)  # fmt: skip
+def test_wild_copies_end_the_execution(change: str, message: str) -> None:
+    with pytest.raises(ExecutionError, match=f"the address {message} is outside of its memory.*UBLKCP"):
+        stored(*barrier(1), *COPY, change, "UBLKCP.S.G [UR10], [UR8], UR12")
+
+
+def test_all_lanes_repeat_a_loop_for_one() -> None:
+    """ELECT chooses a lane that has not been chosen; BRA.U.ANY jumps with all lanes."""
+    few = ("S2R R0, SR_LANEID", "ISETP.LT.U32.AND P0, PT, R0, 0x3, PT", "@P0 ELECT P2, URZ, PT")
+    loop = ("@P2 PLOP3.LUT P0, PT, P2, PT, PT, 0x8, 0x0", "PLOP3.LUT P2, PT, PT, PT, PT, 0x8, 0x0")
+    result = executions(*few, *loop, "@P0 BRA.U.ANY 0x20", "EXIT")
+    assert list(result.values()) == [(1, 32)] * 2 + [(3, 96)] * 4 + [(1, 32)]
