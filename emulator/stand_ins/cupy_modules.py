@@ -58,15 +58,10 @@ def modules() -> dict[str, ModuleType]:
     result = cupy.modules()
     for kernel in (ElementwiseKernel, ReductionKernel):
         setattr(result["cupy"], kernel.__name__, kernel)
-    own = {
-        "profiler": module("cupyx.profiler", {"benchmark": benchmark}),
-    }
+    own = {"profiler": module("cupyx.profiler", {"benchmark": benchmark})}
     scipy = {name: _scipy(name) for name in _SCIPY}
     own["scipy"] = module("cupyx.scipy", {"__path__": [], **scipy, "get_array_module": result["cupy"].get_array_module})
     add = cupy._function("cupyx.scatter_add", np.add.at)
     result["cupyx"] = module("cupyx", {"__path__": [], **own, "scatter_add": add})
-    return (
-        result
-        | {f"cupyx.{key}": value for key, value in own.items()}
-        | {f"cupyx.scipy.{key}": value for key, value in scipy.items()}
-    )
+    own |= {f"scipy.{key}": value for key, value in scipy.items()}
+    return result | {f"cupyx.{key}": value for key, value in own.items()}

@@ -141,8 +141,7 @@ class Variables:
         for name, address in self.addresses.items():
             values = MEMORY.block(address).view(self.source.initial(name).dtype)
             self.source.variables[name] = values.copy()
-        bound = {name: reference for name, reference in self.textures.items() if reference.texels is not None}
-        self.source.variables.update((name, reference.texture()) for name, reference in bound.items())
+        self.source.variables.update({name: own.texture() for name, own in self.textures.items() if own.texels})
 
     def read(self) -> None:
         """Copy the variables that a launch may have changed to their memory."""

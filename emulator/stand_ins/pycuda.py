@@ -34,16 +34,20 @@ class DeviceAllocation(Named):
     """Memory of the device. An integer, its address, in arithmetic."""
 
     def __init__(self, size: int) -> None:
-        self.size, self.address = int(size), MEMORY.allocate(int(size))
+        self.size, self.address, self.is_freed = int(size), MEMORY.allocate(int(size)), False
 
     def free(self) -> None:
+        if self.is_freed:
+            raise LogicError(f"no allocation begins at {self.address:#x}: it was freed")
         MEMORY.free(self.address)
+        self.is_freed = True  # another allocation may have the address
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("DeviceAllocation has no copies, and cannot be pickled")
 
     def __del__(self) -> None:
-        MEMORY.remove(vars(self).get("address", 0))
+        if not vars(self).get("is_freed", True):
+            MEMORY.remove(self.address)
 
     def __int__(self) -> int:
         return self.address

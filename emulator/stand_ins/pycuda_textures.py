@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ class TextureReference(Named):
     """A texture reference of a text. Its texels are those of an array, or of memory of the device."""
 
     def __init__(self) -> None:
-        self.texels: Callable[[], Any] | None = None
+        self.texels: Any = None
         self.dtype, self.channels, self.flags = _FORMATS["FLOAT"], 1, 0
         self.modes: dict[int, AddressMode] = {}
         self.filter = 0
@@ -68,7 +67,6 @@ class TextureReference(Named):
 
     def texture(self) -> Texture:
         """Return the texture of a launch."""
-        assert self.texels is not None
         own = np.ascontiguousarray(self.texels())
         modes = tuple(self.modes.get(axis, "clamp") for axis in range(own.ndim - (self.channels > 1)))
         is_element = self.dtype.kind == "f" or self.dtype.itemsize == 4 or self.flags & _READ_AS_INTEGER

@@ -170,6 +170,10 @@ def test_what_pycuda_refuses(pycuda: Any) -> None:
             ),
         }
     )  # fmt: skip
+    (freed := drv.mem_alloc(16)).free()
+    second = drv.mem_alloc(16)  # at the same address
+    del freed
+    drv.memset_d8(second, 0, 16)
     stream = drv.Stream()
     assert stream.is_done() and drv.Device(0).warp_size == 32 and drv.Event().record(stream).query()
 
