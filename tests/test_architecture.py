@@ -88,7 +88,7 @@ ALLOWED: dict[str, set[str]] = {
         "process_signals",
         "runtime",
     },
-    "stand_ins": {*BASE, "cuda_cpp", "driver", "llvmir", "machine", "runtime"},
+    "stand_ins": {*BASE, "cuda_cpp", "driver", "host_apis", "llvmir", "machine", "runtime"},
     "model": {
         *BASE,
         "tracebacks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -61,18 +62,6 @@ class ndarray(DeviceElements, Named):
     def flags(self) -> Any:
         return self.elements.flags
 
-    @property
-    def T(self) -> Any:
-        return _wrap(self.elements.T, [self])
-
-    @property
-    def real(self) -> Any:
-        return _wrap(self.elements.real, [self])
-
-    @property
-    def imag(self) -> Any:
-        return _wrap(self.elements.imag, [self])
-
     def __getitem__(self, index: Any) -> Any:
         return _wrap(np.asarray(self.elements[_unwrap("ndarray.__getitem__", index, [])]), [self])
 
@@ -84,17 +73,8 @@ class ndarray(DeviceElements, Named):
     def __reduce__(self) -> tuple[Any, ...]:
         return array, (self.get(),)
 
-    def __len__(self) -> int:
-        return len(self.elements)
-
     def __iter__(self) -> Iterator[Any]:
         return (self[number] for number in range(len(self)))
-
-    def __repr__(self) -> str:
-        return repr(self.elements)
-
-    def __str__(self) -> str:
-        return str(self.elements)
 
     def __array__(self, *args: Any, **options: Any) -> Any:
         raise TypeError("cupy.ndarray.__array__: a conversion to NumPy is not implicit: call get()")
@@ -191,6 +171,8 @@ def _operator(name: str) -> Callable[..., Any]:
     return apply
 
 
+for _name in ("T", "real", "imag"):
+    setattr(ndarray, _name, property(lambda self, name=_name: _wrap(getattr(self.elements, name), [self])))  # type: ignore[misc]
 for _name in cupy_names.METHODS.split():
     setattr(ndarray, _name, _method(_name))
 for _name in cupy_names.OPERATORS.split():
@@ -382,6 +364,8 @@ class MemoryPool(Named):
     library = "cupy.cuda.MemoryPool"
     malloc = DeviceAllocation
 
+    def __init__(self, allocator: Any = None) -> None: ...
+
     def free_all_blocks(self, stream: Any = None) -> None: ...
 
     def n_free_blocks(self) -> int:
@@ -405,7 +389,8 @@ def _typed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _generator(generator: Any) -> dict[str, Callable[..., Any]]:
     """Return the functions of a generator of NumPy's random numbers."""
-    return {key: _function(f"random.{key}", _typed(getattr(generator, key))) for key in cupy_names.RANDOM.split()}
+    names = [key for key in cupy_names.RANDOM.split() if hasattr(generator, key)]
+    return {key: _function(f"random.{key}", _typed(getattr(generator, key))) for key in names}
 
 
 def _assertion(name: str) -> Callable[..., None]:
@@ -424,11 +409,14 @@ def modules() -> dict[str, ModuleType]:
     cuda = {
         "Stream": type("Stream", (Stream,), {"null": null}), "Event": Event, "Device": Device, "is_available": lambda: True,
         "runtime": Constants("cupy.cuda.runtime", deviceSynchronize=lambda: None, getDeviceCount=lambda: 1, getDevice=lambda: 0),
-        "MemoryPool": MemoryPool, "PinnedMemoryPool": MemoryPool, "set_allocator": lambda allocator=None: None,
+        "MemoryPool": MemoryPool, "PinnedMemoryPool": MemoryPool, "malloc_managed": MemoryPool.malloc,
+        "set_allocator": lambda allocator=None: None,
         "set_pinned_memory_allocator": lambda allocator=None: None, "alloc_pinned_memory": lambda size: np.empty(size, np.uint8),
         "get_elapsed_time": lambda start, end: start.recorded.time_till(end.recorded), "get_current_stream": lambda: null,
     }  # fmt: skip
     own = {
+        "fuse": lambda *function, **options: function[0] if function else lambda own: own,
+        "memoize": lambda for_each_device=False: cache, "clear_memo": lambda: None,
         "ndarray": ndarray, "array": array, "asarray": _asarray("K"), "asanyarray": _asarray("K"), "copy": array,
         "ascontiguousarray": _asarray("C"), "asfortranarray": _asarray("F"), "asnumpy": asnumpy,
         "get_default_memory_pool": MemoryPool, "get_default_pinned_memory_pool": MemoryPool,
@@ -439,8 +427,11 @@ def modules() -> dict[str, ModuleType]:
     for name, words in (("linalg", cupy_names.LINALG), ("fft", cupy_names.FFT)):
         functions = {key: _function(f"{name}.{key}", getattr(getattr(np, name), key)) for key in words.split()}
         result[f"cupy.{name}"] = module(f"cupy.{name}", functions)
-    random = {
-        "RandomState": lambda seed=None: Constants("cupy.random.RandomState", **_generator(np.random.RandomState(seed)))
+    random: dict[str, Any] = {
+        "RandomState": lambda seed=None: random["Generator"](np.random.RandomState(seed)),
+        "default_rng": lambda seed=None: random["Generator"](np.random.default_rng(seed)),
+        "Generator": lambda own: Constants(f"cupy.random.{type(own).__name__}", **_generator(own)),
+        **dict.fromkeys(("XORWOW", "MRG32k3a", "Philox4x3210"), np.random.default_rng),
     }
     result["cupy.random"] = module("cupy.random", random | _generator(np.random))
     result["cupy.testing"] = module("cupy.testing", {name: _assertion(name) for name in cupy_names.TESTING.split()})

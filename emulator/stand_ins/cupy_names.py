@@ -33,19 +33,27 @@ nanmax nanmean nanmin nansum negative nonzero not_equal ones ones_like outer pac
 quantile rad2deg radians ravel real reciprocal remainder repeat reshape right_shift rint roll rollaxis rot90 round searchsorted
 sign signbit sin sinc sinh sort split sqrt square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot
 tile trace transpose trapezoid tri tril triu true_divide trunc unique unravel_index var vdot vsplit vstack where zeros zeros_like
+apply_along_axis argpartition array_equiv bartlett bitwise_count blackman broadcast_shapes choose compress delete diag_indices diagflat
+dsplit ediff1d extract fix flatnonzero float_power gcd hamming hanning heaviside histogram2d histogramdd hsplit i0 intersect1d
+iscomplex iscomplexobj isneginf isposinf isrealobj ix_ kaiser lcm lexsort logaddexp2 may_share_memory modf nanargmax nanargmin
+nancumprod nancumsum nanmedian nanprod nanstd nanvar nextafter partition piecewise place poly polyadd polyfit polymul polysub polyval
+put put_along_axis putmask ravel_multi_index resize result_type roots select setdiff1d setxor1d shape shares_memory size tril_indices
+tril_indices_from trim_zeros triu_indices triu_indices_from union1d unpackbits unwrap vander
 """
 """Functions of arrays."""
 CONSTANTS = """
 bool_ byte complex128 complex64 complexfloating double dtype e euler_gamma finfo float16 float32 float64 floating iinfo inf int16
-int32 int64 int8 intc integer intp nan newaxis pi promote_types single uint16 uint32 uint64 uint8 issubdtype
+int32 int64 int8 intc int_ integer intp nan newaxis pi promote_types single uint uint16 uint32 uint64 uint8 uintc uintp issubdtype
 """
 """Types, numbers and functions of types."""
 RANDOM = """
-choice exponential gamma normal permutation poisson rand randint randn random random_sample seed standard_normal uniform
+beta binomial chisquare choice dirichlet exponential gamma geometric gumbel integers laplace logistic lognormal multinomial
+multivariate_normal normal pareto permutation poisson rand randint randn random random_sample rayleigh seed
+shuffle standard_exponential standard_normal triangular uniform weibull
 """
 """Functions of `cupy.random`."""
 LINALG = """
-cholesky det eigh eigvalsh inv lstsq matrix_power matrix_rank norm pinv qr slogdet solve svd
+cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_power matrix_rank norm pinv qr slogdet solve svd tensorinv tensorsolve
 """
 """Functions of `cupy.linalg`."""
 FFT = """

@@ -11,6 +11,7 @@ import numpy as np
 from .memory import DeviceElements
 from .names import Constants, Named
 from .pycuda import DeviceAllocation
+from .pycuda_textures import dtype_to_array_format
 
 
 class GPUArray(DeviceElements, Named):
@@ -28,6 +29,7 @@ class GPUArray(DeviceElements, Named):
         address = int(self.gpudata) if form.size else 0
         super().__init__(address, form.shape, form.dtype, strides or form.strides, (base, self.gpudata))
         self.allocator, self.base, self.mem_size, self.ptr = allocator, base, form.size, address
+        self._grid, self._block = (min(max(-(-form.size // 128), 1), 1024), 1), (128, 1, 1)
 
     def _view(self, view: Any) -> GPUArray:
         """Return elements of this array as an array in the same memory."""
@@ -99,22 +101,13 @@ class GPUArray(DeviceElements, Named):
     def T(self) -> GPUArray:
         return self.transpose()
 
-    @property
-    def real(self) -> GPUArray:
-        return to_gpu(self.elements.real.copy())
+    def bind_to_texref_ext(self, texref: Any, channels: int = 1, **hacks: bool) -> int:
+        """Bind the memory to a texture reference. Doubles and complex numbers are refused, whatever the hacks."""
+        self._require_contiguous("bind_to_texref_ext")
+        texref.set_format(dtype_to_array_format(self.dtype), channels)
+        return texref.set_address(self.gpudata, self.nbytes)  # type: ignore[no-any-return]
 
-    @property
-    def imag(self) -> GPUArray:
-        return to_gpu(self.elements.imag.copy())
-
-    def conj(self) -> GPUArray:
-        return to_gpu(self.elements.conj())
-
-    def any(self, stream: Any = None, allocator: Any = None) -> GPUArray:
-        return to_gpu(np.asarray(self.elements.any()))
-
-    def all(self, stream: Any = None, allocator: Any = None) -> GPUArray:
-        return to_gpu(np.asarray(self.elements.all()))
+    bind_to_texref = bind_to_texref_ext
 
     def __getitem__(self, index: Any) -> GPUArray:
         entries = index if isinstance(index, tuple) else (index,)
@@ -132,17 +125,8 @@ class GPUArray(DeviceElements, Named):
             raise ValueError(f"GPUArray.__setitem__ takes {target.dtype} of the shape {target.shape}")
         target.elements[...] = source
 
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __bool__(self) -> bool:
         return bool(self.elements)
-
-    def __repr__(self) -> str:
-        return repr(self.elements)
-
-    def __str__(self) -> str:
-        return str(self.elements)
 
 
 def _operand(name: str, own: GPUArray, other: Any) -> Any:
@@ -179,6 +163,10 @@ def _in_place(name: str) -> Callable[..., Any]:
 _OPERATORS = "add radd sub rsub mul rmul truediv rtruediv pow rpow neg pos abs eq ne lt le gt ge"
 _IN_PLACE = "iadd isub imul itruediv ipow"
 _CUMATH = "ceil cos cosh exp fabs floor log log10 sin sinh sqrt tan tanh arcsin arccos arctan"
+for _name in ("real", "imag"):
+    setattr(GPUArray, _name, property(lambda self, name=_name: to_gpu(getattr(self.elements, name))))  # type: ignore[misc]
+for _name in ("conj", "any", "all"):
+    setattr(GPUArray, _name, lambda self, name=_name, **options: to_gpu(np.asarray(getattr(self.elements, name)())))
 for _name in _OPERATORS.split():
     setattr(GPUArray, f"__{_name}__", _operator(f"__{_name}__"))
 for _name in _IN_PLACE.split():
@@ -187,7 +175,8 @@ for _name in _IN_PLACE.split():
 
 # ------------------------------------------------------------------ functions
 def to_gpu(ary: Any, allocator: Any = DeviceAllocation) -> GPUArray:
-    """Return a copy of an array of the host, with its order of axes in memory."""
+    """Return a copy of an array, with its order of axes in memory."""
+    ary = ary.elements if isinstance(ary, GPUArray) else ary
     compact = np.empty_like(ary, order="K", subok=False)
     result = GPUArray(ary.shape, ary.dtype, allocator, strides=compact.strides)
     result.elements[...] = ary
@@ -197,11 +186,9 @@ def to_gpu(ary: Any, allocator: Any = DeviceAllocation) -> GPUArray:
 def _filled(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     """Return a function that creates an array as NumPy's of the same name does."""
 
-    def create(
-        *args: Any, dtype: Any = None, allocator: Any = DeviceAllocation, order: str | None = None, stream: Any = None
-    ) -> GPUArray:
+    def create(*args: Any, allocator: Any = DeviceAllocation, stream: Any = None, **named: Any) -> GPUArray:
         inputs = [one.elements if isinstance(one, GPUArray) else one for one in args]
-        options = {name: value for name, value in (("dtype", dtype), ("order", order)) if value is not None}
+        options = {name: value for name, value in named.items() if value is not None}
         return to_gpu(make(*inputs, **options), allocator)
 
     return create

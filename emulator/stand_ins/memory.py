@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements, launch_in_memory
+from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements, launch_in_memory, memory_at, value_of
 from ..cuda_cpp.declaration import HostParameter
 from ..cuda_cpp.kernel import CudaKernel, CudaSource, pointers_of
-from ..driver.memory import AddressSpace
 from ..errors import LaunchError
+from ..host_apis.cuda.arena import ArenaSpace
+from ..host_apis.cuda.launches import allocations
 from ..language.types import Scalar
 from ..llvmir.debug import Record
 from ..runtime.arrays import DeviceArray
@@ -21,7 +22,7 @@ from ..runtime.result import LaunchDetails
 from ..runtime.running import checked
 
 
-class DeviceMemory(AddressSpace):
+class DeviceMemory(ArenaSpace):
     """The memory of the device. An address is the host's address of the same byte."""
 
     def allocate(self, size: int) -> int:
@@ -42,9 +43,7 @@ class DeviceMemory(AddressSpace):
 
     def block(self, start: int) -> Bytes:
         """Return the bytes of an allocation."""
-        owner: Bytes = self.owners[start]
-        first = start - owner.ctypes.data
-        return owner[first : first + self.sizes[start]]
+        return memory_at(start, self.sizes[start])
 
     def section(self, address: int, size: int) -> Bytes:
         """Return the bytes of a copy, which count as written. Raises LaunchError if they are not in one allocation."""
@@ -97,6 +96,15 @@ class DeviceElements:
         memory = MEMORY.section(self.address - below, below + extent)
         return np.ndarray(self.shape, self.dtype, memory, below, self.strides)
 
+    def __len__(self) -> int:
+        return len(self.elements)
+
+    def __repr__(self) -> str:
+        return repr(self.elements)
+
+    def __str__(self) -> str:
+        return str(self.elements)
+
     def place_of(self, view: npt.NDArray[Any]) -> int | None:
         """Return the address of an array of the host in the same memory; None for another one."""
         if not (view.size and self.size):
@@ -118,6 +126,7 @@ class Variables:
     def __init__(self, source: CudaSource) -> None:
         self.source = source
         self.addresses: dict[str, int] = {}
+        self.textures: dict[str, Any] = {}
 
     def address(self, name: str) -> tuple[int, int]:
         """Return address and size of a `__constant__` or `__device__` variable. Raises LaunchError."""
@@ -132,6 +141,7 @@ class Variables:
         for name, address in self.addresses.items():
             values = MEMORY.block(address).view(self.source.initial(name).dtype)
             self.source.variables[name] = values.copy()
+        self.source.variables.update({name: own.texture() for name, own in self.textures.items() if own.texels})
 
     def read(self) -> None:
         """Copy the variables that a launch may have changed to their memory."""
@@ -159,6 +169,10 @@ def launch_by_address(
         else:
             addresses[name] = 0 if value is None else int(value)
     bound, owners = bound_to_addresses(kernel, addresses, MEMORY.find)
+    if bound.takes_addresses:
+        bound, owners = kernel if kernel.takes_addresses else bound, {}
+        MEMORY.written.forget()  # the kernel may write any allocation
+        values |= addresses | allocations(bound, addresses)
     pointed = {parameter.name: parameter for parameter in kernel.pointers}
     values |= {name: elements(MEMORY.block(start), pointed[name]) for name, start in owners.items()}
     variables.write()
@@ -172,7 +186,8 @@ def _by_value(parameter: HostParameter, value: Any) -> Any:
     """Return an argument that a driver copies byte by byte. Raises LaunchError for another type than the parameter's."""
     name, type = parameter.name, parameter.type
     if isinstance(type, Record):
-        return value
+        as_bytes = isinstance(value, np.ndarray | np.void) and value.nbytes == type.size
+        return value_of(type, value.tobytes()) if as_bytes else value
     if isinstance(type, Scalar):
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(())[()]

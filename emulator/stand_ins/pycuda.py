@@ -1,8 +1,9 @@
 """`pycuda.driver` and `pycuda.compiler`: compilation, launches, memory. Launches are complete when they return, so that streams have
-no queues. Textures, surfaces and OpenGL are missing."""
+no queues. Surfaces and OpenGL are missing."""
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -13,9 +14,10 @@ import numpy as np
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
 from ..driver.attributes import ROWS, attributes
-from ..errors import LaunchError
+from ..errors import CompileError, LaunchError
 from ..machine import device as machine
 from ..runtime.observing import overrides
+from . import pycuda_textures
 from .memory import MEMORY, Variables, bytes_of, launch_by_address
 from .names import Constants, Named
 
@@ -32,16 +34,20 @@ class DeviceAllocation(Named):
     """Memory of the device. An integer, its address, in arithmetic."""
 
     def __init__(self, size: int) -> None:
-        self.size, self.address = int(size), MEMORY.allocate(int(size))
+        self.size, self.address, self.is_freed = int(size), MEMORY.allocate(int(size)), False
 
     def free(self) -> None:
+        if self.is_freed:
+            raise LogicError(f"no allocation begins at {self.address:#x}: it was freed")
         MEMORY.free(self.address)
+        self.is_freed = True  # another allocation may have the address
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("DeviceAllocation has no copies, and cannot be pickled")
 
     def __del__(self) -> None:
-        MEMORY.remove(vars(self).get("address", 0))
+        if not vars(self).get("is_freed", True):
+            MEMORY.remove(self.address)
 
     def __int__(self) -> int:
         return self.address
@@ -50,6 +56,28 @@ class DeviceAllocation(Named):
 
     def __add__(self, offset: int) -> int:
         return self.address + int(offset)
+
+
+class HostAllocation(DeviceAllocation):
+    """Memory that host and device access: the `base` of page-locked and managed arrays."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(max(int(size), 1))
+        MEMORY.written.written_by_the_host(self.address)
+        self.__array_interface__ = {
+            "shape": (int(size),),
+            "typestr": "|u1",
+            "data": (self.address, False),
+            "version": 3,
+        }
+
+    get_device_pointer = DeviceAllocation.__int__
+
+    @classmethod
+    def array(cls, shape: Any, dtype: Any, order: str = "C", mem_flags: int = 0) -> Any:
+        """Return an array in new memory. Its contents are not those of an earlier one."""
+        form = np.empty(shape, dtype, order)  # type: ignore[call-overload]
+        return np.asarray(cls(form.nbytes))[: form.nbytes].view(form.dtype).reshape(form.shape, order=order)
 
 
 class ArgumentHandler(Named):
@@ -81,9 +109,10 @@ class Function(Named):
         self.kernel, self.variables = kernel, variables
 
     def __call__(
-        self, *args: Any, block: Any, grid: Any = (1, 1), stream: Any = None, shared: int = 0, time_kernel: bool = False
-    ) -> float | None:
-        """Launch the kernel. Return the seconds with time_kernel=True."""
+        self, *args: Any, block: Any, grid: Any = (1, 1), stream: Any = None, shared: int = 0, time_kernel: bool = False,
+        texrefs: Any = (),
+    ) -> float | None:  # fmt: skip
+        """Launch the kernel. Return the seconds with time_kernel=True. Texture references of its module are bound in any case."""
         for name, extents in (("block", block), ("grid", grid)):
             if not isinstance(extents, tuple):
                 raise TypeError(f"Function.__call__ takes {name} as a tuple, not {extents!r}")
@@ -102,14 +131,15 @@ class Function(Named):
             allocation.free()
         return time.perf_counter() - start if time_kernel else None
 
-    def prepare(self, arg_types: Any, shared: int | None = None) -> Function:
+    def prepare(self, arg_types: Any, shared: int | None = None, texrefs: Any = ()) -> Function:
         """Set the types of the arguments of prepared calls, as letters of `struct` or NumPy types."""
         self.types = [np.intp if one in ("P", np.intp) else np.dtype(one).type for one in arg_types]
         self.prepared_shared = shared or 0
         return self
 
     def prepared_call(self, grid: Any, block: Any, *args: Any, shared_size: int = 0) -> None:
-        inputs = [arg if kind is np.intp else kind(arg) for kind, arg in zip(self.types, args, strict=True)]
+        as_given = [kind is np.intp and not isinstance(arg, int) for kind, arg in zip(self.types, args, strict=True)]
+        inputs = [arg if own else kind(arg) for own, kind, arg in zip(as_given, self.types, args, strict=True)]
         self(*inputs, grid=grid, block=block, shared=shared_size or self.prepared_shared)
 
     def prepared_async_call(self, grid: Any, block: Any, stream: Any, *args: Any, shared_size: int = 0) -> None:
@@ -123,6 +153,8 @@ def _input(argument: Any) -> Any:
     """Return an argument as a driver takes it: an address, or a number of NumPy, whose bytes are copied."""
     if type(argument) in (int, float, bool, complex):
         raise LaunchError(f"PyCUDA takes NumPy numbers: give np.int32({argument}) or np.float32({argument})")
+    if isinstance(argument, np.ndarray) and MEMORY.range_of(argument.ctypes.data):  # managed or page-locked
+        return argument.ctypes.data
     interface = getattr(argument, "__cuda_array_interface__", None)
     return argument if interface is None else interface["data"][0]
 
@@ -136,7 +168,7 @@ class SourceModule(Named):
         include_dirs: Sequence[str] = (),
     ) -> None:  # fmt: skip
         folders = [f"-I{folder}" for folder in include_dirs]
-        text = SourceText.inside(source, sys._getframe(1).f_code.co_filename)
+        text = SourceText.inside(str(source), sys._getframe(1).f_code.co_filename)
         self.source, self.no_extern_c = CudaSource(text, (*(options or ()), *folders)), no_extern_c
         self.variables = Variables(self.source)
 
@@ -148,6 +180,11 @@ class SourceModule(Named):
 
     def get_global(self, name: str) -> tuple[int, int]:
         return self.variables.address(name)
+
+    def get_texref(self, name: str) -> pycuda_textures.TextureReference:
+        if not re.search(rf"\btexture\s*<[^;]*\b{re.escape(name)}\s*;", self.source.source.text):
+            raise LogicError(f"SourceModule.get_texref: the text has no texture {name}")
+        return self.variables.textures.setdefault(name, pycuda_textures.TextureReference())  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ memory
@@ -246,15 +283,10 @@ def emulated_device() -> machine.Device:
 class Context(Named):
     """The context of the emulated device, which is always current."""
 
-    @staticmethod
-    def synchronize() -> None: ...
-
-    @staticmethod
-    def pop() -> None: ...
-
-    def push(self) -> None: ...
-
-    def detach(self) -> None: ...
+    synchronize = pop = staticmethod(lambda: None)
+    push = detach = lambda self: None
+    set_cache_config = staticmethod(lambda config: None)
+    set_limit = staticmethod(lambda limit, value: None)
 
     @staticmethod
     def get_device() -> Device:
@@ -263,9 +295,6 @@ class Context(Named):
     @staticmethod
     def get_current() -> Context:
         return Context()
-
-    @staticmethod
-    def set_cache_config(config: Any) -> None: ...
 
 
 class Device(Named):
@@ -307,10 +336,17 @@ class Device(Named):
 def driver() -> dict[str, Any]:
     """Return the names of `pycuda.driver`."""
 
-    def pagelocked(make: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda shape, dtype, order="C", mem_flags=0: make(shape, dtype, order)
+    def zeros(*args: Any, **options: Any) -> Any:
+        (array := HostAllocation.array(*args, **options))[...] = 0
+        return array
 
     return {
+        **pycuda_textures.contents(),
+        **{
+            f"{kind}_{name}{end}": (lambda array, mem_flags=0, make=make: make(array.shape, array.dtype)) if end else make
+            for kind in ("pagelocked", "managed") for name, make in (("empty", HostAllocation.array), ("zeros", zeros))
+            for end in ("", "_like")
+        },
         "In": In, "Out": Out, "InOut": InOut, "ArgumentHandler": ArgumentHandler, "DeviceAllocation": DeviceAllocation,
         "mem_alloc": DeviceAllocation, "mem_alloc_like": lambda ary: DeviceAllocation(ary.nbytes),
         "to_device": to_device, "from_device": from_device, "from_device_like": from_device_like,
@@ -322,13 +358,15 @@ def driver() -> dict[str, Any]:
             f"memset_d{8 * np.dtype(kind).itemsize}{end}": _memset(kind)
             for kind in (np.uint8, np.uint16, np.uint32) for end in ("", "_async")
         },
-        "pagelocked_empty": pagelocked(np.empty), "pagelocked_zeros": pagelocked(np.zeros),
-        "pagelocked_empty_like": np.empty_like, "pagelocked_zeros_like": np.zeros_like,
         "Stream": Stream, "Event": Event, "Context": Context, "Device": Device, "Function": Function,
         "init": lambda flags=0: None, "get_version": lambda: (12, 8, 0), "get_driver_version": lambda: 12080,
-        "Error": Error, "LogicError": LogicError, "LaunchError": LaunchError, "MemoryError": type("MemoryError", (Error,), {}),
+        "Error": Error, "CompileError": CompileError, "LogicError": LogicError,
+        "LaunchError": LaunchError, "MemoryError": type("MemoryError", (Error,), {}),
         "RuntimeError": type("RuntimeError", (Error,), {}), "mem_get_info": lambda: (MEMORY_SIZE, MEMORY_SIZE),
         "device_attribute": Constants("device_attribute", **{name: name for name in ROWS}),
+        "limit": Constants("limit", STACK_SIZE=0, PRINTF_FIFO_SIZE=1, MALLOC_HEAP_SIZE=2, DEV_RUNTIME_SYNC_DEPTH=3),
+        "host_alloc_flags": Constants("host_alloc_flags", PORTABLE=1, DEVICEMAP=2, WRITECOMBINED=4),
+        "mem_attach_flags": Constants("mem_attach_flags", GLOBAL=1, HOST=2, SINGLE=4),
         "func_cache": Constants("func_cache", PREFER_NONE=0, PREFER_SHARED=1, PREFER_L1=2, PREFER_EQUAL=3),
         "ctx_flags": Constants("ctx_flags", SCHED_AUTO=0, SCHED_SPIN=1, SCHED_YIELD=2, SCHED_BLOCKING_SYNC=4, MAP_HOST=8),
         "event_flags": Constants("event_flags", DEFAULT=0, BLOCKING_SYNC=1, DISABLE_TIMING=2),

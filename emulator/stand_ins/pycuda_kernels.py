@@ -1,4 +1,4 @@
-"""PyCUDA's modules that generate kernels: elementwise, reduction, cumath, curandom."""
+"""PyCUDA's modules that generate kernels: elementwise, reduction, scan, curandom."""
 
 from __future__ import annotations
 
@@ -34,6 +34,19 @@ __global__ void {name}({arguments}, long long n)
     {operation};
   }}
   {finish};
+}}
+"""
+_SCAN = """#include <pycuda-complex.hpp>
+{preamble}
+#define SCAN_EXPR(a, b, across_seg_boundary) ({scan})
+__global__ void {name}({arguments}, long long n)
+{{
+  {type} sum = {neutral};
+  for (long long i = 0; i < n; i++) {{
+    {type} item = x[i], before = sum;
+    sum = i || {exclusive} ? SCAN_EXPR(sum, item, false) : item;
+    out[i] = {exclusive} ? before : sum;
+  }}
 }}
 """
 _REDUCTION = """#include <pycuda-complex.hpp>
@@ -89,10 +102,9 @@ class _Generated(Named):
         source = CudaSource(SourceText.inside(text, ""))
         self.kernel, self.variables = source[name], Variables(source)
 
-    def launch(self, blocks: int, args: Sequence[Any]) -> None:
-        launch_by_address(
-            self.kernel, (blocks, 1), (THREADS, 1, 1), [getattr(arg, "gpudata", arg) for arg in args], self.variables
-        )
+    def launch(self, blocks: int, args: Sequence[Any], threads: int = THREADS) -> None:
+        own = [getattr(arg, "gpudata", arg) for arg in args]
+        launch_by_address(self.kernel, (blocks, 1), (threads, 1, 1), own, self.variables)
 
     def size(self, args: Sequence[Any]) -> int:
         arrays = [arg for arg in args if isinstance(arg, GPUArray)]
@@ -108,7 +120,7 @@ class ElementwiseKernel(_Generated):
     """A statement for each index i of its arrays."""
 
     def __init__(
-        self, arguments: Any, operation: str, name: str = "kernel", *,
+        self, arguments: Any, operation: str, name: str = "kernel", keep: bool = False, options: Any = None, *,
         preamble: str = "", loop_prep: str = "", after_loop: str = "",
     ) -> None:  # fmt: skip
         super().__init__(
@@ -125,8 +137,9 @@ class ReductionKernel(_Generated):
 
     def __init__(
         self, dtype_out: Any, neutral: str, reduce_expr: str, map_expr: str | None = None, arguments: Any = None,
-        name: str = "reduce_kernel", *, preamble: str = "",
+        name: str = "reduce_kernel", *options: Any, preamble: str = "",
     ) -> None:  # fmt: skip
+        """options: `keep` and options of nvcc, which have no effect."""
         self.dtype = np.dtype(dtype_out)
         super().__init__(
             _REDUCTION, arguments, name, reduce=reduce_expr, map=map_expr or "in[i]", neutral=neutral, preamble=preamble,
@@ -137,6 +150,38 @@ class ReductionKernel(_Generated):
         result = GPUArray((), self.dtype)
         self.launch(1, [result, *args, np.int64(self.size(args))])
         return result
+
+
+class _ScanKernel(_Generated):
+    """Partial results of all elements of an array, by one thread. PyCUDA combines elements in another order."""
+
+    exclusive = False
+
+    def __init__(
+        self, dtype: Any, scan_expr: str, neutral: str | None = None, name_prefix: str = "scan", options: Any = None,
+        preamble: str = "",
+    ) -> None:  # fmt: skip
+        if self.exclusive and neutral is None:
+            raise ValueError("neutral element is required for exclusive scan")
+        self.dtype = np.dtype(dtype)
+        super().__init__(
+            _SCAN, (VectorArg(dtype, "x"), VectorArg(dtype, "out")), name_prefix, scan=scan_expr, type=ctype(dtype), preamble=preamble,
+            neutral=neutral or f"{ctype(dtype)}()", exclusive=str(self.exclusive).lower(),
+        )  # fmt: skip
+
+    def __call__(self, input_ary: GPUArray, output_ary: Any = None, allocator: Any = None, stream: Any = None) -> Any:
+        new = isinstance(output_ary, str)
+        output = input_ary if output_ary is None else GPUArray(input_ary.shape, input_ary.dtype) if new else output_ary
+        self.launch(1, [input_ary, output, np.int64(self.size([input_ary, output]))], threads=1)
+        return output
+
+
+class InclusiveScanKernel(_ScanKernel):
+    pass
+
+
+class ExclusiveScanKernel(_ScanKernel):
+    exclusive = True
 
 
 def vectors() -> dict[str, Any]:

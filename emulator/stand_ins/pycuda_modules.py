@@ -10,6 +10,10 @@ from . import gpuarray, pycuda, pycuda_kernels
 from .names import Constants, module
 
 
+def _kernels(words: str) -> dict[str, Any]:
+    return {name: getattr(pycuda_kernels, name) for name in words.split()}
+
+
 def modules() -> dict[str, ModuleType]:
     """Return the modules of PyCUDA by name."""
     current = {"context": pycuda.Context(), "device": pycuda.Device(0)}
@@ -18,7 +22,7 @@ def modules() -> dict[str, ModuleType]:
         "pycuda.driver": pycuda.driver(),
         "pycuda.autoinit": current,
         "pycuda.autoprimaryctx": current,
-        "pycuda.compiler": {"SourceModule": pycuda.SourceModule},
+        "pycuda.compiler": {"SourceModule": pycuda.SourceModule, "DynamicSourceModule": pycuda.SourceModule},
         "pycuda.gpuarray": {**gpuarray.contents(), "vec": Constants("vec", **pycuda_kernels.vectors())},
         "pycuda.tools": {
             "DeviceMemoryPool": pycuda.Pool,
@@ -27,13 +31,13 @@ def modules() -> dict[str, ModuleType]:
             "make_default_context": pycuda.Context,
             "clear_context_caches": lambda: None,
             "context_dependent_memoize": cache,
+            **_kernels("ScalarArg VectorArg"),
         },
-        "pycuda.elementwise": {
-            name: getattr(pycuda_kernels, name) for name in ("ElementwiseKernel", "ScalarArg", "VectorArg")
-        },
-        "pycuda.reduction": {"ReductionKernel": pycuda_kernels.ReductionKernel},
+        "pycuda.elementwise": _kernels("ElementwiseKernel ScalarArg VectorArg"),
+        "pycuda.reduction": _kernels("ReductionKernel"),
         "pycuda.cumath": gpuarray.CUMATH,
-        "pycuda.curandom": {"rand": pycuda_kernels.rand},
+        "pycuda.scan": _kernels("InclusiveScanKernel ExclusiveScanKernel"),
+        "pycuda.curandom": _kernels("rand"),
     }
     result = {name: module(name, names) for name, names in contents.items()}
     for name, submodule in result.items():

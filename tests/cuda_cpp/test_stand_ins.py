@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy as copying
+import functools
+import importlib
+import struct
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -86,6 +89,56 @@ def test_operators_of_pycuda(pycuda: Any) -> None:
     )
 
 
+POINTERS = """struct Row { int n; float *p; }; texture<float, 2> image; texture<int, 1, cudaReadModeElementType> table;
+__global__ void twice(Row *row) { for (int i = threadIdx.x; i < row->n; i += blockDim.x) row->p[i] *= 2; }
+__global__ void read(float *o) { o[threadIdx.x] = tex2D(image, threadIdx.x + 0.5f, 1.5f) + tex1Dfetch(table, threadIdx.x); }"""
+
+
+def test_pointers_in_memory_and_textures_of_pycuda(pycuda: Any) -> None:
+    drv, arrays, module = pycuda.driver, pycuda.gpuarray, pycuda.compiler.DynamicSourceModule(POINTERS)
+    data, out = arrays.to_gpu(np.ones(3, np.float32)), drv.managed_zeros(4, np.float32)
+    row = drv.to_device(struct.pack("ixxxxP", 3, int(data.gpudata)))
+    module.get_function("twice").prepare("P").prepared_call((1, 1), (32, 1, 1), int(row))
+    drv.matrix_to_texref(np.arange(12, dtype=np.float32).reshape(3, 4), module.get_texref("image"), order="C")
+    table = arrays.to_gpu(np.arange(4, dtype=np.int32) * 10)
+    table.bind_to_texref_ext(module.get_texref("table"))
+    module.get_function("read")(out, block=(4, 1, 1), texrefs=[module.get_texref("image")])
+    assert data.get().tolist() == [2, 2, 2] and out.tolist() == [4, 15, 26, 37]
+    with pytest.raises(drv.LogicError, match="the text has no texture row"):
+        module.get_texref("row")
+    table.gpudata.free()
+    with pytest.raises(st.LaunchError, match="no allocation contains the address"):
+        module.get_function("read")(out, block=(4, 1, 1))
+
+
+def test_scans_of_pycuda(pycuda: Any) -> None:
+    scan, host = importlib.import_module("pycuda.scan"), np.arange(1, 301, dtype=np.float32)
+    x = pycuda.gpuarray.to_gpu(host)
+    assert (scan.InclusiveScanKernel(np.float32, "a + b")(x, "new").get() == host.cumsum()).all()
+    assert (scan.ExclusiveScanKernel(np.float32, "max(a, b)", "0")(x).get() == host - 1).all()
+
+
+def test_modules_of_cupyx(library: Any) -> None:
+    cupy, cupyx = library("cupy").cupy, importlib.import_module("cupyx")
+    x = cupy.arange(4.0)
+    assert cupyx.scipy.special.expit(x - x).get().tolist() == [0.5] * 4
+    assert len(cupyx.profiler.benchmark(cupy.fuse()(lambda a: a + 1), (x,), n_repeat=3, n_warmup=0).cpu_times) == 3
+    for name in ("cupyx.jit", "cupyx.scipy.special.unheard", "cupyx.scipy.sparse"):
+        with pytest.raises(AttributeError, match=f"{name} is not emulated"):
+            functools.reduce(getattr, name.split(".")[1:], cupyx)
+
+
+def test_a_structured_array_is_a_struct_by_its_bytes(cupy: Any) -> None:
+    text = 'struct S { char b; double c[2]; }; extern "C" __global__ void k(S s, double *o) { o[0] = s.b + s.c[1]; }'
+    inner = np.dtype([("x", "i1")])
+    value = np.zeros(
+        1, np.dtype({"names": ["b", "c"], "formats": [inner, ("f8", 2)], "offsets": [0, 8], "itemsize": 24})
+    )
+    value["b"]["x"], value["c"], out = 3, (1, 4), cupy.zeros(1)
+    cupy.RawKernel(text, "k")((1,), (1,), (value, out))
+    assert float(out[0]) == 7
+
+
 def test_what_pycuda_refuses(pycuda: Any) -> None:
     drv, arrays = pycuda.driver, pycuda.gpuarray
     copy = pycuda.compiler.SourceModule(COPY).get_function("copy")
@@ -117,6 +170,10 @@ def test_what_pycuda_refuses(pycuda: Any) -> None:
             ),
         }
     )  # fmt: skip
+    (freed := drv.mem_alloc(16)).free()
+    second = drv.mem_alloc(16)  # at the same address
+    del freed
+    drv.memset_d8(second, 0, 16)
     stream = drv.Stream()
     assert stream.is_done() and drv.Device(0).warp_size == 32 and drv.Event().record(stream).query()
 

@@ -85,7 +85,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
     if bound.takes_addresses:
         bound, owners = kernel if kernel.takes_addresses else bound, {}
         places.written.forget()  # the kernel may write any allocation
-        values |= addresses | _allocations(bound, addresses)
+        values |= addresses | allocations(bound, addresses)
     for parameter in kernel.pointers:
         if parameter.name in owners:
             start = owners[parameter.name]
@@ -108,7 +108,7 @@ def _tensor_map(name: str, data: bytes, places: Places) -> MappedArray:
     return MappedArray(memory_at(address, size).view(form.element.dtype), form)
 
 
-def _allocations(kernel: CudaKernel, addresses: Mapping[str, int]) -> dict[str, Any]:
+def allocations(kernel: CudaKernel, addresses: Mapping[str, int]) -> dict[str, Any]:
     """Return the memory of all allocations and their table. addresses: by parameter. Raises LaunchError for one of other memory."""
     other = next((name for name, own in addresses.items() if own and not ARENA <= own < ARENA + THE_ARENA.mapped), None)
     if other is not None:
