@@ -515,3 +515,22 @@ __device__ bool odd(int n) { return n == 0 ? false : even(n - 1); }
 __global__ void k(const int *x, int *out) {
     out[0] = gcd(x[4], x[6]); out[1] = factorial(x[1]); out[2] = find(x, 0, 8, x[5]); out[3] = even(x[1]); out[4] = odd(x[1]);
 }
+//// inverse error functions and norms
+__global__ void functions(const double *p, double *out) {
+    const int i = threadIdx.x, n = blockDim.x;
+    double whole;
+    out[i] = normcdfinv(p[i]);
+    out[n + i] = norm3d(p[i], 1.0, 2.0);
+    out[2 * n + i] = rnorm4d(p[i], 1.0, 2.0, 3.0);
+    out[4 * n + i] = modf(1000 * p[i], &whole);
+    out[3 * n + i] = whole;
+    out[5 * n + i] = ilogb(p[i]);
+}
+//// functions and shuffles of halves
+__global__ void halves(const half *x, float *out) {
+    const int i = threadIdx.x;
+    half2 pair = __halves2half2(x[i], x[i]);
+    out[i] = __half2float(hexp(x[i])), out[32 + i] = h2sqrt(pair).y, out[64 + i] = hrcp(x[i]), out[96 + i] = hlog2(x[i]);
+    out[128 + i] = hfloor((half)4.0f * x[i]), out[160 + i] = __hsub_sat(x[i], (half)0.75f);
+    out[192 + i] = __shfl_xor_sync(0xffffffffu, pair, 1).x, out[224 + i] = __half2ushort_rn((half)4.0f * x[i]);
+}

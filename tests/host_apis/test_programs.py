@@ -92,6 +92,10 @@ PROGRAMS = {
     ),
     "texture references": (CHECKED + TEXTS["texture references"], (), 0, "textures 6 12\ntextures 8 10\n"),
     "constants": (TEXTS["constants"], (), 18, ""),
+    "pools attributes and updates": (
+        CHECKED + TEXTS["pools attributes and updates"], ("-Xcompiler", "-Wall,-fopenmp", "-fmad=false", "-lnvToolsExt"), 0,
+        "129 128 1 65536 1 1.00781 1\n",
+    ),
     "functions that kernels and the host have": (TEXTS["functions of both sides"], (), 15, ""),
     "error codes": (
         CHECKED + "__global__ void k(int *x) { *x = 1; }\nint main() { int *d; CHECK(cudaMalloc(&d, 4)); k<<<1, 2048>>>(d);\n"
@@ -175,6 +179,15 @@ def test_words_of_a_program(tmp_path: Path) -> None:
     program = Program.of([str(source), "-I", "inc", "-DN=3", "-std=c++14", "-lm"])
     assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
     assert Program.of([str(source), "-O3", "-arch=sm_90", "--expt-relaxed-constexpr", "-rdc=true"]).relocatable
+    for word in (
+        "-Xcompiler -Wall",
+        "-arch sm_80",
+        "-gencode arch=compute_80,code=sm_80",
+        "--maxrregcount=64",
+        "-maxrregcount 64",
+        "-Xptxas -v",
+    ):
+        assert Program.of([str(source), *word.split()]) == Program((str(source),)), word
     (tmp_path / "folder.cpp").mkdir()
     with pytest.raises(SimtbedError, match=r"folder\.cpp: a folder$"):
         Program.of([str(source), str(tmp_path / "folder.cpp")])
