@@ -9,7 +9,7 @@ from functools import cached_property
 from ..frontend.signature import Signature
 from ..ir.names import components
 from ..language.types import Scalar
-from ..llvmir.debug import PointerTo, SourceType, source_leaves, source_size
+from ..llvmir.debug import PointerTo, Record, SourceType, source_leaves, source_size
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,14 @@ class HostParameter:
     @property
     def reference(self) -> bool:
         return isinstance(self.type, PointerTo) and self.type.reference
+
+    @cached_property
+    def padding(self) -> frozenset[int]:
+        """Offsets of the bytes without a member in the struct that it points to."""
+        if not isinstance(self.type, PointerTo) or not isinstance(self.type.to, Record):
+            return frozenset()
+        used = {at + byte for _, leaf, at in source_leaves(self.type.to) for byte in range(source_size(leaf))}
+        return frozenset(range(source_size(self.type.to))) - used
 
     @cached_property
     def overlaid(self) -> frozenset[str]:

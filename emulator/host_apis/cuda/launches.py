@@ -12,7 +12,7 @@ from ...cuda_cpp.kernel import CudaKernel, pointers_of
 from ...errors import LaunchError
 from ...language.types import U64, Array, Scalar
 from ...llvmir.allocations import ARENA, MEMORY, TABLE
-from ...llvmir.debug import source_size
+from ...llvmir.debug import PointerTo, source_size
 from ...machine.device import Device
 from ...runtime.arrays import split
 from ...runtime.result import LaunchDetails
@@ -68,6 +68,11 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
         if not parameter.is_address:
             texels = places.objects.get(value) if parameter.type is U64 else None
             values[parameter.name] = value if texels is None else texels()
+
+    for parameter in kernel.pointers:
+        if parameter.padding and (address := addresses.get(parameter.name)):
+            assert isinstance(parameter.type, PointerTo)
+            places.written.ignore_padding(address, source_size(parameter.type.to), parameter.padding)
 
     def find(address: int) -> tuple[int, int]:
         place = places.range_of(address)
