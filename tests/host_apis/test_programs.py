@@ -81,11 +81,11 @@ PROGRAMS = {
     "no library": ("\n#include <cusparse.h>\nint main() {}", (), 3, "program.cu:2: cusparse.h is not emulated"),
     "no kernel": ("int main() { int *d; cudaMalloc(&d, 4); return cudaFree(d); }", (), 0, "host code           0           0          0"),
     "padding": (
-        "struct S { char a; double b; short c; };\n__global__ void k(S *s) { s[threadIdx.x].a = 1, s[threadIdx.x].b = 2, s[threadIdx.x].c = 3; }\n"
+        "struct S { char a; double b; short c; };\n__global__ void k(S *s) { s += threadIdx.x; s->a = 1, s->b = 2, s->c = 3; }\n"
         "__global__ void copy(S *s, S *t) { t[threadIdx.x] = s[threadIdx.x]; }\n"
-        "int main() { S *d, *e, h[4]; cudaMalloc(&d, sizeof h); cudaMalloc(&e, sizeof h); k<<<1, 4>>>(d); copy<<<1, 4>>>(d, e);\n"
+        "int main() { S *d, *e, h[4]; cudaMalloc(&d, 96); cudaMalloc(&e, 96); k<<<1, 4>>>(d); copy<<<1, 4>>>(d, e);\n"
         "cudaMemcpy(h, e, sizeof h, cudaMemcpyDeviceToHost); cudaFree(d); cudaFree(e); return h[3].c; }",
-        (), 3, "copy                1           0          0\n",  # and no remark of host code
+        (), 3, "copy               1           0          0\n",  # and no remark of host code
     ),
     "no module": ("int main() {\n  CUmodule m; return cuModuleLoadData(&m, 0); }", (), 3, "program.cu:2: cuModuleLoadData is not emulated"),
     "no library function": ('extern "C" int absent();\nint main() { return absent(); }', (), 3, "absent not found"),
