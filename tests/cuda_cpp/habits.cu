@@ -534,3 +534,9 @@ __global__ void halves(const half *x, float *out) {
     out[128 + i] = hfloor((half)4.0f * x[i]), out[160 + i] = __hsub_sat(x[i], (half)0.75f);
     out[192 + i] = __shfl_xor_sync(0xffffffffu, pair, 1).x, out[224 + i] = __half2ushort_rn((half)4.0f * x[i]);
 }
+//// directed rounding
+__global__ void directed(double *out, float a, float b, double x, long long n) {
+    out[0] = __fadd_rd(a, b), out[1] = __fadd_ru(a, b), out[2] = __fadd_rz(-a, -b), out[3] = __fdiv_ru(a, 3.0f);
+    out[4] = __fsqrt_rd(2.0f * a), out[5] = __double2float_ru(x), out[6] = __ll2float_ru(n), out[7] = __ll2double_rd(n);
+    out[8] = __ll2double_ru(n), out[9] = __dadd_ru(x, 1e-30), out[10] = __dmul_rd(x, x), out[11] = __uint2float_rz(0xffffffffu);
+}

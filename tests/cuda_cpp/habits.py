@@ -362,6 +362,16 @@ add(
 )  # fmt: skip
 
 
+add(
+    "directed rounding",
+    grid=1, block=1, args=lambda rng: {"out": st.empty(12, "f64"), "a": 1.0, "b": np.float32(1e-10), "x": 0.1, "n": 2**53 + 1},
+    expected=lambda g: {"out": np.array([float.fromhex(word) for word in (
+        "0x1p+0 0x1.000002p+0 -0x1p+0 0x1.555556p-2 0x1.6a09e6p+0 0x1.99999ap-4 0x1.000002p+53 0x1p+53 0x1.0000000000001p+53"
+        " 0x1.999999999999bp-4 0x1.47ae147ae147bp-7 0x1.fffffep+31"
+    ).split()])},
+)  # fmt: skip
+
+
 def _inverses(p: Any) -> Any:
     quantile = np.array([NormalDist().inv_cdf(own) for own in p])
     norms = (

@@ -87,6 +87,20 @@ PROGRAMS = {
         "cudaMemcpy(h, e, sizeof h, cudaMemcpyDeviceToHost); cudaFree(d); cudaFree(e); return h[3].c; }",
         (), 3, "copy               1           0          0\n",  # and no remark of host code
     ),
+    "a heap in a kernel": (
+        "__global__ void k(int **p) { *p = (int *)malloc(4); }\nint main() { k<<<1, 1>>>(0); }", (), 3,
+        "program.cu:1:42: an allocation of memory in a kernel is not supported",
+    ),
+    "pointers to functions": (
+        "__device__ int f(int x) { return x; }\n__device__ int (*table)(int) = f;\nint main() {}", (), 3,
+        "simtbed: program.cu: table: pointers to functions and virtual functions are not supported",
+    ),
+    "pointers without a type": (
+        "struct P { void *to; };\n__global__ void k(P p) { ((double *)p.to)[threadIdx.x] = 0.5 * threadIdx.x; }\n"
+        "int main() { double h[4]; P p; cudaMalloc(&p.to, 32); k<<<1, 4>>>(p); cudaMemcpy(h, p.to, 32, cudaMemcpyDeviceToHost);\n"
+        "cudaFree(p.to); return 2 * h[3]; }",
+        (), 3, "k  ",
+    ),
     "no module": ("int main() {\n  CUmodule m; return cuModuleLoadData(&m, 0); }", (), 3, "program.cu:2: cuModuleLoadData is not emulated"),
     "no library function": ('extern "C" int absent();\nint main() { return absent(); }', (), 3, "absent not found"),
     "cublas": (

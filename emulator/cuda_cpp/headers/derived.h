@@ -92,9 +92,33 @@ SIMTBED_INLINE double normcdfinv(double p) { return -1.4142135623730951 * erfcin
 SIMTBED_INLINE float erfcinvf(float y) { return (float)erfcinv((double)y); }
 SIMTBED_INLINE float erfinvf(float y) { return (float)erfinv((double)y); }
 SIMTBED_INLINE float normcdfinvf(float p) { return (float)normcdfinv((double)p); }
-SIMTBED_INLINE float __double2float_rz(double x) { const float y = (float)x; return fabs((double)y) > fabs(x) ? __int_as_float(__float_as_int(y) - 1) : y; }
-SIMTBED_INLINE float __int2float_rz(int x) { return __double2float_rz(x); }
-SIMTBED_INLINE float __uint2float_rz(unsigned int x) { return __double2float_rz(x); }
+// Directed rounding: a result rounded to nearest, its error, and the neighbour on the side of the exact value.
+#define SIMTBED_NEXT(T, I, FROM, TO) \
+    SIMTBED_INLINE T __simtbed_next(T x, bool up) { return x == 0 ? (up ? FROM((I)1) : -FROM((I)1)) : FROM(TO(x) + ((x > 0) == up ? 1 : -1)); } \
+    SIMTBED_INLINE T __simtbed_rd(T x, double e) { return e < 0 ? __simtbed_next(x, false) : x; } \
+    SIMTBED_INLINE T __simtbed_ru(T x, double e) { return e > 0 ? __simtbed_next(x, true) : x; } \
+    SIMTBED_INLINE T __simtbed_rz(T x, double e) { return x > 0 ? __simtbed_rd(x, e) : __simtbed_ru(x, e); }
+SIMTBED_NEXT(float, int, __int_as_float, __float_as_int) SIMTBED_NEXT(double, long long, __longlong_as_double, __double_as_longlong)
+SIMTBED_INLINE double __simtbed_sum_error(double a, double b, double s) { const double t = s - a; return (a - (s - t)) + (b - t); }
+#define SIMTBED_DIRECTED(T, P, F, WAY) \
+    SIMTBED_INLINE T __##P##add_##WAY(T a, T b) { const double s = (double)a + b; const T r = (T)s, e = s - r; \
+        return __simtbed_##WAY(r, e != 0 ? (double)e : __simtbed_sum_error(a, b, s)); } \
+    SIMTBED_INLINE T __##P##sub_##WAY(T a, T b) { return __##P##add_##WAY(a, -b); } \
+    SIMTBED_INLINE T __##P##mul_##WAY(T a, T b) { return __simtbed_##WAY(a * b, fma##F(a, b, -(a * b))); } \
+    SIMTBED_INLINE T __##P##div_##WAY(T a, T b) { const T q = a / b; return __simtbed_##WAY(q, fma##F(-q, b, a) * copysign##F(1, b)); } \
+    SIMTBED_INLINE T __##P##rcp_##WAY(T x) { return __##P##div_##WAY(1, x); } \
+    SIMTBED_INLINE T __##P##sqrt_##WAY(T x) { const T s = sqrt##F(x); return __simtbed_##WAY(s, fma##F(-s, s, x)); }
+#define SIMTBED_ROUNDED_FROM(T, t, WAY) \
+    SIMTBED_INLINE double __##t##2double_##WAY(T x) { \
+        const double high = 4294967296.0 * (double)(x / 4294967296), low = (double)(x % 4294967296), s = high + low; \
+        return __simtbed_##WAY(s, low - (s - high)); } \
+    SIMTBED_INLINE float __##t##2float_##WAY(T x) { const double y = __##t##2double_##WAY(x); return __double2float_##WAY(y); }
+#define SIMTBED_WAY(WAY) SIMTBED_DIRECTED(float, f, f, WAY) SIMTBED_DIRECTED(double, d, , WAY) \
+    SIMTBED_INLINE float __double2float_##WAY(double x) { const float y = (float)x; return __simtbed_##WAY(y, x - y); } \
+    SIMTBED_INLINE float __int2float_##WAY(int x) { return __double2float_##WAY(x); } \
+    SIMTBED_INLINE float __uint2float_##WAY(unsigned int x) { return __double2float_##WAY(x); } \
+    SIMTBED_ROUNDED_FROM(long long, ll, WAY) SIMTBED_ROUNDED_FROM(unsigned long long, ull, WAY)
+SIMTBED_WAY(rd) SIMTBED_WAY(ru) SIMTBED_WAY(rz)
 SIMTBED_INLINE int __dp2a_lo(int a, int b, int c) { return c + (short)a * (signed char)b + (a >> 16) * (signed char)(b >> 8); }
 SIMTBED_INLINE int __dp2a_hi(int a, int b, int c) { return __dp2a_lo(a, b >> 16, c); }
 #define SIMTBED_CASTS(F, T, t) \

@@ -263,6 +263,9 @@ template <class T, class V> SIMTBED_INLINE bool __nv_atomic_compare_exchange_n(T
 // clang knows both as its own where they are of the host and the device.
 extern "C" __host__ __device__ void *memcpy(void *to, const void *from, size_t size);
 extern "C" __host__ __device__ void *memset(void *to, int value, size_t size);
+extern "C" SIMTBED_EFFECT void *malloc(size_t size);
+extern "C" SIMTBED_EFFECT void free(void *memory);
+SIMTBED_INTRINSIC inline void *operator new[](size_t, void *place) noexcept { return place; }
 SIMTBED_INTRINSIC inline void *operator new(size_t, void *place) noexcept { return place; }
 SIMTBED_INTRINSIC inline void operator delete(void *, void *) noexcept {}
 SIMTBED_INLINE void cudaGridDependencySynchronize() { asm volatile("griddepcontrol.wait;"); }

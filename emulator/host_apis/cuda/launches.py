@@ -90,7 +90,12 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             start = owners[parameter.name]
             type = bound.signature().parameters[parameter.name].type
             size = places.whole(start, type.element.size if isinstance(type, Array) else 1)
-            values[parameter.name] = elements(memory_at(start, size), parameter)
+            memory = memory_at(start, size)
+            own = elements(memory, parameter)
+            is_typed = own is not memory or not isinstance(type, Array) or not isinstance(type.element, Scalar)
+            values[parameter.name] = (
+                own if is_typed else memory.view(type.element.dtype)
+            )  # void * has no type of its own
     _add_variables(bound, values)
     return launch_in_memory(bound, places.written, device, args=values, **vars(shape))
 
