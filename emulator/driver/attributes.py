@@ -30,12 +30,6 @@ ROWS: dict[str, tuple[int, str]] = {
     "COMPUTE_PREEMPTION_SUPPORTED": (90, "computePreemptionSupported"),
 }  # fmt: skip
 """Names of CUdevice_attribute without their prefix: number, and member of cudaDeviceProp. Other attributes are 0."""
-_TEXTURES = {
-    "surfaceAlignment": 512, "maxTexture1D": 131072, "maxTexture1DLinear": 268435456, "maxTexture2D": (131072, 65536),
-    "maxTexture2DLinear": (131072, 65000, 2097120), "maxTexture3D": (16384, 16384, 16384), "maxTexture1DLayered": (32768, 2048),
-    "maxTexture2DLayered": (32768, 32768, 2048),
-}  # fmt: skip
-"""Limits of textures, of compute capability 9.0 in the CUDA Programming Guide."""
 _NAMES = {number: name for name, (number, _) in ROWS.items()}
 
 
@@ -77,9 +71,4 @@ def properties(device: Device, memory: int) -> dict[str, Any]:
     """Return the members of cudaDeviceProp by name; the others are 0. memory: bytes of global memory."""
     own = {"name": f"simtbed {device.name}".encode(), "totalGlobalMem": memory}
     extents = {"maxThreadsDim": device.block_extents, "maxGridSize": device.grid_extents}
-    return (
-        own
-        | extents
-        | _TEXTURES
-        | {ROWS[name][1]: value for name, value in attributes(device).items() if ROWS[name][1]}
-    )
+    return own | extents | {ROWS[name][1]: value for name, value in attributes(device).items() if ROWS[name][1]}

@@ -531,7 +531,7 @@ __global__ void halves(const half *x, float *out) {
     const int i = threadIdx.x;
     half2 pair = __halves2half2(x[i], x[i]);
     out[i] = __half2float(hexp(x[i])), out[32 + i] = h2sqrt(pair).y, out[64 + i] = hrcp(x[i]), out[96 + i] = hlog2(x[i]);
-    out[128 + i] = hfloor((half)4.0f * x[i]), out[160 + i] = __hsub_sat(x[i], (half)0.75f);
+    out[128 + i] = hfloor((half)4.0f * x[i]), out[160 + i] = hceil(x[i]);
     out[192 + i] = __shfl_xor_sync(0xffffffffu, pair, 1).x, out[224 + i] = __half2ushort_rn((half)4.0f * x[i]);
 }
 //// directed rounding

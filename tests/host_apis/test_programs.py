@@ -116,7 +116,7 @@ PROGRAMS = {
     "constants": (TEXTS["constants"], (), 18, ""),
     "pools attributes and updates": (
         CHECKED + TEXTS["pools attributes and updates"], ("-Xcompiler", "-Wall,-fopenmp", "-fmad=false", "-lnvToolsExt"), 0,
-        "129 128 1 65536 1 1.00781 1\n",
+        "32 32 1 1.00781 1\n",
     ),
     "functions that kernels and the host have": (TEXTS["functions of both sides"], (), 15, ""),
     "error codes": (

@@ -31,23 +31,17 @@ SIMTBED_INLINE double sqrt(int x) { return sqrt((double)x); }
 SIMTBED_INLINE double exp(int x) { return exp((double)x); }
 SIMTBED_INLINE double log(int x) { return log((double)x); }
 #define SIMTBED_MIXED(NAME) \
-    SIMTBED_INLINE double NAME(float a, double b) { return NAME((double)a, b); } \
-    SIMTBED_INLINE double NAME(double a, float b) { return NAME(a, (double)b); }
+    SIMTBED_INLINE double NAME(float a, double b) { return NAME((double)a, b); } SIMTBED_INLINE double NAME(double a, float b) { return NAME(a, (double)b); }
 SIMTBED_MIXED(fmin) SIMTBED_MIXED(fmax) SIMTBED_MIXED(fmod) SIMTBED_MIXED(atan2)
 #define SIMTBED_NORMS(T, F) \
-    SIMTBED_INLINE T rhypot##F(T a, T b) { return 1 / hypot##F(a, b); } \
-    SIMTBED_INLINE T norm3d##F(T a, T b, T c) { return hypot##F(hypot##F(a, b), c); } \
+    SIMTBED_INLINE T rhypot##F(T a, T b) { return 1 / hypot##F(a, b); } SIMTBED_INLINE T norm3d##F(T a, T b, T c) { return hypot##F(hypot##F(a, b), c); } \
     SIMTBED_INLINE T norm4d##F(T a, T b, T c, T d) { return hypot##F(norm3d##F(a, b, c), d); } \
-    SIMTBED_INLINE T rnorm3d##F(T a, T b, T c) { return 1 / norm3d##F(a, b, c); } \
-    SIMTBED_INLINE T rnorm4d##F(T a, T b, T c, T d) { return 1 / norm4d##F(a, b, c, d); } \
+    SIMTBED_INLINE T rnorm3d##F(T a, T b, T c) { return 1 / norm3d##F(a, b, c); } SIMTBED_INLINE T rnorm4d##F(T a, T b, T c, T d) { return 1 / norm4d##F(a, b, c, d); } \
     SIMTBED_INLINE T scalbn##F(T x, int n) { return ldexp##F(x, n); } \
     SIMTBED_INLINE T modf##F(T x, T *whole) { *whole = trunc##F(x); return copysign##F(isinf(x) ? (T)0 : x - *whole, x); } \
-    SIMTBED_INLINE int ilogb##F(T x) { int n; frexp##F(x, &n); return n - 1; } \
-    SIMTBED_INLINE long long llrint##F(T x) { return (long long)rint##F(x); } \
-    SIMTBED_INLINE long long llround##F(T x) { return (long long)round##F(x); } \
-    SIMTBED_INLINE T nan##F(const char *) { return (T)__builtin_nan(""); }
-SIMTBED_INLINE long lrint(double x) { return (long)rint(x); }
-SIMTBED_INLINE long lround(double x) { return (long)round(x); }
+    SIMTBED_INLINE int ilogb##F(T x) { int n; frexp##F(x, &n); return n - 1; } SIMTBED_INLINE long long llrint##F(T x) { return (long long)rint##F(x); } \
+    SIMTBED_INLINE long long llround##F(T x) { return (long long)round##F(x); } SIMTBED_INLINE T nan##F(const char *) { return (T)__builtin_nan(""); }
+SIMTBED_INLINE long lrint(double x) { return (long)rint(x); } SIMTBED_INLINE long lround(double x) { return (long)round(x); }
 SIMTBED_INLINE double fdim(double a, double b) { return a <= b ? 0.0 : a - b; }
 SIMTBED_INLINE float nearbyintf(float x) { return rintf(x); }
 SIMTBED_INLINE double nearbyint(double x) { return rint(x); }
@@ -88,10 +82,8 @@ SIMTBED_INLINE double erfinv(double y) {
     }
     return x;
 }
-SIMTBED_INLINE double normcdfinv(double p) { return -1.4142135623730951 * erfcinv(2 * p); }
-SIMTBED_INLINE float erfcinvf(float y) { return (float)erfcinv((double)y); }
-SIMTBED_INLINE float erfinvf(float y) { return (float)erfinv((double)y); }
-SIMTBED_INLINE float normcdfinvf(float p) { return (float)normcdfinv((double)p); }
+SIMTBED_INLINE double normcdfinv(double p) { return -1.4142135623730951 * erfcinv(2 * p); } SIMTBED_INLINE float erfcinvf(float y) { return (float)erfcinv((double)y); }
+SIMTBED_INLINE float erfinvf(float y) { return (float)erfinv((double)y); } SIMTBED_INLINE float normcdfinvf(float p) { return (float)normcdfinv((double)p); }
 // Directed rounding: a result rounded to nearest, its error, and the neighbour on the side of the exact value.
 #define SIMTBED_NEXT(T, I, FROM, TO) \
     SIMTBED_INLINE T __simtbed_next(T x, bool up) { return x == 0 ? (up ? FROM((I)1) : -FROM((I)1)) : FROM(TO(x) + ((x > 0) == up ? 1 : -1)); } \
@@ -119,8 +111,6 @@ SIMTBED_INLINE double __simtbed_sum_error(double a, double b, double s) { const 
     SIMTBED_INLINE float __uint2float_##WAY(unsigned int x) { return __double2float_##WAY(x); } \
     SIMTBED_ROUNDED_FROM(long long, ll, WAY) SIMTBED_ROUNDED_FROM(unsigned long long, ull, WAY)
 SIMTBED_WAY(rd) SIMTBED_WAY(ru) SIMTBED_WAY(rz)
-SIMTBED_INLINE int __dp2a_lo(int a, int b, int c) { return c + (short)a * (signed char)b + (a >> 16) * (signed char)(b >> 8); }
-SIMTBED_INLINE int __dp2a_hi(int a, int b, int c) { return __dp2a_lo(a, b >> 16, c); }
 #define SIMTBED_CASTS(F, T, t) \
     SIMTBED_INLINE T __##F##2##t##_rn(F x) { return __##F##2##t##_rz(rint(x)); } \
     SIMTBED_INLINE T __##F##2##t##_rd(F x) { return __##F##2##t##_rz(floor(x)); } \
@@ -156,17 +146,9 @@ SIMTBED_INLINE void sincospif(float x, float *s, float *c) { *s = sinpif(x); *c 
 // ------------------------------------------------------------------ halves
 #define SIMTBED_HALF_INTEGER(T, NAME) \
     SIMTBED_BOTH T __half2##NAME##_rn(__half x) { return (T)rintf((float)x); } SIMTBED_BOTH T __half2##NAME##_rz(__half x) { return (T)(float)x; } \
-    SIMTBED_BOTH T __bfloat162##NAME##_rn(__nv_bfloat16 x) { return (T)rintf((float)x); } \
-    SIMTBED_BOTH T __bfloat162##NAME##_rz(__nv_bfloat16 x) { return (T)(float)x; }
-SIMTBED_HALF_INTEGER(int, int) SIMTBED_HALF_INTEGER(unsigned int, uint) SIMTBED_HALF_INTEGER(short, short)
-SIMTBED_HALF_INTEGER(unsigned short, ushort)
-#define SIMTBED_SATURATED(T) \
-    SIMTBED_INLINE T __simtbed_saturate(T x) { return __hmin(__hmax(x, (T)0.0f), (T)1.0f); } \
-    SIMTBED_INLINE T __hadd_sat(T a, T b) { return __simtbed_saturate(a + b); } SIMTBED_INLINE T __hsub_sat(T a, T b) { return __simtbed_saturate(a - b); } \
-    SIMTBED_INLINE T __hmul_sat(T a, T b) { return __simtbed_saturate(a * b); } \
-    SIMTBED_INLINE T __hfma_sat(T a, T b, T c) { return __simtbed_saturate(__hfma(a, b, c)); } \
-    SIMTBED_INLINE T __hfma_relu(T a, T b, T c) { return __hmax(__hfma(a, b, c), (T)0.0f); }
-SIMTBED_SATURATED(__half) SIMTBED_SATURATED(__nv_bfloat16)
+    SIMTBED_BOTH T __bfloat162##NAME##_rn(__nv_bfloat16 x) { return (T)rintf((float)x); } SIMTBED_BOTH T __bfloat162##NAME##_rz(__nv_bfloat16 x) { return (T)(float)x; }
+SIMTBED_HALF_INTEGER(int, int) SIMTBED_HALF_INTEGER(unsigned int, uint) SIMTBED_HALF_INTEGER(short, short) SIMTBED_HALF_INTEGER(unsigned short, ushort)
+SIMTBED_INLINE __half __hadd_sat(__half a, __half b) { return __hmin(__hmax(a + b, (__half)0.0f), (__half)1.0f); }
 // rounded from the functions of float
 #define SIMTBED_HALF_MATHS(NAME, EXPR) \
     SIMTBED_INLINE __half h##NAME(__half v) { const float x = v; return (__half)(EXPR); } \

@@ -149,9 +149,6 @@ SIMTBED_EFFECT void __nanosleep(unsigned int nanoseconds) __asm__("simtbed.sleep
 extern "C" SIMTBED_EFFECT int printf(const char *format, ...);
 SIMTBED_EFFECT void __simtbed_assert(bool holds, const char *text) __asm__("simtbed.assert");
 SIMTBED_INLINE void __trap() { __simtbed_assert(false, "__trap()"); }
-#define __brkpt()
-#define __prof_trigger(counter)
-#define __assume __builtin_assume
 #define assert(condition) __simtbed_assert(static_cast<bool>(condition), #condition)
 SIMTBED_INLINE unsigned int __ballot(int predicate) { return __ballot_sync(0xffffffffu, predicate); }
 SIMTBED_INLINE int __any(int predicate) { return __any_sync(0xffffffffu, predicate); }
@@ -289,7 +286,6 @@ template <class T> SIMTBED_INLINE void __stwt(volatile T *p, T value) { *p = val
         return result; \
     }
 SIMTBED_SPACE(global, __isGlobal, global, 1) SIMTBED_SPACE(shared, __isShared, shared, 3)
-SIMTBED_INLINE unsigned __isClusterShared(const void *p) { return __isShared(p); }
 SIMTBED_SPACE(constant, __isConstant, const, 4) SIMTBED_SPACE(local, __isLocal, local, 5)
 SIMTBED_EFFECT void __pipeline_memcpy_async(void *to, const void *from, size_t size) __asm__("simtbed.copy_async");
 SIMTBED_EFFECT void __pipeline_commit() __asm__("simtbed.commit");
@@ -325,17 +321,12 @@ SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait"
 #define CUDART_NAN_F __builtin_nanf("")
 #define CUDART_NAN __builtin_nan("")
 // of math_constants.h, by their definitions
-static constexpr float CUDART_MIN_DENORM_F = 1.401298464e-45f, CUDART_MAX_NORMAL_F = __FLT_MAX__, CUDART_NEG_ZERO_F = (-0.0f),
-    CUDART_ZERO_F = 0.0f, CUDART_ONE_F = 1.0f, CUDART_SQRT_HALF_F = 0.707106781f, CUDART_SQRT_TWO_F = 1.414213562f,
-    CUDART_PIO4_F = 0.785398163f, CUDART_PIO2_F = 1.570796327f, CUDART_3PIO4_F = 2.356194490f,
-    CUDART_2_OVER_PI_F = 0.636619772f, CUDART_PI_F = 3.141592654f, CUDART_L2E_F = 1.442695041f,
-    CUDART_L2T_F = 3.321928094f, CUDART_LG2_F = 0.301029996f, CUDART_LGE_F = 0.434294482f,
-    CUDART_LN2_F = 0.693147181f, CUDART_LNT_F = 2.302585093f, CUDART_LNPI_F = 1.144729886f,
-    CUDART_TWO_TO_23_F = 8388608.0f;
-static constexpr double CUDART_MAX_NORMAL = __DBL_MAX__, CUDART_ZERO = 0.0, CUDART_ONE = 1.0, CUDART_SQRT_HALF = 0.70710678118654757,
-    CUDART_SQRT_TWO = 1.4142135623730951, CUDART_PIO4 = 0.78539816339744828, CUDART_PIO2 = 1.5707963267948966,
-    CUDART_PI = 3.1415926535897931, CUDART_L2E = 1.4426950408889634, CUDART_LN2 = 0.69314718055994529,
-    CUDART_LNT = 2.3025850929940459;
+static constexpr float CUDART_MIN_DENORM_F = 1.401298464e-45f, CUDART_MAX_NORMAL_F = __FLT_MAX__, CUDART_NEG_ZERO_F = (-0.0f), CUDART_ZERO_F = 0.0f, CUDART_ONE_F = 1.0f,
+    CUDART_SQRT_HALF_F = 0.707106781f, CUDART_SQRT_TWO_F = 1.414213562f, CUDART_PIO4_F = 0.785398163f, CUDART_PIO2_F = 1.570796327f, CUDART_2_OVER_PI_F = 0.636619772f,
+    CUDART_PI_F = 3.141592654f, CUDART_L2E_F = 1.442695041f, CUDART_LN2_F = 0.693147181f, CUDART_LNT_F = 2.302585093f, CUDART_TWO_TO_23_F = 8388608.0f;
+static constexpr double CUDART_MAX_NORMAL = __DBL_MAX__, CUDART_ZERO = 0.0, CUDART_ONE = 1.0, CUDART_SQRT_HALF = 0.70710678118654757, CUDART_SQRT_TWO = 1.4142135623730951,
+    CUDART_PIO4 = 0.78539816339744828, CUDART_PIO2 = 1.5707963267948966, CUDART_PI = 3.1415926535897931, CUDART_L2E = 1.4426950408889634,
+    CUDART_LN2 = 0.69314718055994529, CUDART_LNT = 2.3025850929940459;
 #ifndef SIMTBED_PROGRAM
 #define M_E 2.7182818284590452354
 #define M_LN2 0.69314718055994530942

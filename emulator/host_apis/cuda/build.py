@@ -102,7 +102,8 @@ _UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
 _CCCL_FILE = re.compile(r"'((?:cub|thrust|cuda|nv)/[^']*)' file not found")
 _UNKNOWN = re.compile(
     r"(?:undeclared identifier|unknown type name|no member named) '?(cu[A-Za-z]+[A-Z]\w*|(?:CUBLAS|CURAND)_\w+|thrust|cub)\b"
-    r"|'((?:cu(?:sparse|solver|dnn|fft|blas|tensor|file|ti)|nv(?:rtc|ml|jpeg|tx|ToolsExt)|npp|nccl|cutlass|cuda_fp[468]|cuda_awbarrier|cuda_gl|cudaGL|GL/|mpi)[\w/.]*)' file not found"
+    r"|'((?:cu(?:sparse|solver|dnn|fft|blas|tensor|file|ti)|nv(?:rtc|ml|jpeg|tx|ToolsExt)|npp|nccl|cutlass"
+    r"|cuda_fp[468]|cuda_awbarrier|cuda_gl|cudaGL|GL/|mpi)[\w/.]*)' file not found"
 )
 """Errors of what CUDA has and this runtime does not."""
 _LEAKED = re.compile(

@@ -20,8 +20,6 @@ INVALID_DEVICE, PEER_ACCESS_NOT_ENABLED = 101, 705
 VERSION = 12080
 _POOL = 0x100
 """Handle of the default memory pool."""
-_THRESHOLD, _RESERVED = 4, 5
-"""Attributes of a pool: bytes that it keeps, and the first of those that count bytes."""
 _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20}
 """Initial limits of the device: bytes of a stack, of the buffer of `printf`, of the heap of kernels."""
 
@@ -48,7 +46,7 @@ class Devices(Arrays):
         super().__init__(report)
         self.device = overrides("jit", devices.H200)[1]
         self.limits = dict(_LIMITS)
-        self.pools = {_POOL}
+        self.pools: set[int | None] = {_POOL}
 
     def cudaGetDeviceProperties(self, pointer: int | None, device: int) -> int:
         if device or not pointer:
@@ -112,17 +110,9 @@ class Devices(Arrays):
         return store(ctypes.c_void_p, pool, handle)
 
     def cudaMemPoolDestroy(self, pool: int | None) -> int:
-        if pool == _POOL or pool not in self.pools:
-            return INVALID_VALUE
-        self.pools.remove(pool)
-        return SUCCESS
-
-    def cudaMemPoolGetAttribute(self, pool: int | None, attribute: int, value: int) -> int:
-        if attribute < _RESERVED:  # reuse is an int, the threshold 64 bits
-            return self.cudaMemPoolTrimTo(pool) or store(
-                ctypes.c_int if attribute < _THRESHOLD else ctypes.c_ulonglong, value, 0
-            )
-        return self.cudaMemPoolTrimTo(pool) or store(ctypes.c_ulonglong, value, self.memory.used)
+        code = INVALID_VALUE if pool == _POOL else self.cudaMemPoolTrimTo(pool)
+        self.pools -= {pool} - {_POOL}
+        return code
 
     def cudaDeviceGetStreamPriorityRange(self, least: int | None, greatest: int | None) -> int:
         for pointer, value in ((least, 0), (greatest, LARGEST_PRIORITY)):

@@ -14,9 +14,7 @@ from .kernels import Kernels
 from .queues import INVALID_HANDLE, INVALID_VALUE, SUCCESS, store
 from .unit import ProgramUnit
 
-CAPTURE_UNSUPPORTED, UPDATE_FAILURE = 900, 910
-_TOPOLOGY_CHANGED = 2
-"""cudaGraphExecUpdateErrorTopologyChanged."""
+CAPTURE_UNSUPPORTED = 900
 _KERNEL = struct.Struct("P6II4xPP")
 """cudaKernelNodeParams: function, grid, block, bytes of shared memory, arguments, options of the driver."""
 _MEMSET = struct.Struct("PNIINN")
@@ -109,20 +107,14 @@ class Graphs(Kernels):
 
     def cudaGraphGetNodes(self, graph: int | None, nodes: int | None, count: int) -> int:
         """Write the number of nodes, and with an array their handles."""
-        return self._write_nodes(graph, nodes, count, lambda own, node: True)
-
-    def _write_nodes(
-        self, graph: int | None, nodes: int | None, count: int, is_chosen: Callable[[Graph, int], bool]
-    ) -> int:
         own = self.graphs.get(graph or 0)
         if own is None:
             return INVALID_VALUE
-        chosen = [node for node in own.work if is_chosen(own, node)]
         if nodes:
             space = ctypes.c_size_t.from_address(count).value
-            for number, node in enumerate(chosen[:space]):
+            for number, node in enumerate([*own.work][:space]):
                 store(ctypes.c_void_p, nodes + 8 * number, node)
-        return store(ctypes.c_size_t, count, len(chosen))
+        return store(ctypes.c_size_t, count, len(own.work))
 
     def cudaGraphAddDependencies(self, graph: int | None, first: int, second: int, count: int) -> int:
         own = self.graphs.get(graph or 0)
@@ -198,34 +190,6 @@ class Graphs(Kernels):
 
     cudaGraphInstantiateWithFlags = cudaGraphInstantiate
 
-    def cudaGraphExecUpdate(self, executable: int | None, graph: int | None, result: int | None) -> int:
-        """Give an executable graph the work of a graph with as many nodes, in the order of their creation."""
-        old, own = self.executables.get(executable or 0), self.graphs.get(graph or 0)
-        if old is None or own is None:
-            return INVALID_VALUE
-        changed = len(old.work) != len(own.work)
-        if result:
-            store(ctypes.c_int, result, _TOPOLOGY_CHANGED * changed)
-        if not changed:  # the nodes keep their handles
-            old.work = dict(zip(old.work, own.work.values(), strict=True))
-        return UPDATE_FAILURE if changed else SUCCESS
-
-    def cudaGraphKernelNodeSetParams(self, node: int | None, launch: int) -> int:
-        owner = next((graph for graph in self.graphs.values() if node in graph.work), None)
-        if owner is None or node is None:
-            return INVALID_VALUE
-        owner.work[node] = self._launch_of(launch)
-        return SUCCESS
-
-    def cudaGraphAddChildGraphNode(self, *call: Any) -> int:
-        *place, child = call
-        own = self.graphs.get(child or 0)
-        return INVALID_VALUE if own is None else self._node(partial(_run, own.copy()), *place)
-
-    def cudaGraphGetRootNodes(self, graph: int | None, nodes: int | None, count: int) -> int:
-        """Write the number of nodes without dependencies, and with an array their handles."""
-        return self._write_nodes(graph, nodes, count, lambda own, node: not own.before[node])
-
     def cudaGraphUpload(self, executable: int | None, stream: int | None) -> int:
         return self._stream(stream) if executable in self.executables else INVALID_VALUE
 
@@ -235,16 +199,11 @@ class Graphs(Kernels):
             return INVALID_VALUE
         if code := self._stream(stream):
             return code
-        return _run(own)
+        codes = [own.work[node]() for node in TopologicalSorter(own.before).static_order()]
+        return next((code for code in codes if code), SUCCESS)
 
     def cudaGraphExecDestroy(self, executable: int | None) -> int:
         return INVALID_HANDLE if self.executables.pop(executable or 0, None) is None else SUCCESS
-
-
-def _run(graph: Graph) -> int:
-    """Run the nodes of a graph in the order of their dependencies, and return the first error."""
-    codes = [graph.work[node]() for node in TopologicalSorter(graph.before).static_order()]
-    return next((code for code in codes if code), SUCCESS)
 
 
 def _handles(start: int | None, count: int) -> list[int]:

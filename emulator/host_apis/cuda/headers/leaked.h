@@ -1,9 +1,7 @@
 // Headers that those of GNU's C++ library include: programs use their names without an #include.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>

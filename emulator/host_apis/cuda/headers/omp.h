@@ -6,8 +6,6 @@ static inline int omp_get_num_threads(void) { return 1; }
 static inline int omp_get_max_threads(void) { return 1; }
 static inline int omp_get_num_procs(void) { return 1; }
 static inline void omp_set_num_threads(int count) { (void)count; }
-static inline int omp_get_thread_limit(void) { return 1; }
-static inline int omp_get_num_devices(void) { return 0; }
 static inline int omp_in_parallel(void) { return 0; }
 typedef int omp_lock_t;
 #define omp_init_lock(lock) (*(lock) = 0)

@@ -41,22 +41,12 @@ SIMTBED_CALL(cudaMemset3D, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitch
 SIMTBED_CALL(cudaMemset3DAsync, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitchedPtr p, int v, cudaExtent e, cudaStream_t s = 0)
 SIMTBED_CALL(cudaCreateTextureObject, simtbedCreateTexture, (t, r, d, SIMTBED_HERE), cudaTextureObject_t *t, const cudaResourceDesc *r, const cudaTextureDesc *d, const void *view)
 SIMTBED_CALL(cudaGraphInstantiate, cudaGraphInstantiate, (x, g, 0, SIMTBED_HERE), cudaGraphExec_t *x, cudaGraph_t g, cudaGraphNode_t *n, char *text, size_t size)
-SIMTBED_CALL(cudaGraphExecUpdate, cudaGraphExecUpdate, (x, g, i ? &i->result : 0, SIMTBED_HERE), cudaGraphExec_t x, cudaGraph_t g, cudaGraphExecUpdateResultInfo *i)
-SIMTBED_CALL(cudaGraphExecUpdate, cudaGraphExecUpdate, (x, g, r, SIMTBED_HERE), cudaGraphExec_t x, cudaGraph_t g, cudaGraphNode_t *, cudaGraphExecUpdateResult *r)
 static inline int simtbed_device(cudaMemLocation l) { return l.type == cudaMemLocationTypeDevice ? l.id : cudaCpuDeviceId; }
 SIMTBED_CALL(cudaMemPrefetchAsync, cudaMemPrefetchAsync, (p, n, simtbed_device(l), s, SIMTBED_HERE), const void *p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t s = 0)
 SIMTBED_CALL(cudaMemAdvise, cudaMemAdvise, (p, n, a, simtbed_device(l), SIMTBED_HERE), const void *p, size_t n, cudaMemoryAdvise a, cudaMemLocation l)
-SIMTBED_CALL(cudaMemcpyToArrayAsync, cudaMemcpyToArray, (a, x, y, p, n, k, SIMTBED_HERE), cudaArray_t a, size_t x, size_t y, const void *p, size_t n, cudaMemcpyKind k, cudaStream_t s = 0)
-SIMTBED_CALL(cudaMemcpyFromArrayAsync, cudaMemcpyFromArray, (p, a, x, y, n, k, SIMTBED_HERE), void *p, cudaArray_const_t a, size_t x, size_t y, size_t n, cudaMemcpyKind k, cudaStream_t s = 0)
-SIMTBED_CALL(cudaEventRecordWithFlags, cudaEventRecord, (e, s, SIMTBED_HERE), cudaEvent_t e, cudaStream_t s = 0, unsigned f = 0)
-SIMTBED_CALL(cudaThreadGetLimit, cudaDeviceGetLimit, (v, l, SIMTBED_HERE), size_t *v, cudaLimit l)
-SIMTBED_CALL(cudaThreadSetLimit, cudaDeviceSetLimit, (l, v, SIMTBED_HERE), cudaLimit l, size_t v)
-SIMTBED_CALL(cudaThreadSetCacheConfig, cudaDeviceSetCacheConfig, (c, SIMTBED_HERE), cudaFuncCache c)
 // settings without an effect on an emulator
 static inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue *) { return cudaSuccess; }
 static inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
-static inline cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *c) { return *c = cudaFuncCachePreferNone, cudaSuccess; }
-static inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *c) { return *c = cudaSharedMemBankSizeFourByte, cudaSuccess; }
 
 // ------------------------------------------------------------------ launches with attributes; clusters are refused
 struct simtbed_config {
