@@ -286,6 +286,7 @@ template <class T> SIMTBED_INLINE void __stwt(volatile T *p, T value) { *p = val
         return result; \
     }
 SIMTBED_SPACE(global, __isGlobal, global, 1) SIMTBED_SPACE(shared, __isShared, shared, 3)
+SIMTBED_INLINE unsigned __isClusterShared(const void *p) { return __isShared(p); }
 SIMTBED_SPACE(constant, __isConstant, const, 4) SIMTBED_SPACE(local, __isLocal, local, 5)
 SIMTBED_EFFECT void __pipeline_memcpy_async(void *to, const void *from, size_t size) __asm__("simtbed.copy_async");
 SIMTBED_EFFECT void __pipeline_commit() __asm__("simtbed.commit");
