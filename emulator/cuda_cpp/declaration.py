@@ -56,6 +56,14 @@ class HostParameter:
         return isinstance(self.type, PointerTo) and self.type.reference
 
     @cached_property
+    def padding(self) -> frozenset[int]:
+        """Offsets of the bytes without a member in the struct that it points to."""
+        if not isinstance(self.type, PointerTo) or not isinstance(self.type.to, Record):
+            return frozenset()
+        used = {at + byte for _, leaf, at in source_leaves(self.type.to) for byte in range(source_size(leaf))}
+        return frozenset(range(source_size(self.type.to))) - used
+
+    @cached_property
     def overlaid(self) -> frozenset[str]:
         """Names of its pointers in unions, which may have the bytes of another member."""
         spans = [(at, at + source_size(leaf), path, leaf) for path, leaf, at in source_leaves(self.type)]

@@ -25,6 +25,9 @@ ROWS: dict[str, tuple[int, str]] = {
     "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": (97, "sharedMemPerBlockOptin"),
     "MAX_BLOCKS_PER_MULTIPROCESSOR": (106, "maxBlocksPerMultiProcessor"),
     "RESERVED_SHARED_MEMORY_PER_BLOCK": (111, "reservedSharedMemPerBlock"), "MEMORY_POOLS_SUPPORTED": (115, "memoryPoolsSupported"),
+    "HOST_REGISTER_SUPPORTED": (99, "hostRegisterSupported"),
+    "CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM": (91, "canUseHostPointerForRegisteredMem"),
+    "COMPUTE_PREEMPTION_SUPPORTED": (90, "computePreemptionSupported"),
 }  # fmt: skip
 """Names of CUdevice_attribute without their prefix: number, and member of cudaDeviceProp. Other attributes are 0."""
 _NAMES = {number: name for name, (number, _) in ROWS.items()}

@@ -188,7 +188,7 @@ def _warp_barrier(r: Registers, mask: str) -> None:
 
 
 @row(r"membar\.(cta|gl|sys)")
-@row(r"fence(?:\.sc|\.acq_rel|\.proxy\.alias)?(?:\.(cta|gpu|sys|cluster))?")
+@row(r"fence(?:\.sc|\.acq_rel|\.proxy\.alias)?(?:\.(cta|gpu|sys|cluster))?(?:\.sc|\.acq_rel)?")
 def _fence(r: Registers, level: str | None) -> None:
     r.scope.emitter.emit(ir.Fence("block" if level == "cta" else "device", r.span))
 

@@ -7,7 +7,7 @@ tracked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +76,15 @@ class WrittenBytes:
             self._flags[place[0]] = flags
         if flags is not None:
             self._mark(address - offset, offset, size, own)
+
+    def ignore_padding(self, address: int, size: int, padding: Collection[int]) -> None:
+        """Count the bytes between members as written, in an array of structs from an address to the end of its allocation.
+
+        size: of a struct, in bytes. padding: offsets in it.
+        """
+        flags, offset = self._at(address)
+        for byte in padding if flags is not None else ():
+            flags[offset + byte :: size] = True
 
     def unwritten(self, address: int, size: int) -> int:
         """Return how many of these bytes nothing has written."""

@@ -25,7 +25,7 @@ from ..targets.findings import as_row, as_text, findings
 from ..targets.formats import FORMATS, fingerprinted, summary
 from ..targets.running import require_launches, run_shipped, run_target
 from ..targets.stream import MakeObserver
-from ..targets.target import RUN_SUFFIX, Shipped, Target, find_target, is_program
+from ..targets.target import RUN_SUFFIX, CudaProgram, Shipped, Target, find_target, is_program
 from .budgets import BudgetCheck, is_among
 from .options import (
     BudgetOptions,
@@ -161,7 +161,8 @@ def _check_program(target: Target, check: Check, make: MakeObserver, options: Ch
     selection = options.selection
     with check.budgets.report_files(options.files, target.files, options.device) as outputs:
         completed = run_target(target, make, output=program_output(outputs), reported=selection.is_complete)
-        require_launches(completed, target)
+        if completed.code or not isinstance(target, CudaProgram):  # its copies and calls of libraries are checked too
+            require_launches(completed, target)
         run = completed.run
         if run.launches:
             run = run.select(selection.kernel, selection.launch)
@@ -274,8 +275,8 @@ class Check:
             self.add({"kernel": name}, launches)
 
     def add_host_code(self, host_findings: Sequence[Diagnostic]) -> None:
-        """Add the findings of a program's host code, if there are any."""
-        if host_findings:
+        """Add the findings of a program's host code, if there are any or if it launched no kernel."""
+        if host_findings or not self.rows:
             self.rows.append(_Row({"kernel": HOST_CODE}, [], None, self.accepted, host_findings))
 
     @property

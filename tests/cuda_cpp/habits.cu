@@ -515,3 +515,28 @@ __device__ bool odd(int n) { return n == 0 ? false : even(n - 1); }
 __global__ void k(const int *x, int *out) {
     out[0] = gcd(x[4], x[6]); out[1] = factorial(x[1]); out[2] = find(x, 0, 8, x[5]); out[3] = even(x[1]); out[4] = odd(x[1]);
 }
+//// inverse error functions and norms
+__global__ void functions(const double *p, double *out) {
+    const int i = threadIdx.x, n = blockDim.x;
+    double whole;
+    out[i] = normcdfinv(p[i]);
+    out[n + i] = norm3d(p[i], 1.0, 2.0);
+    out[2 * n + i] = rnorm4d(p[i], 1.0, 2.0, 3.0);
+    out[4 * n + i] = modf(1000 * p[i], &whole);
+    out[3 * n + i] = whole;
+    out[5 * n + i] = ilogb(p[i]);
+}
+//// functions and shuffles of halves
+__global__ void halves(const half *x, float *out) {
+    const int i = threadIdx.x;
+    half2 pair = __halves2half2(x[i], x[i]);
+    out[i] = __half2float(hexp(x[i])), out[32 + i] = h2sqrt(pair).y, out[64 + i] = hrcp(x[i]), out[96 + i] = hlog2(x[i]);
+    out[128 + i] = hfloor((half)4.0f * x[i]), out[160 + i] = hceil(x[i]);
+    out[192 + i] = __shfl_xor_sync(0xffffffffu, pair, 1).x, out[224 + i] = __half2ushort_rn((half)4.0f * x[i]);
+}
+//// directed rounding
+__global__ void directed(double *out, float a, float b, double x, long long n) {
+    out[0] = __fadd_rd(a, b), out[1] = __fadd_ru(a, b), out[2] = __fadd_rz(-a, -b), out[3] = __fdiv_ru(a, 3.0f);
+    out[4] = __fsqrt_rd(2.0f * a), out[5] = __double2float_ru(x), out[6] = __ll2float_ru(n), out[7] = __ll2double_rd(n);
+    out[8] = __ll2double_ru(n), out[9] = __dadd_ru(x, 1e-30), out[10] = __dmul_rd(x, x), out[11] = __uint2float_rz(0xffffffffu);
+}

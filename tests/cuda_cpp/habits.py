@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -348,3 +349,41 @@ add_single_thread("loops whose counter wraps", [10, 2, 4])
 add_single_thread("addresses as numbers", [0, 4, 3, 1, 7], [1, 5, 7])
 add_single_thread("structs as vectors, and vectors as structs", [3, 5, 7, 2], [3 << 16, 5, 6, 7])
 add_single_thread("scopes of atomics with their default", [7, 7])
+add(
+    "inverse error functions and norms",
+    grid=1, block=64,
+    args=lambda rng: {"p": np.concatenate([rng.random(60), [1e-300, 1e-12, 0.5, 1 - 1e-12]]), "out": st.empty((6, 64), "f64")},
+    expected=lambda g: {"out": _inverses(g["p"])}, rtol=1e-12,
+)  # fmt: skip
+add(
+    "functions and shuffles of halves",
+    grid=1, block=32, args=lambda rng: {"x": (rng.random(32) + 0.5).astype(np.float16), "out": st.empty((8, 32), "f32")},
+    expected=lambda g: {"out": _halves(g["x"])},
+)  # fmt: skip
+
+
+DIRECTED = """0x1p+0 0x1.000002p+0 -0x1p+0 0x1.555556p-2 0x1.6a09e6p+0 0x1.99999ap-4 0x1.000002p+53 0x1p+53 0x1.0000000000001p+53
+0x1.999999999999bp-4 0x1.47ae147ae147bp-7 0x1.fffffep+31"""
+add(
+    "directed rounding",
+    grid=1, block=1, args=lambda rng: {"out": st.empty(12, "f64"), "a": 1.0, "b": np.float32(1e-10), "x": 0.1, "n": 2**53 + 1},
+    expected=lambda g: {"out": np.array([float.fromhex(word) for word in DIRECTED.split()])},
+)  # fmt: skip
+
+
+def _inverses(p: Any) -> Any:
+    quantile = np.array([NormalDist().inv_cdf(own) for own in p])
+    norms = (
+        np.sqrt(p * p + 5),
+        1 / np.sqrt(p * p + 14),
+        np.trunc(1000 * p),
+        1000 * p - np.trunc(1000 * p),
+        np.floor(np.log2(p)),
+    )
+    return np.stack([quantile, *norms])
+
+
+def _halves(x: Any) -> Any:
+    f = x.astype(np.float32)
+    rows = np.stack([np.exp(f), np.sqrt(f), 1 / f, np.log2(f), np.floor(4 * f), np.ceil(f)])
+    return np.stack([*rows.astype(np.float16).astype(np.float32), f[np.arange(32) ^ 1], np.rint(4 * f)])

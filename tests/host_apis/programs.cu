@@ -426,3 +426,23 @@ int main() {
     cudaFree(in); cudaFree(out); cudaFree(raw);
     return 0;
 }
+
+//// pools attributes and updates
+#include <omp.h>
+#include <nvtx3/nvToolsExt.h>
+#include <cuda_texture_types.h>
+__global__ void add(int *x, int n) { if (threadIdx.x < n) x[threadIdx.x] += n; }
+std::string text(int x) { std::stringstream own; own << x; return own.str(); }
+int main() {
+    cudaMemPool_t pool; cudaMemPoolProps own = {}; own.location.type = cudaMemLocationTypeDevice; int *d, *m, h[32] = {}, all = 32; cudaStream_t s;
+    nvtxRangePush("all"); CHECK(cudaStreamCreate(&s)); CHECK(cudaMemPoolCreate(&pool, &own)); CHECK(cudaMallocAsync(&d, 128, pool, s));
+    if (cudaMemPoolDestroy(0) != cudaErrorInvalidValue) return 2; CHECK(cudaMallocManaged(&m, 128)); CHECK(cudaMemPrefetchAsync(m, 128, own.location, 0, s)); CHECK(cudaMemsetAsync(d, 0, 128, s));
+    cudaLaunchConfig_t shape = {}; cudaLaunchAttribute attribute; shape.gridDim = 1; shape.blockDim = 32; shape.stream = s;
+    shape.attrs = &attribute; shape.numAttrs = 1; attribute.id = cudaLaunchAttributeCooperative; attribute.val.cooperative = 1;
+    CHECK(cudaLaunchKernelEx(&shape, add, d, all)); attribute.id = cudaLaunchAttributeClusterDimension; attribute.val.clusterDim.x = attribute.val.clusterDim.y = 2; attribute.val.clusterDim.z = 1;
+    if (cudaLaunchKernelEx(&shape, add, d, 32) != cudaErrorNotSupported) return 3;
+    cudaGetLastError(); CHECK(cudaMemcpyAsync(h, d, 128, cudaMemcpyDeviceToHost, s));
+    double wide = atof("1.00390625000001");  // above a half of the last bit
+    __nv_bfloat16 rounded[] = {(__nv_bfloat16)(float)wide, (__nv_bfloat16)wide}; omp_lock_t lock; omp_init_lock(&lock);
+    printf("%s %s %g %g %d\n", text(h[0]).c_str(), text(h[1]).c_str(), (float)rounded[0], (float)rounded[1], __hgt((__half)2.0f, (__half)1.0f));
+    CHECK(cudaFreeAsync(d, s)); CHECK(cudaFree(m)); CHECK(cudaMemPoolDestroy(pool)); nvtxRangePop(); }

@@ -88,6 +88,28 @@ PROGRAMS = {
         (), 7, "program.cu:6:5: a copy: 132 bytes at byte 0",
     ),
     "no library": ("\n#include <cusparse.h>\nint main() {}", (), 3, "program.cu:2: cusparse.h is not emulated"),
+    "no kernel": ("int main() { int *d; cudaMalloc(&d, 4); return cudaFree(d); }", (), 0, "host code           0           0          0"),
+    "padding": (
+        "struct S { char a; double b; short c; };\n__global__ void k(S *s) { s += threadIdx.x; s->a = 1, s->b = 2, s->c = 3; }\n"
+        "__global__ void copy(S *s, S *t) { t[threadIdx.x] = s[threadIdx.x]; }\n"
+        "int main() { S *d, *e, h[4]; cudaMalloc(&d, 96); cudaMalloc(&e, 96); k<<<1, 4>>>(d); copy<<<1, 4>>>(d, e);\n"
+        "cudaMemcpy(h, e, sizeof h, cudaMemcpyDeviceToHost); cudaFree(d); cudaFree(e); return h[3].c; }",
+        (), 3, "copy               1           0          0\n",  # and no remark of host code
+    ),
+    "a heap in a kernel": (
+        "__global__ void k(int **p) { *p = (int *)malloc(4); }\nint main() { k<<<1, 1>>>(0); }", (), 3,
+        "program.cu:1:42: an allocation of memory in a kernel is not supported",
+    ),
+    "pointers to functions": (
+        "__device__ int f(int x) { return x; }\n__device__ int (*table)(int) = f;\nint main() {}", (), 3,
+        "simtbed: program.cu: table: pointers to functions and virtual functions are not supported",
+    ),
+    "pointers without a type": (
+        "struct P { void *to; };\n__global__ void k(P p) { ((double *)p.to)[threadIdx.x] = 0.5 * threadIdx.x; }\n"
+        "int main() { double h[4]; P p; cudaMalloc(&p.to, 32); k<<<1, 4>>>(p); cudaMemcpy(h, p.to, 32, cudaMemcpyDeviceToHost);\n"
+        "cudaFree(p.to); return 2 * h[3]; }",
+        (), 3, "k  ",
+    ),
     "no module": ("int main() {\n  CUmodule m; return cuModuleLoadData(&m, 0); }", (), 3, "program.cu:2: cuModuleLoadData is not emulated"),
     "no library function": ('extern "C" int absent();\nint main() { return absent(); }', (), 3, "absent not found"),
     "cublas": (
@@ -101,6 +123,10 @@ PROGRAMS = {
     ),
     "texture references": (CHECKED + TEXTS["texture references"], (), 0, "textures 6 12\ntextures 8 10\n"),
     "constants": (TEXTS["constants"], (), 18, ""),
+    "pools attributes and updates": (
+        CHECKED + TEXTS["pools attributes and updates"], ("-Xcompiler", "-Wall,-fopenmp", "-fmad=false", "-lnvToolsExt"), 0,
+        "32 32 1 1.00781 1\n",
+    ),
     "functions that kernels and the host have": (TEXTS["functions of both sides"], (), 15, ""),
     "error codes": (
         CHECKED + "__global__ void k(int *x) { *x = 1; }\nint main() { int *d; CHECK(cudaMalloc(&d, 4)); k<<<1, 2048>>>(d);\n"
@@ -184,6 +210,15 @@ def test_words_of_a_program(tmp_path: Path) -> None:
     program = Program.of([str(source), "-I", "inc", "-DN=3", "-std=c++14", "-lm"])
     assert program == Program((str(source),), ("-Iinc", "-DN=3", "-std=c++14"), ("-lm",))
     assert Program.of([str(source), "-O3", "-arch=sm_90", "--expt-relaxed-constexpr", "-rdc=true"]).relocatable
+    for word in (
+        "-Xcompiler -Wall",
+        "-arch sm_80",
+        "-gencode arch=compute_80,code=sm_80",
+        "--maxrregcount=64",
+        "-maxrregcount 64",
+        "-Xptxas -v",
+    ):
+        assert Program.of([str(source), *word.split()]) == Program((str(source),)), word
     (tmp_path / "folder.cpp").mkdir()
     with pytest.raises(SimtbedError, match=r"folder\.cpp: a folder$"):
         Program.of([str(source), str(tmp_path / "folder.cpp")])

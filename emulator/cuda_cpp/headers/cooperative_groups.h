@@ -24,6 +24,10 @@ struct thread_block : thread_group {
 struct grid_group {
     SIMTBED_INTRINSIC static void sync() { __simtbed_grid_sync(); }
     SIMTBED_INTRINSIC static bool is_valid() { return true; }
+    SIMTBED_INTRINSIC static dim3 group_dim() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+    SIMTBED_INTRINSIC static dim3 dim_blocks() { return group_dim(); }
+    SIMTBED_INTRINSIC static dim3 block_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+    SIMTBED_INTRINSIC static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
     SIMTBED_INTRINSIC static unsigned long long block_rank() { return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z); }
     SIMTBED_INTRINSIC static unsigned long long thread_rank() { return block_rank() * thread_block::size() + thread_block::thread_rank(); }
     SIMTBED_INTRINSIC static unsigned long long size() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z * thread_block::size(); }
@@ -87,6 +91,7 @@ struct coalesced_group : thread_group {
 SIMTBED_INLINE coalesced_group simtbed_lanes(unsigned int lanes) { coalesced_group group; group.lanes = lanes; return group; }
 SIMTBED_INLINE coalesced_group coalesced_threads() { return simtbed_lanes(__activemask()); }
 SIMTBED_INLINE thread_block this_thread_block() { return thread_block(); }
+SIMTBED_INLINE thread_block_tile<1> this_thread() { return thread_block_tile<1>(); }
 SIMTBED_INLINE grid_group this_grid() { return grid_group(); }
 template <unsigned int N, class P> SIMTBED_INLINE thread_block_tile<N, P> tiled_partition(const P &) { return thread_block_tile<N, P>(); }
 SIMTBED_INLINE coalesced_group tiled_partition(const coalesced_group &group, unsigned int size) {

@@ -30,6 +30,19 @@ SIMTBED_INLINE double pow(double a, float b) { return pow(a, (double)b); }
 SIMTBED_INLINE double sqrt(int x) { return sqrt((double)x); }
 SIMTBED_INLINE double exp(int x) { return exp((double)x); }
 SIMTBED_INLINE double log(int x) { return log((double)x); }
+#define SIMTBED_MIXED(NAME) \
+    SIMTBED_INLINE double NAME(float a, double b) { return NAME((double)a, b); } SIMTBED_INLINE double NAME(double a, float b) { return NAME(a, (double)b); }
+SIMTBED_MIXED(fmin) SIMTBED_MIXED(fmax) SIMTBED_MIXED(fmod) SIMTBED_MIXED(atan2)
+#define SIMTBED_NORMS(T, F) \
+    SIMTBED_INLINE T rhypot##F(T a, T b) { return 1 / hypot##F(a, b); } SIMTBED_INLINE T norm3d##F(T a, T b, T c) { return hypot##F(hypot##F(a, b), c); } \
+    SIMTBED_INLINE T norm4d##F(T a, T b, T c, T d) { return hypot##F(norm3d##F(a, b, c), d); } \
+    SIMTBED_INLINE T rnorm3d##F(T a, T b, T c) { return 1 / norm3d##F(a, b, c); } SIMTBED_INLINE T rnorm4d##F(T a, T b, T c, T d) { return 1 / norm4d##F(a, b, c, d); } \
+    SIMTBED_INLINE T scalbn##F(T x, int n) { return ldexp##F(x, n); } \
+    SIMTBED_INLINE T modf##F(T x, T *whole) { *whole = trunc##F(x); return copysign##F(isinf(x) ? (T)0 : x - *whole, x); } \
+    SIMTBED_INLINE int ilogb##F(T x) { int n; frexp##F(x, &n); return n - 1; } SIMTBED_INLINE long long llrint##F(T x) { return (long long)rint##F(x); } \
+    SIMTBED_INLINE long long llround##F(T x) { return (long long)round##F(x); } SIMTBED_INLINE T nan##F(const char *) { return (T)__builtin_nan(""); }
+SIMTBED_INLINE long lrint(double x) { return (long)rint(x); } SIMTBED_INLINE long lround(double x) { return (long)round(x); }
+SIMTBED_INLINE double fdim(double a, double b) { return a <= b ? 0.0 : a - b; }
 SIMTBED_INLINE float nearbyintf(float x) { return rintf(x); }
 SIMTBED_INLINE double nearbyint(double x) { return rint(x); }
 SIMTBED_INLINE long lrintf(float x) { return (long)rintf(x); }
@@ -47,6 +60,57 @@ SIMTBED_INLINE double __hiloint2double(int high, int low) { return __longlong_as
 SIMTBED_INLINE void __sincosf(float x, float *s, float *c) { *s = __sinf(x); *c = __cosf(x); }
 SIMTBED_INLINE float frexpf(float x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
 SIMTBED_INLINE double frexp(double x, int *exponent) { *exponent = __simtbed_frexp_exponent(x); return __simtbed_frexp_fraction(x); }
+SIMTBED_NORMS(float, f) SIMTBED_NORMS(double, )
+// Halley's iterations from Winitzki's approximation: of third order, in double precision.
+SIMTBED_INLINE double erfcinv(double y) {
+    const bool upper = y > 1;
+    const double z = upper ? 2 - y : y, l = log(z * (2 - z)), h = 4.330746750799873 + l / 2;
+    double x = sqrt(fmax(0.0, sqrt(h * h - l / 0.147) - h));
+    if (!(z > 0)) return z < 0 || z != z ? __builtin_nan("") : upper ? -__builtin_inf() : __builtin_inf();
+    _Pragma("unroll") for (int i = 0; i < 4; i++) {
+        const double step = (erfc(x) - z) / (-1.1283791670955126 * exp(-x * x));
+        x -= step / (1 + x * step);
+    }
+    return upper ? -x : x;
+}
+SIMTBED_INLINE double erfinv(double y) {
+    double x = 0.886226925452758 * y;
+    if (fabs(y) > 0.5) return copysign(erfcinv(1 - fabs(y)), y);
+    _Pragma("unroll") for (int i = 0; i < 4; i++) {
+        const double step = (erf(x) - y) / (1.1283791670955126 * exp(-x * x));
+        x -= step / (1 + x * step);
+    }
+    return x;
+}
+SIMTBED_INLINE double normcdfinv(double p) { return -1.4142135623730951 * erfcinv(2 * p); } SIMTBED_INLINE float erfcinvf(float y) { return (float)erfcinv((double)y); }
+SIMTBED_INLINE float erfinvf(float y) { return (float)erfinv((double)y); } SIMTBED_INLINE float normcdfinvf(float p) { return (float)normcdfinv((double)p); }
+// Directed rounding: a result rounded to nearest, its error, and the neighbour on the side of the exact value.
+#define SIMTBED_NEXT(T, I, FROM, TO) \
+    SIMTBED_INLINE T __simtbed_next(T x, bool up) { return x == 0 ? (up ? FROM((I)1) : -FROM((I)1)) : FROM(TO(x) + ((x > 0) == up ? 1 : -1)); } \
+    SIMTBED_INLINE T __simtbed_rd(T x, double e) { return e < 0 ? __simtbed_next(x, false) : x; } \
+    SIMTBED_INLINE T __simtbed_ru(T x, double e) { return e > 0 ? __simtbed_next(x, true) : x; } \
+    SIMTBED_INLINE T __simtbed_rz(T x, double e) { return x > 0 ? __simtbed_rd(x, e) : __simtbed_ru(x, e); }
+SIMTBED_NEXT(float, int, __int_as_float, __float_as_int) SIMTBED_NEXT(double, long long, __longlong_as_double, __double_as_longlong)
+SIMTBED_INLINE double __simtbed_sum_error(double a, double b, double s) { const double t = s - a; return (a - (s - t)) + (b - t); }
+#define SIMTBED_DIRECTED(T, P, F, WAY) \
+    SIMTBED_INLINE T __##P##add_##WAY(T a, T b) { const double s = (double)a + b; const T r = (T)s, e = s - r; \
+        return __simtbed_##WAY(r, e != 0 ? (double)e : __simtbed_sum_error(a, b, s)); } \
+    SIMTBED_INLINE T __##P##sub_##WAY(T a, T b) { return __##P##add_##WAY(a, -b); } \
+    SIMTBED_INLINE T __##P##mul_##WAY(T a, T b) { return __simtbed_##WAY(a * b, fma##F(a, b, -(a * b))); } \
+    SIMTBED_INLINE T __##P##div_##WAY(T a, T b) { const T q = a / b; return __simtbed_##WAY(q, fma##F(-q, b, a) * copysign##F(1, b)); } \
+    SIMTBED_INLINE T __##P##rcp_##WAY(T x) { return __##P##div_##WAY(1, x); } \
+    SIMTBED_INLINE T __##P##sqrt_##WAY(T x) { const T s = sqrt##F(x); return __simtbed_##WAY(s, fma##F(-s, s, x)); }
+#define SIMTBED_ROUNDED_FROM(T, t, WAY) \
+    SIMTBED_INLINE double __##t##2double_##WAY(T x) { \
+        const double high = 4294967296.0 * (double)(x / 4294967296), low = (double)(x % 4294967296), s = high + low; \
+        return __simtbed_##WAY(s, low - (s - high)); } \
+    SIMTBED_INLINE float __##t##2float_##WAY(T x) { const double y = __##t##2double_##WAY(x); return __double2float_##WAY(y); }
+#define SIMTBED_WAY(WAY) SIMTBED_DIRECTED(float, f, f, WAY) SIMTBED_DIRECTED(double, d, , WAY) \
+    SIMTBED_INLINE float __double2float_##WAY(double x) { const float y = (float)x; return __simtbed_##WAY(y, x - y); } \
+    SIMTBED_INLINE float __int2float_##WAY(int x) { return __double2float_##WAY(x); } \
+    SIMTBED_INLINE float __uint2float_##WAY(unsigned int x) { return __double2float_##WAY(x); } \
+    SIMTBED_ROUNDED_FROM(long long, ll, WAY) SIMTBED_ROUNDED_FROM(unsigned long long, ull, WAY)
+SIMTBED_WAY(rd) SIMTBED_WAY(ru) SIMTBED_WAY(rz)
 #define SIMTBED_CASTS(F, T, t) \
     SIMTBED_INLINE T __##F##2##t##_rn(F x) { return __##F##2##t##_rz(rint(x)); } \
     SIMTBED_INLINE T __##F##2##t##_rd(F x) { return __##F##2##t##_rz(floor(x)); } \
@@ -80,9 +144,21 @@ SIMTBED_INLINE void sincospi(double x, double *s, double *c) { *s = sinpi(x); *c
 SIMTBED_INLINE void sincospif(float x, float *s, float *c) { *s = sinpif(x); *c = cospif(x); }
 
 // ------------------------------------------------------------------ halves
-SIMTBED_BOTH int __half2int_rn(__half x) { return (int)rintf((float)x); }
-SIMTBED_BOTH int __half2int_rz(__half x) { return (int)(float)x; }
+#define SIMTBED_HALF_INTEGER(T, NAME) \
+    SIMTBED_BOTH T __half2##NAME##_rn(__half x) { return (T)rintf((float)x); } SIMTBED_BOTH T __half2##NAME##_rz(__half x) { return (T)(float)x; } \
+    SIMTBED_BOTH T __bfloat162##NAME##_rn(__nv_bfloat16 x) { return (T)rintf((float)x); } SIMTBED_BOTH T __bfloat162##NAME##_rz(__nv_bfloat16 x) { return (T)(float)x; }
+SIMTBED_HALF_INTEGER(int, int) SIMTBED_HALF_INTEGER(unsigned int, uint) SIMTBED_HALF_INTEGER(short, short) SIMTBED_HALF_INTEGER(unsigned short, ushort)
 SIMTBED_INLINE __half __hadd_sat(__half a, __half b) { return __hmin(__hmax(a + b, (__half)0.0f), (__half)1.0f); }
+// rounded from the functions of float
+#define SIMTBED_HALF_MATHS(NAME, EXPR) \
+    SIMTBED_INLINE __half h##NAME(__half v) { const float x = v; return (__half)(EXPR); } \
+    SIMTBED_INLINE __nv_bfloat16 h##NAME(__nv_bfloat16 v) { const float x = v; return (__nv_bfloat16)(EXPR); } \
+    SIMTBED_INLINE half2 h2##NAME(half2 v) { return {h##NAME(v.x), h##NAME(v.y)}; } \
+    SIMTBED_INLINE bfloat162 h2##NAME(bfloat162 v) { return {h##NAME(v.x), h##NAME(v.y)}; }
+SIMTBED_HALF_MATHS(exp, expf(x)) SIMTBED_HALF_MATHS(exp2, exp2f(x)) SIMTBED_HALF_MATHS(exp10, exp10f(x)) SIMTBED_HALF_MATHS(log, logf(x))
+SIMTBED_HALF_MATHS(log2, log2f(x)) SIMTBED_HALF_MATHS(log10, log10f(x)) SIMTBED_HALF_MATHS(sin, sinf(x)) SIMTBED_HALF_MATHS(cos, cosf(x))
+SIMTBED_HALF_MATHS(tanh, tanhf(x)) SIMTBED_HALF_MATHS(sqrt, sqrtf(x)) SIMTBED_HALF_MATHS(rsqrt, 1 / sqrtf(x)) SIMTBED_HALF_MATHS(rcp, 1 / x)
+SIMTBED_HALF_MATHS(floor, floorf(x)) SIMTBED_HALF_MATHS(ceil, ceilf(x)) SIMTBED_HALF_MATHS(trunc, truncf(x)) SIMTBED_HALF_MATHS(rint, rintf(x))
 #define SIMTBED_EACH(T, NAME) \
     SIMTBED_INLINE T NAME##2(T a, T b) { return {NAME(a.x, b.x), NAME(a.y, b.y)}; }
 #define SIMTBED_EACH_COMPARED(T, WORD) \
@@ -98,6 +174,12 @@ SIMTBED_PAIR_FUNCTIONS(half2) SIMTBED_PAIR_FUNCTIONS(bfloat162)
 #define SIMTBED_PARTS(T, PAIR) \
     SIMTBED_INLINE T __low2##PAIR(T v) { return {v.x, v.x}; } SIMTBED_INLINE T __high2##PAIR(T v) { return {v.y, v.y}; } \
     SIMTBED_INLINE T __lows2##PAIR(T a, T b) { return {a.x, b.x}; } SIMTBED_INLINE T __highs2##PAIR(T a, T b) { return {a.y, b.y}; }
+#define SIMTBED_PAIR_SHUFFLE(T, NAME, V) SIMTBED_INLINE T NAME(unsigned int mask, T value, V lane, int width = 32) { \
+    return __builtin_bit_cast(T, NAME(mask, __builtin_bit_cast(unsigned int, value), lane, width)); }
+#define SIMTBED_PAIR_SHUFFLES(T) \
+    SIMTBED_PAIR_SHUFFLE(T, __shfl_sync, int) SIMTBED_PAIR_SHUFFLE(T, __shfl_xor_sync, int) \
+    SIMTBED_PAIR_SHUFFLE(T, __shfl_up_sync, unsigned int) SIMTBED_PAIR_SHUFFLE(T, __shfl_down_sync, unsigned int)
+SIMTBED_PAIR_SHUFFLES(half2) SIMTBED_PAIR_SHUFFLES(bfloat162)
 SIMTBED_PARTS(half2, half2) SIMTBED_PARTS(bfloat162, bfloat162)
 SIMTBED_BOTH half2 __float22half2_rn(float2 v) { return {(__half)v.x, (__half)v.y}; }
 SIMTBED_BOTH bfloat162 __float22bfloat162_rn(float2 v) { return {(__nv_bfloat16)v.x, (__nv_bfloat16)v.y}; }

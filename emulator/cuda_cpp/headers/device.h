@@ -81,24 +81,22 @@ SIMTBED_BOTH float __low2float(half2 v) { return v.x; }
 SIMTBED_BOTH float __high2float(half2 v) { return v.y; }
 SIMTBED_BOTH __half __float2half(float x) { return (__half)x; }
 SIMTBED_BOTH __nv_bfloat16 __float2bfloat16(float x) { return (__nv_bfloat16)x; }
-SIMTBED_INLINE __half __hadd(__half a, __half b) { return a + b; }
-SIMTBED_INLINE __half __hsub(__half a, __half b) { return a - b; }
-SIMTBED_INLINE __half __hmul(__half a, __half b) { return a * b; }
-SIMTBED_INLINE __half __hdiv(__half a, __half b) { return a / b; }
-SIMTBED_INLINE __half __hneg(__half x) { return -x; }
 #define SIMTBED_COMPARISONS(T) \
-    SIMTBED_INLINE bool __heq(T a, T b) { return a == b; } SIMTBED_INLINE bool __hne(T a, T b) { return a < b || a > b; } \
-    SIMTBED_INLINE bool __hlt(T a, T b) { return a < b; } SIMTBED_INLINE bool __hle(T a, T b) { return a <= b; } \
-    SIMTBED_INLINE bool __hgt(T a, T b) { return a > b; } SIMTBED_INLINE bool __hge(T a, T b) { return a >= b; } \
-    SIMTBED_INLINE bool __hisnan(T x) { return x != x; }
+    SIMTBED_BOTH T __hadd(T a, T b) { return a + b; } SIMTBED_BOTH T __hsub(T a, T b) { return a - b; } \
+    SIMTBED_BOTH T __hmul(T a, T b) { return a * b; } SIMTBED_BOTH T __hdiv(T a, T b) { return a / b; } \
+    SIMTBED_BOTH T __hneg(T x) { return -x; } \
+    SIMTBED_BOTH bool __heq(T a, T b) { return a == b; } SIMTBED_BOTH bool __hne(T a, T b) { return a < b || a > b; } \
+    SIMTBED_BOTH bool __hlt(T a, T b) { return a < b; } SIMTBED_BOTH bool __hle(T a, T b) { return a <= b; } \
+    SIMTBED_BOTH bool __hgt(T a, T b) { return a > b; } SIMTBED_BOTH bool __hge(T a, T b) { return a >= b; } \
+    SIMTBED_BOTH bool __hisnan(T x) { return x != x; } SIMTBED_BOTH int __hisinf(T x) { return __builtin_isinf_sign((float)x); }
 SIMTBED_COMPARISONS(__half) SIMTBED_COMPARISONS(__nv_bfloat16)
 #define SIMTBED_PAIR(T, NAME, OP) \
-    SIMTBED_INLINE T NAME(T a, T b) { return {a.x OP b.x, a.y OP b.y}; } \
-    SIMTBED_INLINE T operator OP(T a, T b) { return {a.x OP b.x, a.y OP b.y}; } \
-    SIMTBED_INLINE T &operator OP##=(T &a, T b) { a = a OP b; return a; }
+    SIMTBED_BOTH T NAME(T a, T b) { return {a.x OP b.x, a.y OP b.y}; } \
+    SIMTBED_BOTH T operator OP(T a, T b) { return {a.x OP b.x, a.y OP b.y}; } \
+    SIMTBED_BOTH T &operator OP##=(T &a, T b) { a = a OP b; return a; }
 #define SIMTBED_PAIRS(T) \
     SIMTBED_PAIR(T, __hadd2, +) SIMTBED_PAIR(T, __hsub2, -) SIMTBED_PAIR(T, __hmul2, *) SIMTBED_PAIR(T, __h2div, /) \
-    SIMTBED_INLINE T operator-(T v) { return {-v.x, -v.y}; } SIMTBED_INLINE T __hneg2(T v) { return {-v.x, -v.y}; }
+    SIMTBED_BOTH T operator-(T v) { return {-v.x, -v.y}; } SIMTBED_BOTH T __hneg2(T v) { return {-v.x, -v.y}; }
 SIMTBED_PAIRS(half2) SIMTBED_PAIRS(bfloat162)
 
 // ------------------------------------------------------------------ types of the runtime, in declarations
@@ -110,6 +108,8 @@ typedef cudaArray *cudaArray_t; typedef struct CUstream_st *cudaStream_t; typede
 struct dim3 {
     unsigned int x, y, z;
     __attribute__((device, host, nodebug)) dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
+    __attribute__((device, host, nodebug)) dim3(uint3 v) : x(v.x), y(v.y), z(v.z) {}
+    __attribute__((device, host, nodebug)) operator uint3() const { return {x, y, z}; }
 };
 #define SIMTBED_INDEX(NAME, TYPE, REGISTER) \
     struct simtbed_##NAME { \
@@ -260,6 +260,9 @@ template <class T, class V> SIMTBED_INLINE bool __nv_atomic_compare_exchange_n(T
 // clang knows both as its own where they are of the host and the device.
 extern "C" __host__ __device__ void *memcpy(void *to, const void *from, size_t size);
 extern "C" __host__ __device__ void *memset(void *to, int value, size_t size);
+extern "C" SIMTBED_EFFECT void *malloc(size_t size);
+extern "C" SIMTBED_EFFECT void free(void *memory);
+SIMTBED_INTRINSIC inline void *operator new[](size_t, void *place) noexcept { return place; }
 SIMTBED_INTRINSIC inline void *operator new(size_t, void *place) noexcept { return place; }
 SIMTBED_INTRINSIC inline void operator delete(void *, void *) noexcept {}
 SIMTBED_INLINE void cudaGridDependencySynchronize() { asm volatile("griddepcontrol.wait;"); }
@@ -283,6 +286,7 @@ template <class T> SIMTBED_INLINE void __stwt(volatile T *p, T value) { *p = val
         return result; \
     }
 SIMTBED_SPACE(global, __isGlobal, global, 1) SIMTBED_SPACE(shared, __isShared, shared, 3)
+SIMTBED_INLINE unsigned __isClusterShared(const void *p) { return __isShared(p); }
 SIMTBED_SPACE(constant, __isConstant, const, 4) SIMTBED_SPACE(local, __isLocal, local, 5)
 SIMTBED_EFFECT void __pipeline_memcpy_async(void *to, const void *from, size_t size) __asm__("simtbed.copy_async");
 SIMTBED_EFFECT void __pipeline_commit() __asm__("simtbed.commit");
@@ -317,8 +321,13 @@ SIMTBED_EFFECT void __pipeline_wait_prior(size_t pending) __asm__("simtbed.wait"
 #define CUDART_INF __builtin_inf()
 #define CUDART_NAN_F __builtin_nanf("")
 #define CUDART_NAN __builtin_nan("")
-#define CUDART_PI_F 3.141592654f
-#define CUDART_PI 3.1415926535897931
+// of math_constants.h, by their definitions
+static constexpr float CUDART_MIN_DENORM_F = 1.401298464e-45f, CUDART_MAX_NORMAL_F = __FLT_MAX__, CUDART_NEG_ZERO_F = (-0.0f), CUDART_ZERO_F = 0.0f, CUDART_ONE_F = 1.0f,
+    CUDART_SQRT_HALF_F = 0.707106781f, CUDART_SQRT_TWO_F = 1.414213562f, CUDART_PIO4_F = 0.785398163f, CUDART_PIO2_F = 1.570796327f, CUDART_2_OVER_PI_F = 0.636619772f,
+    CUDART_PI_F = 3.141592654f, CUDART_L2E_F = 1.442695041f, CUDART_LN2_F = 0.693147181f, CUDART_LNT_F = 2.302585093f, CUDART_TWO_TO_23_F = 8388608.0f;
+static constexpr double CUDART_MAX_NORMAL = __DBL_MAX__, CUDART_ZERO = 0.0, CUDART_ONE = 1.0, CUDART_SQRT_HALF = 0.70710678118654757, CUDART_SQRT_TWO = 1.4142135623730951,
+    CUDART_PIO4 = 0.78539816339744828, CUDART_PIO2 = 1.5707963267948966, CUDART_PI = 3.1415926535897931, CUDART_L2E = 1.4426950408889634,
+    CUDART_LN2 = 0.69314718055994529, CUDART_LNT = 2.3025850929940459;
 #ifndef SIMTBED_PROGRAM
 #define M_E 2.7182818284590452354
 #define M_LN2 0.69314718055994530942

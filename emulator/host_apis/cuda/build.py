@@ -38,13 +38,23 @@ _TOOLKIT = (
     "vector_functions.h", "device_functions.h", "math_functions.h", "math_constants.h", "host_defines.h", "builtin_types.h",
     "cuda_device_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "sm_20_atomic_functions.h", "sm_30_intrinsics.h", "cuda_profiler_api.h",
     "cudaTypedefs.h",
+    "cuda_fp16.hpp", "cuda_bf16.hpp", "vector_functions.hpp", "driver_functions.h", "common_functions.h", "channel_descriptor.h",
+    "cuda_texture_types.h", "texture_types.h", "texture_fetch_functions.h", "texture_indirect_functions.h", "cuda_surface_types.h",
+    "surface_types.h", "surface_functions.h", "surface_indirect_functions.h", "device_atomic_functions.h", "device_double_functions.h",
+    "sm_20_intrinsics.h", "sm_32_intrinsics.h", "sm_32_atomic_functions.h", "sm_35_intrinsics.h", "sm_35_atomic_functions.h",
+    "sm_60_atomic_functions.h", "sm_61_intrinsics.h", "host_config.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h", "crt/host_config.h",
+    "crt/host_defines.h", "crt/device_functions.h", "crt/math_functions.h",
 )  # fmt: skip
 """Headers whose declarations precede each text: empty files."""
 _LIBRARY_HEADERS = {
     "cublas_v2.h": "cublas.h", "cublas_api.h": "cublas.h", "library_types.h": "cublas.h", "curand_kernel.h": "curand.h",
+    "curand_uniform.h": "curand.h", "curand_normal.h": "curand.h", "curand_philox4x32_x.h": "curand.h", "nvToolsExt.h": "nvtx.h",
+    "nvtx3/nvToolsExt.h": "nvtx.h",
 }  # fmt: skip
 """Files of `headers/` by further names of headers of libraries."""
-_OWN_LIBRARIES = {f"-l{name}" for name in ("cuda", "cudart", "cudart_static", "cudadevrt", "cublas", "curand")}
+_OWN_LIBRARIES = {
+    f"-l{name}" for name in ("cuda", "cudart", "cudart_static", "cudadevrt", "cublas", "curand", "nvToolsExt", "gomp")
+}
 """Libraries without a file: their functions precede each text, or are in its headers."""
 _COMMON = (
     "-nocudainc", "-nocudalib", "-nostdinc", "-nostdinc++", "-target", "x86_64-linux-gnu", "-std=c++17", "-O1", "-fno-strict-aliasing",
@@ -56,6 +66,7 @@ _HOST = ("--cuda-host-only", "--cuda-gpu-arch=sm_90", "-fno-sanitize=all", "-fwr
 _C = (
     "-target", "x86_64-linux-gnu", "-D_GNU_SOURCE", "-c", "-O1", "-fPIC", "-w", "-fwrapv", "-fno-sanitize=all",
     "-fno-caret-diagnostics", "-fno-color-diagnostics", "-Wno-implicit-function-declaration", "-Wno-implicit-int", "-Wno-int-conversion",
+    "-Wno-incompatible-pointer-types",
 )  # fmt: skip
 """Options of sources in C, which have no kernels. Old C is accepted, as the host compilers of nvcc do."""
 _LIBRARY = {
@@ -77,17 +88,29 @@ _CCCL = "nvidia.cuda_cccl"
 _SHADOWS = {"is_trivially_relocatable.h": "thrust/type_traits/is_trivially_relocatable.h"}
 """Files of `headers/` that replace a header of Thrust."""
 _WITHOUT_EFFECT = re.compile(
-    r"-O\d|-g|-G|-w|-lineinfo|--?use_fast_math|-arch=\w+|-gencode=\S+|--?(?:extended|expt)-\w[\w-]*"
+    r"-O\d?|-g|-G|-w|-v|-m64|-pthread|-fopenmp|-W[\w-]*|-ffast-math|-march=\S+|-lineinfo|--?use_fast_math|--?generate-line-info|-arch=\S+"
+    r"|--gpu-architecture=\S+|-gencode=\S+|--generate-code=\S+|-code=\S+|--?(?:extended|expt)-\w[\w-]*|-(?:ftz|prec-div|prec-sqrt|fmad)=\w+"
+    r"|--?maxrregcount=?\d*|--ptxas-options=\S+|--compiler-options=\S+|-X\w+=\S+|--?forward-unknown-\S+|--?diag-suppress=\S+|-allow-unsupported-compiler"
 )
 """Options of nvcc for code or warnings that the emulator does not have."""
+_WITH_WORD = (
+    "-Xcompiler", "-Xptxas", "-Xlinker", "-Xcudafe", "-Xnvlink", "-arch", "-gencode", "-code", "-ccbin", "-maxrregcount", "-diag-suppress",
+    "--compiler-options", "--ptxas-options", "--gpu-architecture", "--generate-code", "--maxrregcount", "--diag-suppress", "-o",
+)  # fmt: skip
+"""Such options whose value is the next word."""
 _SUFFIX = re.compile(r"__(?:static|intern)__[0-9a-f]{8,16}\b")
 _UNDEFINED = re.compile(r"undefined (?:symbol|reference)[^:]*: (.*)")
 _CCCL_FILE = re.compile(r"'((?:cub|thrust|cuda|nv)/[^']*)' file not found")
 _UNKNOWN = re.compile(
     r"(?:undeclared identifier|unknown type name|no member named) '?(cu[A-Za-z]+[A-Z]\w*|(?:CUBLAS|CURAND)_\w+|thrust|cub)\b"
-    r"|'((?:cu(?:sparse|solver|dnn|fft|blas|tensor|file|ti)|nv(?:rtc|ml|jpeg|tx|ToolsExt)|npp|nccl|cutlass)[\w/.]*)' file not found"
+    r"|'((?:cu(?:sparse|solver|dnn|fft|blas|tensor|file|ti)|nv(?:rtc|ml|jpeg|tx|ToolsExt)|npp|nccl|cutlass"
+    r"|cuda_fp[468]|cuda_awbarrier|cuda_gl|cudaGL|GL/|mpi)[\w/.]*)' file not found"
 )
 """Errors of what CUDA has and this runtime does not."""
+_LEAKED = re.compile(
+    r"undefined template 'std::|named '\w+' in namespace 'std'|undeclared identifier|unknown type name"
+)
+"""Errors of names that another C++ library declares in more of its headers."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +149,8 @@ class Program:
                 libraries += [word] * (word not in _OWN_LIBRARIES)
             elif word in ("-rdc=true", "-rdc=false"):
                 relocatable = word == "-rdc=true"
+            elif word in _WITH_WORD:
+                next(rest, "")
             elif not _WITHOUT_EFFECT.fullmatch(word):
                 expected = "expected sources, -I, -D, -U, -std, -l, -L or -rdc; write -- before the program's arguments"
                 raise SimtbedError(f"{printable(word)}: {expected}")
@@ -230,7 +255,7 @@ class _Builder:
         from ...cuda_cpp.header import device_header  # late: it reads the table of operations
 
         headers = folder / "include"
-        replaced = {"complex"} if self.cccl is None else {"complex", "thrust/complex.h"}
+        replaced = {"complex"} if self.cccl is None else {"complex", "thrust/complex.h", "cuda/pipeline"}
         names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name not in replaced}
         files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
         names |= {_SHADOWS.get(name, name): text for name, text in files.items()}
@@ -295,6 +320,9 @@ class _Builder:
             command += [f"-isystem{self.cccl}"] * (self.cccl is not None)
             command += ["-include", "program.h", "-include", "definitions.h"]
         result = self._run([str(self.zig), *command, source, "-o", str(output)])
+        if result.returncode and command[0] == "clang" and _LEAKED.search(result.stderr):
+            again = self._run([str(self.zig), *command, "-include", "leaked.h", source, "-o", str(output)])
+            result = result if again.returncode else again
         if result.returncode:
             raise self._refused(source, result.stderr)
 

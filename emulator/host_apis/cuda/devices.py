@@ -19,7 +19,7 @@ from .tensor_maps import TensorMaps
 INVALID_DEVICE, PEER_ACCESS_NOT_ENABLED = 101, 705
 VERSION = 12080
 _POOL = 0x100
-"""Handle of the memory pool."""
+"""Handle of the default memory pool."""
 _LIMITS = {0: 1024, 1: 1 << 20, 2: 8 << 20}
 """Initial limits of the device: bytes of a stack, of the buffer of `printf`, of the heap of kernels."""
 
@@ -46,6 +46,7 @@ class Devices(TensorMaps):
         super().__init__(report)
         self.device = overrides("jit", devices.H200)[1]
         self.limits = dict(_LIMITS)
+        self.pools: set[int | None] = {_POOL}
 
     def cudaGetDeviceProperties(self, pointer: int | None, device: int) -> int:
         if device or not pointer:
@@ -100,9 +101,18 @@ class Devices(TensorMaps):
         return INVALID_DEVICE if device else self.cudaMemPoolTrimTo(pool)
 
     def cudaMemPoolTrimTo(self, pool: int | None, *rest: Any) -> int:
-        return SUCCESS if pool == _POOL else INVALID_VALUE
+        return SUCCESS if pool in self.pools else INVALID_VALUE
 
-    cudaMemPoolSetAttribute = cudaMemPoolTrimTo
+    cudaMemPoolSetAttribute = cudaMemPoolSetAccess = cudaMemPoolTrimTo
+
+    def cudaMemPoolCreate(self, pool: int, properties: int) -> int:
+        self.pools.add(handle := next(self.handles))
+        return store(ctypes.c_void_p, pool, handle)
+
+    def cudaMemPoolDestroy(self, pool: int | None) -> int:
+        code = INVALID_VALUE if pool == _POOL else self.cudaMemPoolTrimTo(pool)
+        self.pools -= {pool} - {_POOL}
+        return code
 
     def cudaDeviceGetStreamPriorityRange(self, least: int | None, greatest: int | None) -> int:
         for pointer, value in ((least, 0), (greatest, LARGEST_PRIORITY)):

@@ -13,7 +13,7 @@ from ...cuda_cpp.kernel import CudaKernel, pointers_of
 from ...errors import LaunchError
 from ...language.types import U64, Array, Scalar
 from ...llvmir.allocations import ARENA, MEMORY, TABLE
-from ...llvmir.debug import source_size
+from ...llvmir.debug import PointerTo, source_size
 from ...machine.device import Device
 from ...runtime.arrays import MappedArray, split
 from ...runtime.result import LaunchDetails
@@ -75,6 +75,11 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             texels = places.objects.get(value) if parameter.type is U64 else None
             values[parameter.name] = value if texels is None else texels()
 
+    for parameter in kernel.pointers:
+        if parameter.padding and (address := addresses.get(parameter.name)):
+            assert isinstance(parameter.type, PointerTo)
+            places.written.ignore_padding(address, source_size(parameter.type.to), parameter.padding)
+
     def find(address: int) -> tuple[int, int]:
         place = places.range_of(address)
         if place is None:
@@ -91,7 +96,12 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             start = owners[parameter.name]
             type = bound.signature().parameters[parameter.name].type
             size = places.whole(start, type.element.size if isinstance(type, Array) else 1)
-            values[parameter.name] = elements(memory_at(start, size), parameter)
+            memory = memory_at(start, size)
+            own = elements(memory, parameter)
+            is_typed = own is not memory or not isinstance(type, Array) or not isinstance(type.element, Scalar)
+            values[parameter.name] = (
+                own if is_typed else memory.view(type.element.dtype)
+            )  # void * has no type of its own
     _add_variables(bound, values)
     return launch_in_memory(bound, places.written, device, args=values, **vars(shape))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from ...errors import CompileError, LaunchError, UnavailableError
+from ...errors import LaunchError, SimtbedError, UnavailableError
 from .declarations import RuntimeFunction, runtime_functions
 from .graphs import Graphs
 from .queues import SUCCESS, flush_host_output
@@ -60,8 +60,9 @@ class Runtime(Graphs):
             _flush()
             os._exit(error.code if isinstance(error.code, int) else 1)
         file, line, _ = self.place
-        texts = str(error) if isinstance(error, CompileError | LaunchError | UnavailableError) else repr(error)
-        self.report(f"simtbed: {file}:{line}: {texts}" if isinstance(error, LaunchError) else f"simtbed: {texts}")
+        text = str(error) if isinstance(error, SimtbedError) else repr(error)
+        is_placed = isinstance(error, UnavailableError) or not isinstance(error, LaunchError)
+        self.report(f"simtbed: {text}" if is_placed else f"simtbed: {file}:{line}: {text}")
         _flush()
         os._exit(3)
 

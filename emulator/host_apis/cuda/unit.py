@@ -17,6 +17,9 @@ from ...cuda_cpp.addresses import Bytes, memory_at
 from ...cuda_cpp.declaration import Declaration, HostParameter, OutsideVariable
 from ...cuda_cpp.kernel import CudaKernel, CudaSource
 from ...cuda_cpp.places import SourceText
+from ...errors import UnavailableError
+from ...escaping import printable
+from ...llvmir.types import UnsupportedError
 from ...runtime.textures import Surface, Texture
 
 if TYPE_CHECKING:
@@ -82,14 +85,15 @@ class ProgramUnit(CudaSource):
             parameters = tuple(HostParameter(*parameter) for parameter in own.parameters)
             numbered = name if names[name] == 1 else f"{name} #{names[name]}"
             kernels[symbol] = numbered, Declaration(symbol, parameters)
-        return UnitContents(
-            kernels,
-            {
-                symbol: contents
-                for symbol, own in variables.items()
-                if own.described >= 0 and any(contents := outside_variable(self.compiled, own).contents)
-            },
-        )
+        filled = {}
+        for symbol, own in variables.items():
+            try:
+                if own.described >= 0 and any(contents := outside_variable(self.compiled, own).contents):
+                    filled[symbol] = contents
+            except UnsupportedError:
+                text = "pointers to functions and virtual functions are not supported"
+                raise UnavailableError(f"{printable(self.source.file)}: {symbol}: {text}") from None
+        return UnitContents(kernels, filled)
 
     def kernel(self, symbol: str) -> CudaKernel | None:
         """Return the kernel with a symbol. The second kernel of a name, and further ones, have a number behind it."""

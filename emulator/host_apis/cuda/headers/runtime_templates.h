@@ -28,6 +28,11 @@ template <class T> static inline cudaError_t cudaLaunchKernel(T *k, dim3 g, dim3
 // ------------------------------------------------------------------ structures by value
 SIMTBED_TYPED(cudaFuncGetAttributes, (a, (const void *)k, SIMTBED_HERE), cudaFuncAttributes *a, T *k)
 SIMTBED_TYPED(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, (n, (const void *)k, t, s, f, SIMTBED_HERE), int *n, T *k, int t, size_t s, unsigned f)
+template <class T> static inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int *g, int *b, T *k, size_t s = 0, int m = 0, unsigned = 0) {
+    return cudaOccupancyMaxPotentialBlockSize(g, b, k, s, m);
+}
+SIMTBED_TYPED(cudaMallocAsync, ((void **)p, n, s, SIMTBED_HERE), T **p, size_t n, cudaMemPool_t pool, cudaStream_t s)
+SIMTBED_TYPED(cudaMallocFromPoolAsync, ((void **)p, n, q, s, SIMTBED_HERE), T **p, size_t n, cudaMemPool_t q, cudaStream_t s)
 #define SIMTBED_CALL(NAME, OTHER, ARGUMENTS, ...) \
     static inline cudaError_t NAME(__VA_ARGS__, SIMTBED_PLACE) { return OTHER ARGUMENTS; }
 SIMTBED_CALL(cudaMalloc3D, simtbedMalloc3D, (p, &e, SIMTBED_HERE), cudaPitchedPtr *p, cudaExtent e)
@@ -36,6 +41,36 @@ SIMTBED_CALL(cudaMemset3D, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitch
 SIMTBED_CALL(cudaMemset3DAsync, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitchedPtr p, int v, cudaExtent e, cudaStream_t s = 0)
 SIMTBED_CALL(cudaCreateTextureObject, simtbedCreateTexture, (t, r, d, SIMTBED_HERE), cudaTextureObject_t *t, const cudaResourceDesc *r, const cudaTextureDesc *d, const void *view)
 SIMTBED_CALL(cudaGraphInstantiate, cudaGraphInstantiate, (x, g, 0, SIMTBED_HERE), cudaGraphExec_t *x, cudaGraph_t g, cudaGraphNode_t *n, char *text, size_t size)
+static inline int simtbed_device(cudaMemLocation l) { return l.type == cudaMemLocationTypeDevice ? l.id : cudaCpuDeviceId; }
+SIMTBED_CALL(cudaMemPrefetchAsync, cudaMemPrefetchAsync, (p, n, simtbed_device(l), s, SIMTBED_HERE), const void *p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t s = 0)
+SIMTBED_CALL(cudaMemAdvise, cudaMemAdvise, (p, n, a, simtbed_device(l), SIMTBED_HERE), const void *p, size_t n, cudaMemoryAdvise a, cudaMemLocation l)
+// settings without an effect on an emulator
+static inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue *) { return cudaSuccess; }
+static inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+
+// ------------------------------------------------------------------ launches with attributes; clusters are refused
+struct simtbed_config {
+    const cudaLaunchConfig_t *config; const char *file; int line;
+    simtbed_config(const cudaLaunchConfig_t *config, SIMTBED_PLACE) : config(config), file(simtbed_file), line(simtbed_line) {}
+};
+static inline cudaError_t cudaLaunchKernelExC(simtbed_config own, const void *k, void **a) {
+    const cudaLaunchConfig_t &c = *own.config;
+    int cooperative = 0;
+    for (unsigned i = 0; i < c.numAttrs; i++) {
+        const auto &value = c.attrs[i].val;
+        if (c.attrs[i].id == cudaLaunchAttributeCooperative) cooperative = value.cooperative;
+        if (c.attrs[i].id == cudaLaunchAttributeClusterDimension && value.clusterDim.x * value.clusterDim.y * value.clusterDim.z > 1)
+            return cudaErrorNotSupported;
+    }
+    return simtbedLaunch(k, c.gridDim.x, c.gridDim.y, c.gridDim.z, c.blockDim.x, c.blockDim.y, c.blockDim.z, c.dynamicSmemBytes, a, cooperative,
+        c.stream, own.file, own.line);
+}
+template <class... P, class... A> static inline cudaError_t cudaLaunchKernelEx(simtbed_config own, void (*k)(P...), A &&...a) {
+    return [&](P... values) {
+        void *places[] = {(void *)&values..., 0};
+        return cudaLaunchKernelExC(own, (const void *)k, places);
+    }((A &&)a...);
+}
 static inline cudaExtent make_cudaExtent(size_t w, size_t h, size_t d) { return {w, h, d}; }
 static inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
 static inline cudaPitchedPtr make_cudaPitchedPtr(void *p, size_t pitch, size_t w, size_t h) { return {p, pitch, w, h}; }

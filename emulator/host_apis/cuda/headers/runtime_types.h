@@ -42,6 +42,20 @@
     X(900, ErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing") \
     X(710, ErrorAssert, "device-side assert triggered") X(711, ErrorTooManyPeers, "peer access resources exhausted") X(712, ErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped") \
     X(713, ErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region") X(719, ErrorLaunchFailure, "unspecified launch failure") \
+    X(16, ErrorInvalidHostPointer, "invalid host pointer") X(22, ErrorAddressOfConstant, "invalid address of constant") X(6, ErrorProfilerNotInitialized, "profiler not initialized") \
+    X(7, ErrorProfilerAlreadyStarted, "profiler already started") X(8, ErrorProfilerAlreadyStopped, "profiler already stopped") X(23, ErrorTextureFetchFailed, "fetch from texture failed") \
+    X(24, ErrorTextureNotBound, "texture is not bound") X(25, ErrorSynchronizationError, "incorrect use of __syncthreads()") X(28, ErrorMixedDeviceExecution, "mixed device execution") \
+    X(31, ErrorNotYetImplemented, "feature not yet implemented") X(32, ErrorMemoryValueTooLarge, "memory size or pointer value too large") X(37, ErrorInvalidSurface, "invalid surface reference") \
+    X(53, ErrorPriorLaunchFailure, "unspecified launch failure in prior launch") X(69, ErrorLaunchPendingCountExceeded, "launch would exceed the limit of pending launches") \
+    X(207, ErrorArrayIsMapped, "array is mapped") X(210, ErrorAlreadyAcquired, "resource already acquired") X(211, ErrorNotMapped, "resource not mapped") \
+    X(212, ErrorNotMappedAsArray, "resource not mapped as array") X(213, ErrorNotMappedAsPointer, "resource not mapped as pointer") X(218, ErrorInvalidPtx, "a PTX JIT compilation failed") \
+    X(219, ErrorInvalidGraphicsContext, "invalid OpenGL or DirectX context") X(220, ErrorNvlinkUncorrectable, "uncorrectable NVLink error detected during the execution") \
+    X(221, ErrorJitCompilerNotFound, "PTX JIT compiler library not found") X(300, ErrorInvalidSource, "device kernel image is invalid") X(301, ErrorFileNotFound, "file not found") \
+    X(401, ErrorIllegalState, "the operation cannot be performed in the present state") X(500, ErrorSymbolNotFound, "named symbol not found") \
+    X(703, ErrorLaunchIncompatibleTexturing, "launch uses incompatible texturing mode") X(709, ErrorContextIsDestroyed, "context is destroyed") X(714, ErrorHardwareStackError, "hardware stack error") \
+    X(715, ErrorIllegalInstruction, "an illegal instruction was encountered") X(716, ErrorMisalignedAddress, "misaligned address") \
+    X(717, ErrorInvalidAddressSpace, "operation not supported on global/shared address space") X(718, ErrorInvalidPc, "invalid program counter") X(10000, ErrorApiFailureBase, "api failure base") \
+    X(802, ErrorSystemNotReady, "system not yet initialized") X(901, ErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture") \
     X(720, ErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch") X(800, ErrorNotPermitted, "operation not permitted") X(801, ErrorNotSupported, "operation not supported") X(999, ErrorUnknown, "unknown error")
 #define SIMTBED_CODE(NUMBER, NAME, TEXT) cuda##NAME = NUMBER,
 enum cudaError { SIMTBED_CODES(SIMTBED_CODE) };
@@ -49,9 +63,11 @@ typedef enum cudaError cudaError_t;
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
 enum cudaSharedMemConfig { cudaSharedMemBankSizeDefault, cudaSharedMemBankSizeFourByte, cudaSharedMemBankSizeEightByte };
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9, cudaFuncAttributeNonPortableClusterSizeAllowed = 14 };
 enum cudaSharedCarveout { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxL1 = 0, cudaSharedmemCarveoutMaxShared = 100 };
-enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize };
+enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize, cudaLimitDevRuntimeSyncDepth, cudaLimitDevRuntimePendingLaunchCount, cudaLimitMaxL2FetchGranularity, cudaLimitPersistingL2CacheSize };
+enum cudaMemLocationType { cudaMemLocationTypeInvalid, cudaMemLocationTypeDevice, cudaMemLocationTypeHost };
+struct cudaMemLocation { cudaMemLocationType type; int id; };
 enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeExclusive, cudaComputeModeProhibited, cudaComputeModeExclusiveProcess };
 enum cudaMemoryAdvise { cudaMemAdviseSetReadMostly = 1, cudaMemAdviseUnsetReadMostly, cudaMemAdviseSetPreferredLocation, cudaMemAdviseUnsetPreferredLocation, cudaMemAdviseSetAccessedBy, cudaMemAdviseUnsetAccessedBy };
 enum cudaDeviceAttr {
@@ -67,7 +83,10 @@ enum cudaDeviceAttr {
     cudaDevAttrIsMultiGpuBoard, cudaDevAttrHostNativeAtomicSupported = 86, cudaDevAttrPageableMemoryAccess = 88,
     cudaDevAttrConcurrentManagedAccess, cudaDevAttrComputePreemptionSupported, cudaDevAttrCooperativeLaunch = 95,
     cudaDevAttrMaxSharedMemoryPerBlockOptin = 97, cudaDevAttrMaxBlocksPerMultiprocessor = 106, cudaDevAttrMaxPersistingL2CacheSize = 108,
-    cudaDevAttrReservedSharedMemoryPerBlock = 111, cudaDevAttrMemoryPoolsSupported = 115
+    cudaDevAttrReservedSharedMemoryPerBlock = 111, cudaDevAttrMemoryPoolsSupported = 115, cudaDevAttrSurfaceAlignment = 30,
+    cudaDevAttrPciDomainId = 50, cudaDevAttrTexturePitchAlignment, cudaDevAttrMultiGpuBoardGroupID = 85, cudaDevAttrSingleToDoublePrecisionPerfRatio = 87,
+    cudaDevAttrCanUseHostPointerForRegisteredMem = 91, cudaDevAttrCooperativeMultiDeviceLaunch = 96, cudaDevAttrHostRegisterSupported = 99,
+    cudaDevAttrPageableMemoryAccessUsesHostPageTables, cudaDevAttrDirectManagedMemAccessFromHost, cudaDevAttrMaxAccessPolicyWindowSize = 109, cudaDevAttrClusterLaunch = 120
 };
 struct cudaDeviceProp {
     char name[256]; size_t totalGlobalMem, sharedMemPerBlock; int regsPerBlock, warpSize; size_t memPitch;
@@ -77,7 +96,9 @@ struct cudaDeviceProp {
     memoryClockRate, memoryBusWidth, l2CacheSize, persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, streamPrioritiesSupported,
     globalL1CacheSupported, localL1CacheSupported; size_t sharedMemPerMultiprocessor; int regsPerMultiprocessor, managedMemory,
     isMultiGpuBoard, hostNativeAtomicSupported, singleToDoublePrecisionPerfRatio, pageableMemoryAccess, concurrentManagedAccess,
-    cooperativeLaunch, cooperativeMultiDeviceLaunch; size_t sharedMemPerBlockOptin; int maxBlocksPerMultiProcessor; size_t reservedSharedMemPerBlock;
+    cooperativeLaunch, cooperativeMultiDeviceLaunch; size_t sharedMemPerBlockOptin; int maxBlocksPerMultiProcessor; size_t reservedSharedMemPerBlock,
+    surfaceAlignment; int multiGpuBoardGroupID, computePreemptionSupported, canUseHostPointerForRegisteredMem, accessPolicyMaxWindowSize,
+    directManagedMemAccessFromHost, pageableMemoryAccessUsesHostPageTables, hostRegisterSupported, memoryPoolsSupported, clusterLaunch;
 };
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
@@ -119,6 +140,19 @@ enum cudaMemPoolAttr {
     cudaMemPoolReuseFollowEventDependencies = 1, cudaMemPoolReuseAllowOpportunistic, cudaMemPoolReuseAllowInternalDependencies,
     cudaMemPoolAttrReleaseThreshold
 };
+enum cudaMemAllocationType { cudaMemAllocationTypeInvalid, cudaMemAllocationTypePinned };
+enum cudaMemAllocationHandleType { cudaMemHandleTypeNone, cudaMemHandleTypePosixFileDescriptor };
+enum cudaMemAccessFlags { cudaMemAccessFlagsProtNone, cudaMemAccessFlagsProtRead, cudaMemAccessFlagsProtReadWrite = 3 };
+struct cudaMemPoolProps { cudaMemAllocationType allocType; cudaMemAllocationHandleType handleTypes; cudaMemLocation location; }; struct cudaMemAccessDesc { cudaMemLocation location; cudaMemAccessFlags flags; };
+enum cudaAccessProperty { cudaAccessPropertyNormal, cudaAccessPropertyStreaming, cudaAccessPropertyPersisting };
+struct cudaAccessPolicyWindow { void *base_ptr; size_t num_bytes; float hitRatio; cudaAccessProperty hitProp, missProp; }; enum cudaLaunchAttributeID {
+    cudaLaunchAttributeIgnore, cudaLaunchAttributeAccessPolicyWindow, cudaLaunchAttributeCooperative, cudaLaunchAttributeSynchronizationPolicy,
+    cudaLaunchAttributeClusterDimension, cudaLaunchAttributeProgrammaticStreamSerialization = 6, cudaLaunchAttributePriority = 8
+};
+union cudaLaunchAttributeValue { cudaAccessPolicyWindow accessPolicyWindow; int cooperative, programmaticStreamSerializationAllowed, priority; struct { unsigned x, y, z; } clusterDim; };
+struct cudaLaunchAttribute { cudaLaunchAttributeID id; cudaLaunchAttributeValue val; }; typedef cudaLaunchAttributeID cudaStreamAttrID; typedef cudaLaunchAttributeValue cudaStreamAttrValue;
+#define cudaStreamAttributeAccessPolicyWindow cudaLaunchAttributeAccessPolicyWindow
+struct cudaLaunchConfig_t { dim3 gridDim, blockDim; size_t dynamicSmemBytes; cudaStream_t stream; cudaLaunchAttribute *attrs; unsigned numAttrs; };
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 struct cudaPointerAttributes { cudaMemoryType type; int device; void *devicePointer, *hostPointer; };
 struct cudaFuncAttributes {
@@ -138,6 +172,7 @@ struct cudaFuncAttributes {
 #define cudaHostRegisterDefault 0
 #define cudaHostRegisterPortable 1
 #define cudaHostRegisterMapped 2
+enum { cudaHostRegisterIoMemory = 4, cudaHostRegisterReadOnly = 8, cudaEventInterprocess = 4, cudaDeviceLmemResizeToMax = 16, cudaGraphInstantiateFlagAutoFreeOnLaunch = 1 };
 #define cudaMemAttachGlobal 1
 #define cudaMemAttachHost 2
 #define cudaStreamDefault 0

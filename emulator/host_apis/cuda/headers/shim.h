@@ -44,6 +44,17 @@ cudaError_t cudaLaunchCooperativeKernel(const void *stub, dim3 g, dim3 b, void *
     float NAME##f(float x) noexcept { return (float)NAME((double)x); }
 // of CUDA for the host, and of later C libraries
 SIMTBED_MATHS(rsqrt, 1 / sqrt(x)) SIMTBED_MATHS(sinpi, sin(M_PI * fmod(x, 2))) SIMTBED_MATHS(cospi, cos(M_PI * fmod(x, 2)))
+// Of zig's library of the compiler, which has no bfloat16: the result is in the low bits of a register of floats.
+float __truncsfbf2(float x) noexcept {
+    const unsigned bits = __builtin_bit_cast(unsigned, x);
+    return __builtin_bit_cast(float, x != x ? 0x7fff : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+float __truncdfbf2(double x) noexcept {  // to float with an odd last bit where it is not exact, so that one rounding follows
+    const float y = (float)x;
+    unsigned bits = __builtin_bit_cast(unsigned, y);
+    if ((double)y != x && !(bits & 1)) bits += ((double)y < x) == (x > 0) ? 1 : -1;
+    return __truncsfbf2(__builtin_bit_cast(float, bits));
+}
 void simtbed_run(int (*program)(int, char **), int count, char **words) {
     on_exit([](int status, void *) { simtbedEnd(status); }, 0);
     exit(program(count, words));
