@@ -83,8 +83,9 @@ class WrittenBytes:
         size: of a struct, in bytes. padding: offsets in it.
         """
         flags, offset = self._at(address)
-        for byte in padding if flags is not None else ():
-            flags[offset + byte :: size] = True
+        if flags is not None:
+            for byte in padding:
+                flags[offset + byte :: size] = True
 
     def unwritten(self, address: int, size: int) -> int:
         """Return how many of these bytes nothing has written."""

@@ -25,6 +25,7 @@ from .elements import Forms
 from .faults import Faults
 from .places import Dim3
 from .races import report, shadow
+from .races.racing_launch import RacingArray, RacingLaunch
 from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, OverlappingArrays, RaceState
 
 RELEASES = ("release", "acq_rel")
@@ -219,14 +220,12 @@ class Plan:
         """Add the races of a launch to its faults."""
         starts = np.asarray(race.planes).reshape(-1, 4)[:, 0].tolist()
         arrays = [
-            report.RacingArray(name, self.types[name], tracked.units, start if tracked.common else None)
+            RacingArray(name, self.types[name], tracked.units, start if tracked.common else None)
             for (name, tracked), start in zip(self.tracked.items(), starts, strict=True)
         ]
         merged, fenced = bool(race.state[shadow.MERGED]), bool(race.state[shadow.FENCED])
         of_sites = {site: self.tracked[name].number for site, name in self.arrays.items() if name in self.tracked}
-        launch = report.RacingLaunch(
-            self.kernel, arrays, of_sites, self.sites, self.roles, grid, block, forms, merged, fenced
-        )
+        launch = RacingLaunch(self.kernel, arrays, of_sites, self.sites, self.roles, grid, block, forms, merged, fenced)
         races = report.findings(race, launch)
         for number, (order, sites, diagnostic) in enumerate(races):
             for racing in sites:  # an unordered read before a write is one mistake, not two

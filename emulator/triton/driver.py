@@ -195,7 +195,7 @@ class KernelLauncher:
         parameters = parameters_of(self.arguments, offsets, forms, self.metadata.global_scratch_size > 0)
         translation = translated(code.text, entry[1], name, span, parameters)
         places = {argument.name: number for number, argument in enumerate(self.arguments)}
-        boxes = {own: ArrayView(places[own], 0, type.element, 0) for own, type in translation.textures.items()}
+        boxes = {own: ArrayView(places[own], 0, forms[own].element, 0) for own in translation.textures}
         arrays, cooperative = {**translation.arrays, **boxes}, self.metadata.launch_cooperative_grid
         facts = KernelFacts(name, parameters, arrays, translation.scalars, cooperative)
         arguments = tuple(own_argument(index, facts) for index in range(len(parameters)))

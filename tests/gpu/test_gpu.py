@@ -53,7 +53,11 @@ def test_a_users_text(name: str) -> None:
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
 def test_feature(feature: Feature) -> None:
     case = feature_case(feature)
-    assert answers_of(case, "cuda").entry() == answers_of(case, "numpy").entry()
+    try:
+        answers = answers_of(case, "cuda")
+    except st.UnavailableError as error:
+        pytest.skip(str(error))  # a tensor map
+    assert answers.entry() == answers_of(case, "numpy").entry()
 
 
 @pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)

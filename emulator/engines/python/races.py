@@ -19,6 +19,7 @@ from ...ir.effects import accesses
 from ...language.intrinsics import WARP_SIZE
 from ...runtime.engine import Request
 from ...sanitizer.races import detect, release_acquire, report, shadow
+from ...sanitizer.races.racing_launch import RacingArray, RacingLaunch
 from ...sanitizer.tracking import AccessId, Plan
 from ...span import Span
 from .release_order import Release, ReleaseOrder
@@ -125,9 +126,9 @@ class Races:
         for index in range(access.index * units, (access.index + 1) * units):
             yield (access.memory, index) if place is None else (place[0], place[1] + index), index
 
-    def _racing_array(self, name: str) -> report.RacingArray:
+    def _racing_array(self, name: str) -> RacingArray:
         start = self.places[name][1] if name in self.places else None
-        return report.RacingArray(name, self.types[name], self.tracked[name].units, start)
+        return RacingArray(name, self.types[name], self.tracked[name].units, start)
 
     def role(self, access: Access) -> int:
         """Return the bits of an access, see `shadow.ACQUIRES`."""
@@ -190,7 +191,7 @@ class Races:
         row[detect.OVERLAP] = detect.SAME_INSTRUCTION if overlaps else detect.SEPARATE
         sites: dict[int, Span] = {0: earlier.span, 1: access.span}
         arrays = [self._racing_array(one.array) for one in (earlier, access)]
-        racing = report.RacingLaunch(
+        racing = RacingLaunch(
             self.kernel,
             arrays,
             {0: 0, 1: 1},

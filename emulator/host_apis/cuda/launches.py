@@ -95,13 +95,11 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
         if parameter.name in owners:
             start = owners[parameter.name]
             type = bound.signature().parameters[parameter.name].type
-            size = places.whole(start, type.element.size if isinstance(type, Array) else 1)
-            memory = memory_at(start, size)
+            memory = memory_at(start, places.whole(start, type.element.size if isinstance(type, Array) else 1))
             own = elements(memory, parameter)
-            is_typed = own is not memory or not isinstance(type, Array) or not isinstance(type.element, Scalar)
-            values[parameter.name] = (
-                own if is_typed else memory.view(type.element.dtype)
-            )  # void * has no type of its own
+            if own is memory and isinstance(type, Array) and isinstance(type.element, Scalar):
+                own = memory.view(type.element.dtype)  # void * has no type of its own
+            values[parameter.name] = own
     _add_variables(bound, values)
     return launch_in_memory(bound, places.written, device, args=values, **vars(shape))
 

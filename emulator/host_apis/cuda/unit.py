@@ -86,9 +86,9 @@ class ProgramUnit(CudaSource):
             numbered = name if names[name] == 1 else f"{name} #{names[name]}"
             kernels[symbol] = numbered, Declaration(symbol, parameters)
         filled = {}
-        for symbol, own in variables.items():
+        for symbol, variable in variables.items():
             try:
-                if own.described >= 0 and any(contents := outside_variable(self.compiled, own).contents):
+                if variable.described >= 0 and any(contents := outside_variable(self.compiled, variable).contents):
                     filled[symbol] = contents
             except UnsupportedError:
                 text = "pointers to functions and virtual functions are not supported"

@@ -80,7 +80,7 @@ time.sleep(30)
 
 
 @pytest.mark.slow
-def test_a_command_ends_after_another_thread_has_started_its_processes() -> None:
+def test_a_thread_starts_its_processes_before_the_command_ends() -> None:
     result = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, timeout=20)
     assert (result.returncode, result.stdout, result.stderr) == (128 + signal.SIGHUP, b"started", b"")
 
