@@ -61,6 +61,7 @@ class Finding(Strict):
     remedy: list[Insertion]
     array: str
     blocks: list[Whole]
+    of_copies: bool = False
 
 
 class Argument(Strict):

@@ -263,7 +263,7 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
         remaining = _run_once(engine, changed).faults
         return suppressions.sort_findings(remaining, changed.prepared.program.kernel, changed.checks)[0]
 
-    return merge_races(repairs.settle(faults, request.program, run))
+    return merge_races(repairs.settle(faults, request.program, run), request.prepared.program.kernel)
 
 
 def _outcome(engine: Engine, request: Request) -> Outcome:

@@ -32,6 +32,18 @@ MISTAKES = (
     Mistake("operands", "s[t] = t;\nout[t] = s[t ^ 1] + s[t ^ 2] * s[63 - t];", (4, 5)),
     Mistake("read and written on both lines", "s[t] = t; out[t] = s[t ^ 1];\ns[t] = s[t ^ 3] + 1;\n__syncthreads();", (4,)),
     Mistake("symmetric pairs", "x[t] += y[t ^ 1];\ny[t] += x[t ^ 1];", (4, 5)),
+    Mistake(
+        "one barrier for two arrays",
+        "__shared__ int u[64];\ns[t] = t;\nu[t] = t;\nout[t] = s[t / 2] + u[t ^ 32];",
+        (5, 7),
+        note="to order them: __syncthreads() between lines 6 and 7",
+    ),
+    Mistake(
+        "one barrier at the end of a loop",
+        "__shared__ int u[64];\nfor (int n = 0; n < 3; n++) {\ns[t] = t;\nu[t] = t;\n__syncthreads();\nout[t] = s[63 - t] + u[t ^ 32];\n}",
+        (6, 9),
+        note="the same cause: u in lines 7 and 9",
+    ),
     Mistake("unrolled", "for (int n = 0; n < 4; n++)\ns[t] = s[t ^ 1 << n] + 1;", (5,)),
     Mistake("polled by plain reads", "if (t == 40) y[0] = 7;\nwhile (atomicAdd(x, 0) == 0);\nout[t] = y[0];", (5,), "step limit"),
     Mistake(

@@ -41,16 +41,21 @@ class Device:
 
     arena = THE_ARENA
 
+    def __init__(self) -> None:
+        self.own: list[int] = []
+
     def new(self, values: Any, dtype: Any) -> int:
         """Return the address of an allocation with these values."""
         array = np.array(values, dtype)
         start = self.arena.allocate(array.nbytes)
         memory_at(start, array.nbytes)[:] = array.view(np.uint8)
+        self.own.append(start)
         return start
 
     def freed(self, start: int) -> int:
         """Free an allocation, and return its address."""
         self.arena.free(start)
+        self.own.remove(start)
         return start
 
     def launch(self, kernel: CudaKernel, *args: int, threads: int = 32, **options: Any) -> Any:
@@ -70,8 +75,8 @@ class Device:
 def device() -> Any:
     device = Device()
     yield device
-    while device.arena.starts:
-        device.arena.free(device.arena.starts[-1])
+    for start in reversed(device.own):
+        device.freed(start)
 
 
 @pytest.mark.parametrize("engine", ["jit", "numpy", "python"])

@@ -300,7 +300,7 @@ def test_random_calls(call: tuple[dict[str, Any], list[str]]) -> None:
 @pytest.mark.parametrize("make", [st.empty, st.zeros])
 def test_wrong_new_arrays(make: Callable[..., Any]) -> None:
     sizes = [w for w in NOT_WHOLE if not isinstance(w, tuple | list)]  # one number in a tuple or a list is a size
-    sizes += [-1, *HUGE, (), [], (1, 2, 3, 4, 5), [1] * 5, (1, -1), [1, -1], (1.0,), [1.0], (None,), [None], [[1]]]
+    sizes += [-1, *HUGE, (), [], (1, 2, 3, 4, 5, 6), [1] * 6, (1, -1), [1, -1], (1.0,), [1.0], (None,), [None], [[1]]]
     each_refused(sizes, lambda shape: make(shape, "f32"), "shape")
     types: list[Any] = [None, "", "float", int, float, np.float32(1), 1, [], Global, object()]
     types += [np.generic, np.number, np.floating, np.character, np.void, np.object_, np.dtype(">f4"), np.dtype("f4,f4")]

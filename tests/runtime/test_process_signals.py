@@ -12,6 +12,7 @@ import os, signal, sys, threading, time
 from simtbed.process_signals import block_signals
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background process of a shell ignores it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and one of nohup this
 threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
 try:
     with block_signals():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Sequence, Set
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
@@ -16,13 +17,16 @@ MAX_PAIRS = 6
 """Pairs that a finding lists."""
 
 
-def merge_races(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings with races of one cause merged, at the place of the first.
+def merge_races(findings: Sequence[Diagnostic], kernel: ir.Function | None = None) -> list[Diagnostic]:
+    """Return the findings with races of one cause merged, at the place of the first. kernel: of the findings.
 
-    Races have one cause if the remedy of one includes that of the other, if they are of one array and have the same advice, or if
-    they are of one pair of lines, whichever accesses of the lines they are; within one line also of one array.
+    Races have one cause if the remedy of one includes that of the other, if they are of one array and have the same advice, if one
+    barrier between lines orders them, or if they are of one pair of lines, whichever accesses of the lines they are; within one
+    line also of one array.
     """
     groups: dict[Any, list[Diagnostic]] = {}
+    barriers = _barriers(kernel) if kernel is not None else frozenset()
+    gaps: dict[Any, _Gap] = {}
     remedies = [(finding.kind, frozenset(finding.remedy)) for finding in findings if finding.remedy]
     of_lines: dict[Any, Any] = {}
     for number, finding in enumerate(findings):
@@ -32,12 +36,13 @@ def merge_races(findings: Sequence[Diagnostic]) -> list[Diagnostic]:
             wider = [remedy for kind, remedy in remedies if kind == finding.kind and remedy >= own]
             key = finding.kind, max(wider, key=len)
         elif finding.array:
-            key = finding.kind, finding.array, finding.notes[-1]
+            own = finding.kind, finding.array, finding.notes[-1]
+            key = _key_of_gap(_gap(finding, barriers), gaps, own)
         if finding.array:
             lines = _lines(finding)
             key = of_lines.setdefault((finding.kind, lines, finding.array * (len(lines) == 1)), key)
         groups.setdefault(key, []).append(finding)
-    return [_merged(group) for group in groups.values()]
+    return [_merged(group, gaps.get(key)) for key, group in groups.items()]
 
 
 def list_consequences(findings: Sequence[Diagnostic], kernel: ir.Function) -> list[Diagnostic]:
@@ -71,12 +76,68 @@ def _precedes(finding: Diagnostic, loop: Span) -> bool:
     return finding.kind == "race" and before
 
 
-def _merged(group: Sequence[Diagnostic]) -> Diagnostic:
-    """Return one finding: the first with the largest remedy, with the lines of the other pairs."""
-    main = max(group, key=lambda finding: len(finding.remedy))
+class _Gap(NamedTuple):
+    """Lines first ... last of a file between which a barrier orders races. has_barrier: whether one is there, and orders others."""
+
+    file: str
+    first: int
+    last: int
+    has_barrier: bool
+
+
+def _key_of_gap(gap: _Gap | None, gaps: dict[Any, _Gap], own: Any) -> Any:
+    """Return the key of the races that one barrier orders with those of a gap, and shorten theirs; else the own key. gaps: by key."""
+    if gap is None:
+        return own
+    for key, other in gaps.items():
+        first, last = max(gap.first, other.first), min(gap.last, other.last)
+        if first < last and (gap.file, gap.has_barrier) == (other.file, other.has_barrier):
+            gaps[key] = _Gap(gap.file, first, last, gap.has_barrier)
+            return key
+    gaps.setdefault(own, gap)
+    return own
+
+
+def _barriers(kernel: ir.Function) -> frozenset[tuple[str, int]]:
+    """Return the files and lines of the barriers of a kernel."""
+    nodes = (s.value if isinstance(s, ir.Let) else s for s in statements(kernel.body))
+    spans = (node.span for node in nodes if isinstance(node, ir.Barrier | ir.WarpBarrier))
+    return frozenset((span.file, span.line) for span in spans)
+
+
+def _gap(finding: Diagnostic, barriers: Set[tuple[str, int]]) -> _Gap | None:
+    """Return the lines of a race whose remedy has no place; None for others."""
+    first, second = finding.related, finding.span
+    if (
+        first is None
+        or first.file != second.file
+        or first.calls
+        or second.calls
+        or not _WIDTH.search(finding.notes[-1])
+    ):
+        return None
+    low, high = sorted((first.line, second.line))
+    inside = any(file == first.file and low <= line <= high for file, line in barriers)
+    return _Gap(first.file, low, high, inside) if low < high else None
+
+
+_WIDTH = re.compile(r"^to order them: st\.sync(warp)?\(\) between the two")
+
+
+def _width(finding: Diagnostic) -> tuple[int, bool]:
+    """Return an order of findings by their remedies: a barrier of the block is wider than one of a warp."""
+    match = _WIDTH.search(finding.notes[-1])
+    return len(finding.remedy), match is not None and not match[1]
+
+
+def _merged(group: Sequence[Diagnostic], gap: _Gap | None) -> Diagnostic:
+    """Return one finding: the first with the widest remedy, with the lines of the other pairs. gap: of the group, if any."""
+    main = max(group, key=_width)
     pairs = list(dict.fromkeys(_pair(finding) for finding in group if finding is not main))
     pairs = [pair for pair in pairs if pair != _pair(main)]
     notes = main.notes
+    if pairs and gap is not None and not gap.has_barrier:
+        notes = (*notes[:-1], notes[-1].replace("between the two", f"between lines {gap.first} and {gap.last}"))
     if pairs:
         more = f", and {len(pairs) - MAX_PAIRS} more pairs" if len(pairs) > MAX_PAIRS else ""
         notes = (*notes, f"the same cause: {', '.join(pairs[:MAX_PAIRS])}{more}")
