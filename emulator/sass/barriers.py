@@ -122,8 +122,8 @@ def copy_in_bulk(op: Decoded) -> Execute:
         warps = lanes.any(1)[:, None]
         bytes = np.where(warps, (units(s, r) & np.uint32(0xFFFF)).astype(np.int64) * UNIT, 0)
         at = place(s, r, warps)
-        room = s.shared_bytes - at.astype(np.int64)
-        s.copy_units(op, SHARED.place(s, r, at), room, address(s, r, warps), bytes if loads else -bytes)
+        capacity = s.shared_bytes - at.astype(np.int64)
+        s.copy_units(op, SHARED.place(s, r, at), capacity, address(s, r, warps), bytes if loads else -bytes)
         if loads:
             at = np.broadcast_to(barrier(s, r).astype(u64), warps.shape)
             index, none = checked_index(op, SHARED, s, r, warps, at, 8), np.broadcast_to(u64(0), warps.shape)

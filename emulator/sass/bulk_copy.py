@@ -13,7 +13,7 @@ UNIT = 16
 def copy_units(
     shared: Global[u32],
     index: i64,
-    room: i64,
+    capacity: i64,
     memory: Global[u32],
     owned: Global[u8],
     size: i64,
@@ -22,13 +22,13 @@ def copy_units(
 ) -> i64:
     """Copy bytes from global to shared memory; to global memory if they are negative.
 
-    index: in the shared memory of all blocks, -1 for a wild address; room: bytes of the block from there. size, offset: of global
+    index: in the shared memory of all blocks, -1 for a wild address; capacity: bytes of the block from there. size, offset: of global
     memory, in bytes. Return -1; of a wild or misaligned address 0 in shared, 1 in global memory.
     """
     count = abs(bytes)
     if count == 0:
         return i64(-1)
-    if index < 0 or room % UNIT != 0 or room < count:
+    if index < 0 or capacity % UNIT != 0 or capacity < count:
         return i64(0)
     if offset < 0 or offset % UNIT != 0 or offset + count > size:
         return i64(1)

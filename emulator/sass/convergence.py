@@ -352,7 +352,7 @@ def _begin(g: Groups, warp: i64, address: i64, counted: bool) -> None:
 @native
 def begin_run(g: Groups, rows: Global[i64], active: Global[bool]) -> i64:
     """Choose the warps that run next: those at the lowest address, or at times those at the address of the one that waited
-    longest. Count the start of their run. Suspended warps check their phase in these turns and where no other warp can run, without a
+    longest. Count the start of their run. Suspended warps check their phase in these runs and where no other warp can run, without a
     count; if no phase of any is complete, their time is over.
 
     rows: the warps; their number is rows[warps]. active: bool[32 * warps], their running lanes. Return the first instruction,

@@ -155,14 +155,14 @@ class Machine:
         owned = self.pointer("owned", 0)
         self._leave(op, np.where(lanes, owned[index + (size - 1)] == 0, False), address)
 
-    def copy_units(self, op: Decoded, index: Any, room: Any, address: Any, bytes: Any) -> None:
+    def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any) -> None:
         """Copy bytes as `bulk_copy.copy_units`; leave the function with a wild or misaligned address."""
         offset, size = address.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
-        values = [self.shared, index, room, self.contents, self.pointer("owned", 0), size, offset, bytes]
+        values = [self.shared, index, capacity, self.contents, self.pointer("owned", 0), size, offset, bytes]
         refs = [f"ptr {one.base}" if isinstance(one, Pointer) else f"i64 {one.ref}" for one in values]
         result = self.builder.let(f"call i64 {self._field('copy_units', 'ptr')}({', '.join(refs)})")
         wrong: Any = Traced(self.builder, result, np.int64)
-        self._leave(op, wrong >= 0, np.where(wrong == 0, (self.shared_bytes - room).astype(np.uint64), address))
+        self._leave(op, wrong >= 0, np.where(wrong == 0, (self.shared_bytes - capacity).astype(np.uint64), address))
 
     def _leave(self, op: Decoded, wrong: Any, address: Any) -> None:
         """Leave the function with an address if it is wrong."""

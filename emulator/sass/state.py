@@ -225,10 +225,10 @@ class State:
         if wrong.any():
             raise wild_address(op, int(address[wrong][0]), self.memory)
 
-    def copy_units(self, op: Decoded, index: Any, room: Any, address: Any, bytes: Any) -> None:
+    def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any) -> None:
         """Copy bytes as `bulk_copy.copy_units`, by warp, [warps, 1]. Raises ExecutionError."""
         shared, memory, owned = self.shared.view(u32), self.memory.contents.view(u32), self.memory.owned
-        for values in zip(index[:, 0], room[:, 0], address[:, 0], bytes[:, 0], strict=True):
+        for values in zip(index[:, 0], capacity[:, 0], address[:, 0], bytes[:, 0], strict=True):
             at, left, to, count = map(int, values)
             wrong = copy_units(shared, at, left, memory, owned, len(owned), to - GLOBAL_BASE, count)
             if wrong >= 0:

@@ -70,11 +70,12 @@ def multiply(op: Decoded) -> Execute:
     rest = [one for one in sources[1:] if not re.fullmatch(r"gsb\d", one.text)]
     if match is None or [one.kind for one in rest] not in (["register"], ["register", "predicate"]):
         raise UnsupportedInstruction(str(op))
-    flags, first, part = match[2].split("."), int(match[1]), row.part
-    sign = u32(SIGNS.get(part.a, 0) if ("negA" in flags) != ("negB" in flags) else 0)
+    flags, first, instruction = match[2].split("."), int(match[1]), row.part
+    sign = u32(SIGNS.get(instruction.a, 0) if ("negA" in flags) != ("negB" in flags) else 0)
     a_rows, b_rows = (_rows(op, first + 2 * n, f"tnsp{name}" in flags) for n, name in enumerate("AB"))
     a_reads = [read for one in own for read in reads_of(one, 4)]
-    c_reads, width = reads_of(rest[0], row.registers), part.types[2].lanes if isinstance(part.types[2], Vector) else 1
+    c_type, c_reads = instruction.types[2], reads_of(rest[0], row.registers)
+    width = c_type.lanes if isinstance(c_type, Vector) else 1
     writes = [write_register(n, False) for n in registers_of(to, row.registers)]
     adds = read_predicate(rest[1]) if len(rest) > 1 else None
 
@@ -85,13 +86,13 @@ def multiply(op: Decoded) -> Execute:
         block = 2 * (np.arange(s.warps)[r] % s.warps_per_block % 4)[:, None] + _LOW
         a = [read(s, r) for read in a_reads] or a_rows(s, r, lanes, block, _HIGH, 4)
         a = [np.ascontiguousarray(value ^ sign) for value in a]
-        kept = True if adds is None else adds(s, r)
+        adding = True if adds is None else adds(s, r)
         for column in range(row.n // 8):
             if column % 2 == 0:
                 b = b_rows(s, r, lanes, _HIGH + column, _LOW, 2 * min(2, row.n // 8 - column))
             at = slice(width * column, width * (column + 1))
-            c = [np.where(kept, np.broadcast_to(read(s, r), lanes.shape), u32(0)) for read in c_reads[at]]
-            d = multiply_add(part, counts.device.compute_capability, a, b[2 * (column % 2) :][:2], c)
+            c = [np.where(adding, np.broadcast_to(read(s, r), lanes.shape), u32(0)) for read in c_reads[at]]
+            d = multiply_add(instruction, counts.device.compute_capability, a, b[2 * (column % 2) :][:2], c)
             for write, value in zip(writes[at], d, strict=True):
                 write(s, r, lanes, value)
 

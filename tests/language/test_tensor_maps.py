@@ -153,8 +153,8 @@ def _mistaken(x: TensorMap[f32], y: TensorMap[f32], out: st.Global[f32], mistake
 
 
 def _run(mistake: int, x: Any = None, **options: Any) -> Any:
-    given = st.tensor_map(np.zeros((2, 32), np.float32), box=(2, 32)) if x is None else x
-    args = {"x": given, "y": st.tensor_map(st.zeros((2, 32), f32), box=(2, 32)), "out": np.zeros(32, np.float32)}
+    tensor = st.tensor_map(np.zeros((2, 32), np.float32), box=(2, 32)) if x is None else x
+    args = {"x": tensor, "y": st.tensor_map(st.zeros((2, 32), f32), box=(2, 32)), "out": np.zeros(32, np.float32)}
     return st.launch(_mistaken, grid=1, block=32, args={**args, "mistake": mistake}, **options)
 
 
@@ -194,7 +194,7 @@ def _plain(x: st.Global[f32]) -> None:
 
 def test_refusals_of_kernels() -> None:
     x = st.tensor_map(np.zeros((2, 32), np.float32), box=(1, 32))
-    for kernel, given, message in (
+    for kernel, argument, message in (
         (_unmapped, x, "a tensor map"),
         (_short, x, "x has 2 axes, 1 coordinates given"),
         (_other_type, x, "tensor_store copies f32, as of x, in shared memory; buffer is shared i32"),
@@ -202,7 +202,7 @@ def test_refusals_of_kernels() -> None:
         (_short, x.array, r"x is a tensor map: give st\.tensor_map\(array, box=\.\.\.\)"),
     ):
         with pytest.raises(st.CompileError, match=message):
-            st.launch(kernel, grid=1, block=1, args={"x": given})
+            st.launch(kernel, grid=1, block=1, args={"x": argument})
     wrong = st.tensor_map(np.zeros((2, 32), np.int32), box=(1, 32))
     with pytest.raises(st.LaunchError, match=r"x is no st\.TensorMap\[st\.i32\]"):
         _run(0, wrong)

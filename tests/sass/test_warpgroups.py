@@ -42,31 +42,34 @@ def described(values: Any, type: str, transposed: bool) -> bytes:
 
 
 def mnemonic(row: GroupInstruction) -> str:
-    part, shape = row.part, f"64x{row.n}x{row.part.k}"
-    if part.total == "s32":
-        return f"IGMMA.{shape}.{part.a.upper()}.{part.b.upper()}"
-    if BITS[part.a] == 8:
-        return f"QGMMA.{shape}.{part.total.upper()}.{part.a.upper()}.{part.b.upper()}"
-    return f"HGMMA.{shape}.{part.total.upper()}" + f".{part.a.upper()}" * (part.a != "f16")
+    instruction, shape = row.part, f"64x{row.n}x{row.part.k}"
+    if instruction.total == "s32":
+        return f"IGMMA.{shape}.{instruction.a.upper()}.{instruction.b.upper()}"
+    if BITS[instruction.a] == 8:
+        return f"QGMMA.{shape}.{instruction.total.upper()}.{instruction.a.upper()}.{instruction.b.upper()}"
+    return f"HGMMA.{shape}.{instruction.total.upper()}" + f".{instruction.a.upper()}" * (instruction.a != "f16")
 
 
 def check(row: GroupInstruction, flags: str = "", predicate: str = "", in_registers: bool = False) -> None:
-    part, draw = row.part, np.random.default_rng(1)
-    a, b = (draw.integers(-3 * (type != "u8"), 4, (n, part.k)) for type, n in ((part.a, 64), (part.b, row.n)))
-    width = 32 // BITS[part.a]
+    instruction, draw = row.part, np.random.default_rng(1)
+    a, b = (
+        draw.integers(-3 * (type != "u8"), 4, (n, instruction.k))
+        for type, n in ((instruction.a, 64), (instruction.b, row.n))
+    )
+    width = 32 // BITS[instruction.a]
     k = width * COLUMN[:, None, None] + np.arange(width) + 4 * width * (np.arange(4)[:, None] // 2)
-    own = bits(a[ROW[:, None, None] + 8 * (np.arange(4)[:, None] % 2), k], part.a).reshape(128, 16)
-    shared = described(a, part.a, "tnspA" in flags) + described(b, part.b, "tnspB" in flags)
+    own = bits(a[ROW[:, None, None] + 8 * (np.arange(4)[:, None] % 2), k], instruction.a).reshape(128, 16)
+    shared = described(a, instruction.a, "tnspA" in flags) + described(b, instruction.b, "tnspB" in flags)
     data = shared + bytes(4096 - len(shared)) + np.concatenate([own, own], 1).tobytes()
     setup = ("UMOV UR8, 0x400000", "UMOV UR9, 0x8", f"UMOV UR10, {row.n << 16 | 0x80:#x}", "UMOV UR11, 0x8")
-    one = {"f16": "0x3c003c00", "f32": "0x3f800000", "s32": "0x1"}[part.total]
-    fill = [f"MOV R{16 + n}, {one}" for n in range(row.registers)]
+    value = {"f16": "0x3c003c00", "f32": "0x3f800000", "s32": "0x1"}[instruction.total]
+    fill = [f"MOV R{16 + n}, {value}" for n in range(row.registers)]
     product = f"{mnemonic(row)} R16, {'R8, ' * in_registers}gdesc[UR8]{flags}, R16{predicate}, gsb0"
     stores = [f"STG.E desc[UR4][R4.64+{4 * n:#x}], R{16 + n}" for n in range(row.registers)]
     arrays = {"data": np.frombuffer(data, np.uint8), "out": np.zeros((128, 32), np.uint32)}
     _, memory = run(*HEAD, *setup, *fill, "WARPGROUP.ARRIVE", product, *stores, "EXIT", arrays=arrays, block=128)
     sums = a @ b.T * (-1) ** flags.count("neg") + (not predicate)
-    words = {"f16": "<f2", "f32": "<f4", "s32": "<i4"}[part.total]
+    words = {"f16": "<f2", "f32": "<f4", "s32": "<i4"}[instruction.total]
     actual = memory.array("out")[:, : row.registers].copy().view(words)
     n = np.arange(actual.shape[1])
     assert np.array_equal(actual, sums[ROW[:, None] + 8 * (n // 2 % 2), 2 * COLUMN[:, None] + n % 2 + 8 * (n // 4)])
