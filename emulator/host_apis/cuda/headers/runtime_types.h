@@ -51,7 +51,7 @@
     X(212, ErrorNotMappedAsArray, "resource not mapped as array") X(213, ErrorNotMappedAsPointer, "resource not mapped as pointer") X(218, ErrorInvalidPtx, "a PTX JIT compilation failed") \
     X(219, ErrorInvalidGraphicsContext, "invalid OpenGL or DirectX context") X(220, ErrorNvlinkUncorrectable, "uncorrectable NVLink error detected during the execution") \
     X(221, ErrorJitCompilerNotFound, "PTX JIT compiler library not found") X(300, ErrorInvalidSource, "device kernel image is invalid") X(301, ErrorFileNotFound, "file not found") \
-    X(401, ErrorIllegalState, "the operation cannot be performed in the present state") X(500, ErrorSymbolNotFound, "named symbol not found") \
+    X(401, ErrorIllegalState, "the operation cannot be performed in the present state") \
     X(703, ErrorLaunchIncompatibleTexturing, "launch uses incompatible texturing mode") X(709, ErrorContextIsDestroyed, "context is destroyed") X(714, ErrorHardwareStackError, "hardware stack error") \
     X(715, ErrorIllegalInstruction, "an illegal instruction was encountered") X(716, ErrorMisalignedAddress, "misaligned address") \
     X(717, ErrorInvalidAddressSpace, "operation not supported on global/shared address space") X(718, ErrorInvalidPc, "invalid program counter") X(10000, ErrorApiFailureBase, "api failure base") \
