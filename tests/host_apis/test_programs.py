@@ -48,7 +48,7 @@ PROGRAMS = {
     "tensor maps": (TEXTS["tensor maps"], (), 0, "maps 0 0 1, 1 514 1181"),
     "refused tensor map": (
         TEXTS["tensor maps"].replace("INTERLEAVE_NONE", "INTERLEAVE_16B"), (), 3,
-        "cuTensorMapEncodeTiled:0: tensor maps with interleaved layouts are not emulated",
+        "simtbed: tensor maps with interleaved layouts are not emulated",
     ),
     "tensor beyond its memory": (
         TEXTS["tensor maps"].replace("out + 16, width", "out + 32, width"), (), 3,
