@@ -77,3 +77,8 @@ def test_races_of_one_cause_are_one_finding() -> None:
     assert merge_races([a, race("a", (3, 4), (other,))]) == [a, race("a", (3, 4), (other,))]
     blocks = [race("a", (3, 4), ()), race("a", (5, 6), ()), race("b", (3, 4), ()), race("a", (7, 8), (), "another")]
     assert [finding.count for finding in merge_races(blocks)] == [6, 2]
+    advice = "to order them: st.sync() between the two"
+    one_gap = [race("a", (3, 7), (), advice), race("b", (4, 8), (), advice)]
+    assert merge_races(one_gap)[0].notes[-2:] == (f"{advice[:-7]}lines 4 and 7", "the same cause: b in lines 4 and 8")
+    two_gaps = [race("a", (3, 4), (), advice), race("a", (8, 9), (), advice)]
+    assert merge_races(two_gaps)[0].notes[-2:] == (advice, "the same cause: a in lines 8 and 9")

@@ -94,7 +94,9 @@ def _key_of_gap(gap: _Gap | None, gaps: dict[Any, _Gap], own: Any) -> Any:
         if first < last and (gap.file, gap.has_barrier) == (other.file, other.has_barrier):
             gaps[key] = _Gap(gap.file, first, last, gap.has_barrier)
             return key
-    gaps.setdefault(own, gap)
+    gaps[own] = (
+        gap._replace(last=gap.first) if own in gaps else gap
+    )  # no one barrier orders races of one array in two gaps
     return own
 
 
@@ -136,7 +138,7 @@ def _merged(group: Sequence[Diagnostic], gap: _Gap | None) -> Diagnostic:
     pairs = list(dict.fromkeys(_pair(finding) for finding in group if finding is not main))
     pairs = [pair for pair in pairs if pair != _pair(main)]
     notes = main.notes
-    if pairs and gap is not None and not gap.has_barrier:
+    if pairs and gap is not None and gap.first < gap.last and not gap.has_barrier:
         notes = (*notes[:-1], notes[-1].replace("between the two", f"between lines {gap.first} and {gap.last}"))
     if pairs:
         more = f", and {len(pairs) - MAX_PAIRS} more pairs" if len(pairs) > MAX_PAIRS else ""
