@@ -36,8 +36,8 @@ def merge_races(findings: Sequence[Diagnostic], kernel: ir.Function | None = Non
             wider = [remedy for kind, remedy in remedies if kind == finding.kind and remedy >= own]
             key = finding.kind, max(wider, key=len)
         elif finding.array:
-            own = finding.kind, finding.array, finding.notes[-1]
-            key = _key_of_gap(_gap(finding, barriers), gaps, own)
+            of_array = finding.kind, finding.array, finding.notes[-1]
+            key = _key_of_gap(_gap(finding, barriers), gaps, of_array)
         if finding.array:
             lines = _lines(finding)
             key = of_lines.setdefault((finding.kind, lines, finding.array * (len(lines) == 1)), key)
