@@ -53,11 +53,7 @@ def test_a_users_text(name: str) -> None:
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda f: f.name)
 def test_feature(feature: Feature) -> None:
     case = feature_case(feature)
-    try:
-        answers = answers_of(case, "cuda")
-    except st.UnavailableError as error:
-        pytest.skip(str(error))  # a tensor map
-    assert answers.entry() == answers_of(case, "numpy").entry()
+    assert answers_of(case, "cuda").entry() == answers_of(case, "numpy").entry()
 
 
 @pytest.mark.parametrize("case", list(operations()), ids=lambda case: case.name)

@@ -80,6 +80,8 @@ class DirectLaunch:
         summary, launcher = request.specialisation.summary, request.derived.get(context)
         if not plan.device_arrays or launcher is None or launcher.interface.packing is not None or plan.records:
             return None
+        if launcher.interface.tensors:
+            return None
         if any(array.count is not None for array in summary.dynamic) or plan.bounds is None:
             return None
         arrays = {name for name, type in summary.parameters.items() if isinstance(type, Array)}

@@ -188,8 +188,6 @@ def load(request: Request) -> Loaded:
     if (request.block, request.maths) not in cache:
         compiled = binary(request, context.arch)
         interface, built = compiled.interface, compiled.built
-        if interface.tensors:  # on an H200 the only such launch ended with an illegal instruction
-            raise UnavailableError(f"{interface.tensors[0]} is a tensor map: a GPU does not launch kernels with one")
         resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + interface.carved_bytes)
         function = _function(interface, built)
         own = request.specialisation.own_code

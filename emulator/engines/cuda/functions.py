@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ...language.tensor_maps import ELEMENTS, SWIZZLES, TensorMapForm
+from ...language.types import I8, I16, U8, U16
 from ...runtime.engine import Dim3
 from .library import DriverError, check, cuda_driver
 
 MAX_DYNAMIC_SHARED = 8
 """The driver's number of the attribute of a function."""
+TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGNMENT = 128, 64
 _SLOT = 16  # bytes: the largest alignment of an argument
 
 
@@ -98,3 +101,17 @@ class DeviceFunction:
         arguments = ArgumentBlock([f"{value.itemsize}s" for value in values])
         handle = 0 if stream is None else int(stream.handle)
         self.launch(arguments, [value.tobytes() for value in values], (grid, block), shared, handle)
+
+
+def tensor_map(form: TensorMapForm, address: int) -> bytes:
+    """Return the encoded tensor map of an array at an address of the device. Raises DriverError."""
+    memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES + _TENSOR_MAP_ALIGNMENT)
+    offset = -ctypes.addressof(memory) % _TENSOR_MAP_ALIGNMENT
+    rank = len(form.sizes)
+    sizes, strides = (ctypes.c_uint64 * rank)(*form.sizes), (ctypes.c_uint64 * rank)(*form.strides)
+    box, ones = (ctypes.c_uint32 * rank)(*form.box), (ctypes.c_uint32 * rank)(*(1,) * rank)
+    type = ELEMENTS.index({I8: U8, I16: U16}.get(form.element, form.element))
+    modes = 0, SWIZZLES.index(form.swizzle), 0, int(form.fill == "nan")  # no interleave, no promotion to L2
+    place = ctypes.addressof(memory) + offset
+    check(cuda_driver().cuTensorMapEncodeTiled(place, type, rank, address, sizes, strides, box, ones, *modes))
+    return memory.raw[offset : offset + TENSOR_MAP_BYTES]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ...language.tensor_maps import TensorMapForm
+from ...language.types import SCALARS
 from ...own_code import OwnArgument
+
+Tensors = tuple[tuple[str, TensorMapForm], ...]
+"""Arrays of a kernel that it takes as tensor maps, and their forms."""
 
 
 @dataclass(frozen=True)
@@ -26,24 +31,31 @@ class Interface:
     carved_bytes: int
     cooperative: bool
     packing: tuple[OwnArgument, ...] | None = None
-    tensors: tuple[str, ...] = ()
+    tensors: Tensors = ()
 
     def encode(self) -> dict[str, object]:
-        return {**asdict(self), "written": sorted(self.written)}
+        tensors = [(name, asdict(form) | {"element": form.element.name}) for name, form in self.tensors]
+        return {**asdict(self), "written": sorted(self.written), "tensors": tensors}
 
     @staticmethod
     def decode(data: dict[str, Any]) -> Interface:
         """Return the interface written by `encode`, from JSON."""
         packing = data["packing"]
-        names = {name: tuple(data[name]) for name in ("arguments", "lengths", "tensors")}
+        names = {name: tuple(data[name]) for name in ("arguments", "lengths")}
         return Interface(
             **{
                 **data,
                 **names,
                 "written": frozenset(data["written"]),
+                "tensors": tuple((name, _form(form)) for name, form in data["tensors"]),
                 "packing": None if packing is None else tuple(map(_argument, packing)),
             }
         )
+
+
+def _form(data: dict[str, Any]) -> TensorMapForm:
+    lists = {name: tuple(data[name]) for name in ("sizes", "strides", "box")}
+    return TensorMapForm(**{**data, **lists, "element": SCALARS[data["element"]]})
 
 
 def _argument(data: dict[str, Any]) -> OwnArgument:

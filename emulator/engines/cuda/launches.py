@@ -34,7 +34,7 @@ from .driver import (
     resident,
 )
 from .filling import fill
-from .functions import ArgumentBlock
+from .functions import TENSOR_MAP_BYTES, ArgumentBlock, tensor_map
 from .library import DriverError
 from .own_code import packed
 
@@ -215,6 +215,8 @@ class Launcher:
         if packing is None:
             values = [request.arguments[name] for name in self.interface.arguments]
             codes = ["Q" if isinstance(value, np.ndarray) else f"{value.itemsize}s" for value in values]
+            for name, _ in self.interface.tensors:
+                codes[self.interface.arguments.index(name)] = f"{TENSOR_MAP_BYTES}s"
         else:
             codes = [f"{argument.size}s" for argument in packing]
         self.block = ArgumentBlock(codes + ["i"] * len(self.interface.lengths))
@@ -247,6 +249,9 @@ class Launcher:
                 values.append(transfer.copy_in(name, value))
             else:
                 values.append(value.tobytes())
+        for name, form in self.interface.tensors:
+            at = self.interface.arguments.index(name)
+            values[at] = tensor_map(form, values[at])
         for name in self.interface.lengths:
             array: Any = arguments.get(name)
             values.append(request.dynamic_arrays[name].length if array is None else len(array))

@@ -55,6 +55,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuFuncSetAttribute": (_P, ctypes.c_int, ctypes.c_int),
     "cuLaunchKernel": (_P, *(_U,) * 7, _P, _P, _P),
     "cuLaunchCooperativeKernel": (_P, *(_U,) * 7, _P, _P),
+    "cuTensorMapEncodeTiled": (_P, ctypes.c_int, _U, *(_P,) * 5, *(ctypes.c_int,) * 4),
     "cuGraphCreate": (_P, _U),
     "cuGraphDestroy": (_P,),
     "cuGraphAddKernelNode": (_P, _P, _P, _N, _P),

@@ -6,7 +6,7 @@ import os
 import re
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,7 +20,6 @@ from ...ir.halves import widened
 from ...ir.names import CONVERSION
 from ...ir.walk import same, statements
 from ...ir.wide import widest_accesses
-from ...language.tensor_maps import TensorMapForm
 from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
 from ...passes.grids import is_cooperative
 from ...runtime.engine import Dim3, Maths
@@ -29,7 +28,7 @@ from . import calls
 from .declarations import places
 from .expressions import Common, Expressions, format_of, quoted
 from .fold import Update, fold, nodes
-from .interface import Interface
+from .interface import Interface, Tensors
 from .names import Names
 from .operators import ANY, INFIX, Called, helper, infix, literal, type_name
 from .portable import with_library
@@ -57,13 +56,13 @@ class Source:
     shared: tuple[ir.Alloc, ...]
     carved_bytes: int
     cooperative: bool
-    tensors: Mapping[str, TensorMapForm]
+    tensors: Tensors
 
     @property
     def interface(self) -> Interface:
         """The call interface, without the text."""
         facts = self.lengths, self.written, self.carved_bytes, self.cooperative
-        return Interface(self.kernel, self.arguments, *facts, tensors=tuple(self.tensors))
+        return Interface(self.kernel, self.arguments, *facts, tensors=self.tensors)
 
     @property
     def text(self) -> str:
@@ -154,8 +153,9 @@ def _printed(program: ir.Program, block: Dim3, maths: Maths) -> Source:
     )
 
 
-def _tensors(kernel: ir.Function) -> dict[str, TensorMapForm]:
-    return {s.tensor.name: s.form for s in statements(kernel.body) if isinstance(s, ir.TensorCopy)}
+def _tensors(kernel: ir.Function) -> Tensors:
+    copies = {s.tensor.name: s.form for s in statements(kernel.body) if isinstance(s, ir.TensorCopy)}
+    return tuple(copies.items())
 
 
 def _header(functions: tuple[ir.Function, ...], block: Dim3) -> Iterator[Line]:
@@ -205,7 +205,7 @@ class _Function:
         lengths: tuple[str, ...],
         common: Common,
     ) -> None:
-        self.cooperative, self.tensors = common.cooperative, _tensors(function)
+        self.cooperative, self.tensors = common.cooperative, dict(_tensors(function))
         self.function, self.shared, self.written, self.block = function, shared, written, common.block
         signatures = common.signatures
         self.kernel = function.name == list(signatures)[-1]
