@@ -99,9 +99,9 @@ def tensor_copy(
 ) -> None:
     """Copy the box of a tensor map to shared[i] on, asynchronously: `cp.async.bulk.tensor`.
 
-    coordinates: of the first element of the box by axis of the tensor, also negative; elements beyond the tensor are filled. The copy
-    completes the bytes of the box of the phase of barriers[index], as `bulk_copy` does. shared[i] is at a multiple of 128 bytes. Each
-    thread that calls it copies. Needs compute capability 9.0.
+    coordinates: of the first element of the box by axis of the tensor, also negative; the last is at a multiple of 16 bytes. Elements
+    beyond the tensor are filled. The copy completes the bytes of the box of the phase of barriers[index], as `bulk_copy` does. shared[i]
+    is at a multiple of 128 bytes. Each thread that calls it copies. Needs compute capability 9.0.
     """
 
 
@@ -111,8 +111,8 @@ def tensor_store(
 ) -> None:
     """Copy shared[j] on to the box of a tensor map, asynchronously: `cp.async.bulk.tensor` with a group of `bulk_commit`.
 
-    Elements beyond the tensor are not written. Orders and addresses are those of `bulk_store` and `tensor_copy`. Needs compute
-    capability 9.0.
+    Coordinates are not negative; elements beyond the end of the tensor are not written. Orders and addresses are those of `bulk_store`
+    and `tensor_copy`. Needs compute capability 9.0.
     """
 
 

@@ -1,7 +1,9 @@
 """Copies of boxes of tensors as loops over 16 bytes of shared memory, with the swizzle, and the completion of their bytes.
 
-A unit of 16 bytes inside the tensor, at a multiple of 16 bytes, is one access; of others each element is. Orders are those of
-`bulk_copies`. An H200 permutes the units by the address in shared memory; arrays are aligned to the repetition of the swizzle.
+A unit of 16 bytes inside the tensor is one access; of one that the end of a row cuts, each element is. Orders are those of
+`bulk_copies`. An H200 permutes the units by the address in shared memory; arrays are aligned to the repetition of the swizzle. It ends
+a kernel with an illegal instruction where a box does not begin at a multiple of 16 bytes along the last axis, or where one that is
+written begins before the tensor.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from ..ir import nodes as ir
 from ..ir.names import temporary
 from ..ir.nodes import UNCOUNTED
+from ..ir.wide import alignment_check
 from ..language.forms import AccessOrder, AtomicOp
 from ..language.tensor_maps import OOB_NAN, SHARED_ALIGNMENT, UNIT
 from ..language.types import BF16, BOOL, F16, F32, F64, I32, I64, SCALARS, U16, U32, U64, VECTORS, Scalar
@@ -68,7 +71,7 @@ class _Copy:
         code, stmt = self.code(), self.stmt
         self.at = code.op("mul", code.let(code.cast(stmt.at, I32)), SHARED_ALIGNMENT // UNIT)
         self.first = [code.let(own) for own in stmt.coordinates]
-        self.aligned = code.op("eq", code.op("and", self.first[0], self.unit - 1), 0)
+        self.check(code)
         start = self.number(0), self.number(1, BOOL), self.number(0, self.index)
         self.dimension(code, len(self.first) - 1, *start)
         if stmt.barrier is not None:
@@ -77,6 +80,16 @@ class _Copy:
             array = stmt.barrier.name
             code.let(ir.Atomic(op, array, stmt.which, bytes, U64, stmt.span, "release", "block"), -1)
         return code.body
+
+    def check(self, code: Code) -> None:
+        """Check the coordinates as the hardware does."""
+        name, span = self.stmt.tensor.name, code.span
+        aligned = code.op("eq", code.op("and", self.first[0], self.unit - 1), 0)
+        code.body.append(alignment_check(name, self.first[0], self.element.size, UNIT, aligned, span))
+        if not self.loads:
+            for first in self.first:
+                inside = code.op("ge", first, 0)
+                code.body.append(ir.Check("bounds", inside, ir.Extent(name, I32, span), (first,), span))
 
     def dimension(self, outer: Code, d: int, row: ir.Expr, inside: ir.Expr, flat: ir.Expr) -> None:
         """Loop over a dimension. row: of the box; inside: whether it is in the tensor; flat: the index of its element 0."""
@@ -101,7 +114,7 @@ class _Copy:
             permuted = code.op("and", code.op("shr", place, 3), self.form.swizzle // UNIT - 1)
             place = code.op("xor", place, permuted)
         enough = code.op("le", at, self.form.sizes[0] - self.unit)
-        whole = code.op("both", code.op("both", inside, self.aligned), code.op("both", code.op("ge", at, 0), enough))
+        whole = code.op("both", inside, code.op("both", code.op("ge", at, 0), enough))
         both, parts = self.code(), self.code()
         index = both.op("add", flat, both.cast(at, self.index))
         index = both.op("shr", index, self.unit.bit_length() - 1)

@@ -114,8 +114,8 @@ def index_registers(index: ir.Expr) -> list[str]:
 
 
 def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], thread: str) -> Diagnostic:
-    """Return the diagnostic of a view. values: `shown_dimensions` of the Within that is checked; for a slice, its start; none for
-    an access through a null pointer."""
+    """Return the diagnostic of a view. values: `shown_dimensions` of the Within that is checked; for a slice, or a box of a tensor that
+    is written, its start; none for an access through a null pointer."""
     numbers = [int(str(value)) for value in values]
     if not numbers:
         return Diagnostic("bounds", _NULL, check.span, (thread,))
@@ -123,6 +123,9 @@ def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], thr
         return Diagnostic(
             "bounds", f"view out of bounds: {_dimension_out_of_bounds(check.subject, numbers)}", check.span, (thread,)
         )
+    if isinstance(check.subject, ir.Extent):
+        message = f"a box of {user_name(check.subject.array)} that is written begins at coordinate {numbers[0]}"
+        return Diagnostic("bounds", message, check.span, (thread, "only boxes that are read may begin before the tensor"))
     advice = "arrays do not wrap around in a kernel"
     return Diagnostic("bounds", f"a slice begins at {numbers[0]}, before the array", check.span, (thread, advice))
 

@@ -394,7 +394,7 @@ __global__ void moved(const __grid_constant__ CUtensorMap in, const __grid_const
     __syncthreads();
     if (t == 0) {
         asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];"
-            :: "l"(&out), "r"(x + 1), "r"(y + 1), "r"(at(tile)) : "memory");
+            :: "l"(&out), "r"(x + 4), "r"(y + 1), "r"(at(tile)) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
     }
@@ -422,7 +422,7 @@ int main() {
     map_of(in, 63, height, c);
     moved<<<1, 32>>>(first, second, raw, -4, 8);
     cudaMemcpy(y.data(), out + 16, n * 4, cudaMemcpyDeviceToHost);
-    printf("maps %d %d %d, %g %g %g\n", a, b, c, y[9 * 64], y[9 * 64 + 1], y[19 * 64 + 28]);
+    printf("maps %d %d %d, %g %g %g\n", a, b, c, y[9 * 64], y[9 * 64 + 4], y[19 * 64 + 28]);
     cudaFree(in); cudaFree(out); cudaFree(raw);
     return 0;
 }

@@ -45,7 +45,7 @@ PROGRAMS = {
         "int main() { k<<<1, 1>>>(0); return 0; }",
         (), 3, "recursion is not supported",
     ),
-    "tensor maps": (TEXTS["tensor maps"], (), 0, "maps 0 0 1, 1 514 1181"),
+    "tensor maps": (TEXTS["tensor maps"], (), 0, "maps 0 0 1, 1 514 1178"),
     "refused tensor map": (
         TEXTS["tensor maps"].replace("INTERLEAVE_NONE", "INTERLEAVE_16B"), (), 3,
         "simtbed: tensor maps with interleaved layouts are not emulated",

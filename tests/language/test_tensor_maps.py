@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import TensorMap, f32, i32
+from simtbed import TensorMap, f16, f32, i32
 from simtbed.engines.cuda import nvcc
 from simtbed.runtime.registry import EngineName
 
@@ -39,13 +39,15 @@ def copied(x: st.TensorMap[st.{type}], y: st.TensorMap[st.{type}], out: st.Globa
 """
 SHAPES: dict[int, Any] = {1: (90,), 2: (20, 64), 3: (5, 6, 64), 4: (3, 2, 3, 64), 5: (2, 3, 2, 2, 64)}
 BOXES: dict[int, Any] = {1: (64,), 2: (16, 16), 3: (3, 4, 16), 4: (2, 2, 2, 16), 5: (2, 2, 1, 2, 16)}
-STARTS: dict[int, Any] = {0: (-1, 0, 1, 1, 0), -3: (0, -1, 0, -2, 0), 8: (1, 0, 4, 12, 0), 57: (0, 1, 3, 2, 0)}
+STARTS: dict[int, Any] = {0: (-1, 0, 1, 1, 0), -16: (0, -1, 0, -1, 0), 16: (1, 0, 4, 12, 0), 48: (0, 1, 3, 2, 0)}
 """Coordinates of the copy by that of the last axis, for five axes."""
+NEXT = 16
+"""Elements along the last axis from the box that is read to the box that is written."""
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Case:
-    """A copy of a box to shared memory, and from it to a box that begins one element later along each axis."""
+    """A copy of a box to shared memory, and from it to a box that begins later along each axis: by one element, by NEXT along the last."""
 
     def __init__(self, type: str, rank: int, swizzle: Any = 0, last: int = 0, fill: Any = "zero") -> None:
         self.name = f"{type} {rank}d swizzle {swizzle} from {last} {fill}"
@@ -66,7 +68,7 @@ class Case:
                 type=type,
                 parameters=", ".join(f"{own}: st.i32" for own in names),
                 coordinates=", ".join(names),
-                moved=", ".join(f"{own} + 1" for own in names),
+                moved=", ".join(f"{own} + {NEXT if own == names[-1] else 1}" for own in names),
                 count=count,
                 bytes=count * self.x.itemsize,
             )
@@ -93,7 +95,7 @@ class Case:
             place = tuple(c + n for c, n in zip(self.start, at, strict=True))
             if all(0 <= c < size for c, size in zip(place, source.shape, strict=True)):
                 box[at] = source[place]
-            place = tuple(c + 1 for c in place)
+            place = *(c + 1 for c in place[:-1]), place[-1] + NEXT
             if all(0 <= c < size for c, size in zip(place, source.shape, strict=True)):
                 target[place] = box[at]
         units = box.reshape(-1, 16 // self.x.itemsize)
@@ -104,10 +106,10 @@ class Case:
 
 
 CASES = [
-    Case("f32", 1), Case("f32", 1, 0, -3), Case("u8", 1, 0, 57), Case("f16", 2, 32, -3), Case("f16", 2, 64, 8),
-    Case("f16", 2, 128, 57, "nan"), Case("f32", 2, 128), Case("f32", 2, 0, 57, "nan"), Case("u8", 2, 32, 57),
-    Case("u8", 3, 0, 8), Case("f32", 3, 64, -3), Case("i8", 4, 128, -3), Case("f64", 4), Case("i64", 5, 128, 57),
-    Case("f32", 5, 32, 8), Case("f16", 5, 64, -3),
+    Case("f32", 1), Case("f32", 1, 0, -16), Case("u8", 1, 0, 48), Case("f16", 2, 32, -16), Case("f16", 2, 64, 16),
+    Case("f16", 2, 128, 48, "nan"), Case("f32", 2, 128), Case("f32", 2, 0, 48, "nan"), Case("u8", 2, 32, 48),
+    Case("u8", 3, 0, 16), Case("f32", 3, 64, -16), Case("i8", 4, 128, -16), Case("f64", 4), Case("i64", 5, 128, 48),
+    Case("f32", 5, 32, 16), Case("f16", 5, 64, -16),
 ]  # fmt: skip
 
 
@@ -167,6 +169,33 @@ def test_findings() -> None:
     for mistake in (3, 4, 5):
         faults = _run(mistake, check="races", faults="return").faults
         assert {fault.kind for fault in faults} == {"race"}, mistake
+
+
+@st.kernel
+def _moved(x: TensorMap[f16], row: i32, column: i32) -> None:
+    buffer = st.shared(f16, 64)
+    st.tensor_store(x, (row, column), buffer, 0)
+
+
+@pytest.mark.slow
+def test_coordinates_that_the_hardware_does_not_take() -> None:
+    def check(row: tuple[int, int, str]) -> None:
+        x = st.tensor_map(np.zeros((4, 64), np.float16), box=(1, 64))
+        args = {"x": x, "row": row[0], "column": row[1]}
+        faults = st.launch(_moved, grid=1, block=1, args=args, faults="return").faults
+        assert [fault.message for fault in faults] == [row[2]] * bool(row[2])
+
+    before = "a box of x that is written begins at coordinate -{}"
+    check_each(
+        [
+            (0, 8, ""),
+            (3, 64, ""),
+            (0, 3, "misaligned access: 16 bytes from byte 6 of x, not a multiple of 16"),
+            (-1, 0, before.format(1)),
+            (0, -8, before.format(8)),
+        ],
+        check,
+    )
 
 
 @st.kernel

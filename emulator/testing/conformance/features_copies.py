@@ -108,7 +108,7 @@ _TENSOR = np.arange(10 * 64, dtype=np.float16).reshape(10, 64) % 97
 
 
 @feature(
-    [0.0 if i < 2 or j < 3 else float(_TENSOR[i - 2, j - 3]) for i in range(8) for j in range(64)],
+    [0.0 if i < 2 or j < 8 else float(_TENSOR[i - 2, j - 8]) for i in range(8) for j in range(64)],
     block=64,
     x=tensor_map(_TENSOR, box=(8, 64), swizzle=128),
     out=out(512, "f16"),
@@ -125,7 +125,7 @@ def tensor_copies(x: TensorMap[f16], out: Global[f16]) -> None:
     st.sync()
     if t == 0:
         st.mbarrier_arrive_expect_tx(barriers, 0, 1024)
-        st.tensor_copy(buffer, (0, 0), x, (-2, -3), barriers, 0)
+        st.tensor_copy(buffer, (0, 0), x, (-2, -8), barriers, 0)
     while not st.mbarrier_try_wait_parity(barriers, 0, 0):
         pass
     for i in range(8):
