@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
 
 from ..documents import text_of, toml_of
 from ..errors import LaunchError
+from ..ir.matrices import GroupInstruction
 from .device import Device
+
+_COLUMNS = (8, 64, 256)
+"""Columns of the products whose latencies were measured."""
 
 
 @cache
@@ -18,9 +25,22 @@ def _rates() -> dict[str, dict[str, list[int]]]:
 def tensor_rate(device: Device, instruction: str) -> tuple[int, int]:
     """Return the cycles between starts of a matrix instruction on one scheduler, and its latency. instruction: by its name in
     `ir.matrices.INSTRUCTIONS`. Raises LaunchError if it was not measured on the architecture of the device."""
+    interval, latency = _measured(device, "", instruction, instruction)
+    return interval, latency
+
+
+def group_rate(device: Device, instruction: GroupInstruction, place: Literal["shared", "registers"]) -> tuple[int, int, bool]:
+    """Return the cycles between starts of a product of a warpgroup on one scheduler, its latency, and whether it waits for the one
+    before it into the same registers. place: of A. Raises LaunchError as `tensor_rate`."""
+    key = f"{instruction.part.total} {place}"
+    least, *latencies, chained = _measured(device, "wgmma_", key, instruction.name)
+    latency = round(float(np.interp(instruction.n, _COLUMNS, latencies)))
+    return max(least, instruction.n // 2), latency, 0 < chained <= instruction.n
+
+
+def _measured(device: Device, table: str, key: str, instruction: str) -> list[int]:
     architecture = "sm_{}{}".format(*device.compute_capability)
-    cycles = _rates().get(architecture, {}).get(instruction)
+    cycles = _rates().get(table + architecture, {}).get(key)
     if cycles is None:
         raise LaunchError(f"the time of {instruction} is not predicted: it was not measured on {architecture}")
-    interval, latency = cycles
-    return interval, latency
+    return cycles

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +17,15 @@ from ..compiled.pipes import TENSOR
 from ..errors import LaunchError
 from ..language.intrinsics import WARP_SIZE
 from ..machine.device import Device
-from ..machine.tensor_rates import tensor_rate
+from ..machine.tensor_rates import group_rate, tensor_rate
 from ..sass.matrices import instruction_of
-from ..sass.operands import decode
+from ..sass.operands import Decoded, decode
 from ..sass.warpgroups import WARPGROUPS
 from ..sass.warpgroups import instruction_of as group_instruction_of
 from .access_lines import Kind
 from .executed_warps import ExecutedWarps, executed_warps
 from .line_trace import LINE, LineTrace
+from .sm_state import SCOREBOARDS
 from .traffic import Column, Traffic
 from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction, wait_fractions
 
@@ -64,6 +66,7 @@ _UNTIMED = {
     "SYNCS": "the time model has no barriers in shared memory",
     "UBLKCP": "the time model has no bulk copies",
 }
+_GROUP_BOARD = SCOREBOARDS - 1
 _INDEXED_LOAD_CYCLES = 8
 """Scheduler cycles of a constant load at a register address; measured on an H100."""
 _SCOREBOARD_LATENCY = {
@@ -96,7 +99,7 @@ def stream(
     """Return the instruction stream of a compiled kernel, given the trace of its accesses, its traffic and warps."""
     code = np.zeros((len(compiled.instructions), WORDS), np.int64)
     memory = np.zeros((len(warps.executions), len(code), PROFILE_WORDS))
-    costs = _pipe_cycles(device)
+    costs, sums = _pipe_cycles(device), ""
     for n, executed_instruction in enumerate(compiled.instructions):
         instruction, control = executed_instruction.instruction, executed_instruction.instruction.control
         if instruction.opcode in _UNTIMED and executed_instruction.warps:
@@ -112,8 +115,11 @@ def stream(
         row[Field.LATENCY] = _latency(instruction.opcode, pipe, device)
         if pipe == TENSOR:
             row[Field.PIPE] = OWN_PIPES.index(pipe)
-            product = group_instruction_of if instruction.opcode in WARPGROUPS else instruction_of
-            row[[Field.COST, Field.LATENCY]] = tensor_rate(device, product(decode(n, instruction)).name)
+            op = decode(n, instruction)
+            if instruction.opcode in WARPGROUPS:
+                sums = _fill_group_product(row, op, sums, device)
+            else:
+                row[[Field.COST, Field.LATENCY]] = tensor_rate(device, instruction_of(op).name)
         elif pipe in OWN_PIPES:
             row[Field.PIPE] = OWN_PIPES.index(pipe)
             row[Field.COST] = _INDEXED_LOAD_CYCLES if is_indexed_constant_load(instruction) else costs[pipe]
@@ -124,6 +130,8 @@ def stream(
             row[Field.PIPE], row[Field.COST] = LSU_PIPE, 1
         if instruction.opcode == "BAR":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER, -1
+        if instruction.operation == "WARPGROUP.DEPBAR.LE" and instruction.text.endswith(" 0x0"):
+            row[Field.WAITS] |= 1 << _GROUP_BOARD
         if instruction.opcode == "B2R":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
@@ -131,6 +139,17 @@ def stream(
     _fill_accesses(compiled, lines, traffic, device, warps.executions, code, memory)
     _defer_barriers(warps, code)
     return InstructionStream(code, memory, warps)
+
+
+def _fill_group_product(row: Words, op: Decoded, before: str, device: Device) -> str:
+    """Fill in a product of a warpgroup. before: the first register of the sums of the one before it. Return that of this one."""
+    to, first, *_ = op.operands
+    place: Literal["registers", "shared"] = "registers" if first.kind == "register" else "shared"
+    row[Field.COST], row[Field.LATENCY], chained = group_rate(device, group_instruction_of(op), place)
+    row[Field.WRITES] = _GROUP_BOARD
+    if chained and to.text == before:
+        row[Field.WAITS] |= 1 << _GROUP_BOARD
+    return to.text
 
 
 def _defer_barriers(warps: ExecutedWarps, code: Words) -> None:

@@ -11,8 +11,8 @@ MAX_OPEN_STORES = 64
 """Stores with open lines, at most."""
 MAX_QUEUE_DEPTH = 16
 """Instructions in a scheduler's queue, at most."""
-SCOREBOARDS = 6
-"""Scoreboards of a warp."""
+SCOREBOARDS = 7
+"""Scoreboards of a warp; the last one is that of the products of its warpgroup (gsb0)."""
 PIPES = 9
 """Pipes of a scheduler; the last one is the integer half of the fma pipe."""
 FAR_FUTURE = 1e30
