@@ -190,17 +190,23 @@ def _encoded(total: Values, unit: Values, form: Format, fraction: int, nearest: 
     return np.where((bits != 0) & (total < 0), bits | 1 << (form.bits - 1), bits)
 
 
+def function_of(instruction: Instruction) -> str:
+    """Return the name of the function of `maths.tensor_cores` for an instruction."""
+    return {"f64": "mma_doubles", "s32": "mma_integers"}.get(instruction.total, "mma_floats")
+
+
 def parameters(instruction: Instruction, capability: Capability) -> tuple[str, tuple[int, ...]]:
     """Return the function of `maths.tensor_cores` for an instruction, and its numbers."""
+    name = function_of(instruction)
     if instruction.total == "f64":
-        return "mma_doubles", (instruction.m, instruction.k)
+        return name, (instruction.m, instruction.k)
     if instruction.total == "s32":
-        return "mma_integers", (instruction.m, instruction.k, instruction.a == "s8", instruction.b == "s8")
+        return name, (instruction.m, instruction.k, instruction.a == "s8", instruction.b == "s8")
     own, form, other = rule(instruction, capability), FLOATS[instruction.a], FLOATS[instruction.b]
     total = FLOATS[instruction.total]
     sums = groups(instruction, own)
     order = [at for group in sums for at in group]
-    return "mma_floats", (
+    return name, (
         instruction.m, instruction.k, (32 // form.bits).bit_length() - 1, form.unused, form.fraction, form.exponent,
         instruction.a != "e4m3", own.fraction, len(sums[0]), min(own.result, total.fraction), total.bits, bool(own.split),
         other.fraction, other.exponent, instruction.b != "e4m3",

@@ -29,7 +29,9 @@ def tensor_rate(device: Device, instruction: str) -> tuple[int, int]:
     return interval, latency
 
 
-def group_rate(device: Device, instruction: GroupInstruction, place: Literal["shared", "registers"]) -> tuple[int, int, bool]:
+def group_rate(
+    device: Device, instruction: GroupInstruction, place: Literal["shared", "registers"]
+) -> tuple[int, int, bool]:
     """Return the cycles between starts of a product of a warpgroup on one scheduler, its latency, and whether it waits for the one
     before it into the same registers. place: of A. Raises LaunchError as `tensor_rate`."""
     key = f"{instruction.part.total} {place}"

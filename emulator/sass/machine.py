@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from ..llvm.builder import FunctionBuilder
+from .calls import Calls
 from .groups import Groups
 from .memory import SPACES
 from .operands import Decoded
-from .state import GLOBAL_BASE, PADDING, SPECIAL_NAMES, State
+from .state import FAILURES, FIRST_FAILURE, GLOBAL_BASE, PADDING, SPECIAL_NAMES, State
 from .steps import Step
 from .traced import Lanes, Pointer, Traced, Untranslatable
 
@@ -26,6 +27,7 @@ FIELDS = (
     "registers", "register_bytes", "uniform_registers", "uniform_register_bytes", "predicates", "predicate_bytes",
     "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "owned", "shared",
     "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange", "copy_units",
+    "move_elements", "products", "places",
     "count_global", "count_atomic", "count_shared", "load_sector", "sector", "line", "bank_shapes", "bank_kinds", "bank_load",
     "traffic", "active", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
     *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)), "trace", "trace_arguments",
@@ -103,6 +105,7 @@ class Machine:
         self.exchanging = False
         self.constants: dict[int, int] = {}
         self._fields: set[str] = set()
+        self.calls = Calls(self)
 
     # -------------------------------------------------------------- names of State
     @property
@@ -160,9 +163,17 @@ class Machine:
         offset, size = address.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
         values = [self.shared, index, capacity, self.contents, self.pointer("owned", 0), size, offset, bytes]
         refs = [f"ptr {one.base}" if isinstance(one, Pointer) else f"i64 {one.ref}" for one in values]
-        result = self.builder.let(f"call i64 {self._field('copy_units', 'ptr')}({', '.join(refs)})")
+        result = self.builder.let(f"call i64 {self.field('copy_units', 'ptr')}({', '.join(refs)})")
         wrong: Any = Traced(self.builder, result, np.int64)
         self._leave(op, wrong >= 0, np.where(wrong == 0, (self.shared_bytes - capacity).astype(np.uint64), address))
+
+    @property
+    def warps_per_block(self) -> Traced:
+        return self.number("warps_per_block")
+
+    def require(self, op: Decoded, holds: Any, failure: str) -> None:
+        """Leave the function with a failure if a condition does not hold."""
+        self._leave(op, ~holds, np.uint64(FIRST_FAILURE + FAILURES.index(failure)))
 
     def _leave(self, op: Decoded, wrong: Any, address: Any) -> None:
         """Leave the function with an address if it is wrong."""
@@ -174,7 +185,7 @@ class Machine:
         builder.place(good)
 
     # -------------------------------------------------------------- fields and registers
-    def _field(self, name: str, type: str) -> str:
+    def field(self, name: str, type: str) -> str:
         if name not in self._fields:
             self._fields.add(name)
             self.head += [
@@ -184,10 +195,10 @@ class Machine:
         return f"%.{name}"
 
     def pointer(self, name: str, size: Any) -> Pointer:
-        return Pointer(self.builder, self._field(name, "ptr"), size)
+        return Pointer(self.builder, self.field(name, "ptr"), size)
 
     def number(self, name: str) -> Traced:
-        return Traced(self.builder, self._field(name, "i64"), np.int64)
+        return Traced(self.builder, self.field(name, "i64"), np.int64)
 
     @property
     def lane(self) -> Any:
@@ -307,25 +318,25 @@ class Machine:
         builder.branch(builder.let(f"icmp ne i32 {mask}, 0"), on, after)
         builder.place(on)
         lanes = builder.let(f"zext i32 {builder.intrinsic('llvm.ctpop', 'i32', mask)} to i64")
-        builder.add_to(builder.element("i64", self._field("active", "ptr"), number), lanes)
-        out = builder.element("i64", self._field("traffic", "ptr"), 3 * number)
+        builder.add_to(builder.element("i64", self.field("active", "ptr"), number), lanes)
+        out = builder.element("i64", self.field("traffic", "ptr"), 3 * number)
         if space in ("local", "constant"):
             builder.add_to(out, 1)
         elif space == "shared":
-            shape = builder.element("i64", self._field("bank_shapes", "ptr"), 3 * log)
+            shape = builder.element("i64", self.field("bank_shapes", "ptr"), 3 * log)
             kind = builder.load(
-                "i64", builder.element("i64", self._field("bank_kinds", "ptr"), OPERATIONS.index(operation))
+                "i64", builder.element("i64", self.field("bank_kinds", "ptr"), OPERATIONS.index(operation))
             )
             builder.do(
-                f"call void {self._field('count_shared', 'ptr')}(i64 {kind}, ptr {elements}, ptr {active}, i64 1, "
-                f"ptr {shape}, ptr {self._field('bank_load', 'ptr')}, ptr {out})"
+                f"call void {self.field('count_shared', 'ptr')}(i64 {kind}, ptr {elements}, ptr {active}, i64 1, "
+                f"ptr {shape}, ptr {self.field('bank_load', 'ptr')}, ptr {out})"
             )
         else:
-            sector = self._field("load_sector" if operation == "load" else "sector", "i64")
+            sector = self.field("load_sector" if operation == "load" else "sector", "i64")
             to_sector = builder.let(f"sub i64 {sector}, {log}")
-            to_line = builder.let(f"sub i64 {self._field('line', 'i64')}, {sector}")
+            to_line = builder.let(f"sub i64 {self.field('line', 'i64')}, {sector}")
             packets = operation not in ("load", "store")
-            function = self._field("count_atomic" if packets else "count_global", "ptr")
+            function = self.field("count_atomic" if packets else "count_global", "ptr")
             size = f"i64 {1 << log}, " if packets else ""
             builder.do(
                 f"call void {function}(ptr {elements}, ptr {active}, i64 1, {size}i64 {to_sector}, i64 {to_line}, ptr {out})"
@@ -350,7 +361,7 @@ class Machine:
         self.close_loop()
         a, b, c, result_buffer = buffers
         builder.do(
-            f"call void {self._field('exchange', 'ptr')}(i64 {kind}, i64 1, ptr {a}, ptr {b}, ptr {c}, ptr {active}, "
+            f"call void {self.field('exchange', 'ptr')}(i64 {kind}, i64 1, ptr {a}, ptr {b}, ptr {c}, ptr {active}, "
             f"ptr {result_buffer}, ptr {holds})"
         )
         if lanes.uniform:

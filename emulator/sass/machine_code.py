@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import disk_cache
+from ..ir.tensor_cores import parameters
 from ..llvm.compiler import PROMOTED, Library, compiled, load_compiled
 from ..machine import banks, coalescing
-from ..machine.device import log2
+from ..machine.device import Device, log2
 from .batch import Batch
 from .bulk_copy import copy_units
 from .collectives import exchange
@@ -22,9 +23,11 @@ from .convergence import begin_run, end_run
 from .counts import Counts
 from .groups import PATH_ENTRIES
 from .machine import BANKS, FIELDS, OPERATIONS
-from .state import wild_address
+from .moves import move_elements, places
+from .state import FAILURES, FIRST_FAILURE, wild_address
 from .steps import Step
 from .translation import ENTRY, WILD, module_of
+from .warpgroups import PRODUCT, PRODUCTS, product_of
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
@@ -69,6 +72,16 @@ def _key(steps: Sequence[Step]) -> tuple[str, ...]:
     return ("sass", hashlib.sha256(listing.encode()).hexdigest(), disk_cache.edition())
 
 
+def _products(steps: Sequence[Step], device: Device) -> Any:
+    """Return the numbers of the products of matrices for their functions of `maths.tensor_cores`, int64[instruction, PRODUCT]."""
+    result = np.zeros((len(steps), PRODUCT), np.int64)
+    for n, step in enumerate(steps):
+        if step.op.opcode in PRODUCTS and step.execute is not None:
+            _, numbers = parameters(product_of(step.op), device.compute_capability)
+            result[n, : len(numbers)] = numbers
+    return result
+
+
 class BoundCode:
     """Machine code with the addresses of a state and of counts."""
 
@@ -82,6 +95,7 @@ class BoundCode:
         kinds = [banks.kind_of(name if name != "reduction" else "atomic", device) for name in OPERATIONS]
         self.kinds, self.bank_load = np.array(kinds), np.zeros(device.banks * device.bank_width, np.int64)
         local = state.local if any(step.op.opcode in ("LDL", "STL") for step in code.steps) else np.zeros(0, np.uint8)
+        self.products, self.places = _products(code.steps, device), places()
         present = {number: state.bank(number) for number in state.banks}
         arrays: dict[str, Any] = {
             "registers": state.registers, "uniform_registers": state.uniform_registers, "predicates": state.predicates,
@@ -90,6 +104,7 @@ class BoundCode:
             "shared": state.shared, "local": local,
             "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results,
             "wild": self.wild, "bank_shapes": self.shapes, "bank_kinds": self.kinds, "bank_load": self.bank_load,
+            "products": self.products, "places": self.places,
             "traffic": counts.traffic, "active": counts.active, "trace_arguments": self.trace_arguments,
             **{f"bank{number}": bank for number, bank in present.items()}, "table": batch.table, "rows": batch.rows,
             "row_lanes": batch.active, "chosen": batch.chosen, "values": batch.values, "awaited_threads": batch.awaited_threads,
@@ -100,7 +115,8 @@ class BoundCode:
             "predicate_bytes": state.predicates.strides[0], "special_bytes": state.special_values.strides[0],
             "uniform_predicate_bytes": state.uniform_predicates.strides[0], "global_size": state.memory.contents.size,
             "shared_size": state.shared.size, "shared_bytes": state.shared_bytes, "local_size": local.size,
-            "exchange": exchange.address(), "copy_units": copy_units.address(), "count_global": coalescing.count_warps.address(),
+            "exchange": exchange.address(), "copy_units": copy_units.address(), "move_elements": move_elements.address(),
+            "count_global": coalescing.count_warps.address(),
             "count_atomic": coalescing.count_packets.address(), "count_shared": banks.count_warps.address(),
             "trace": function, "load_sector": log2(device.load_sector), "sector": log2(device.sector), "line": log2(device.line),
             **{f"bank{number}_size": bank.size for number, bank in present.items()}, "begin_run": begin_run.address(),
@@ -118,5 +134,7 @@ class BoundCode:
         self.batch.pause_after(1 + PATH_ENTRIES // self.batch.state.warps)
         result = int(self.call(self.fields.ctypes.data))
         if result <= WILD:
-            raise wild_address(self.code.steps[WILD - result].op, int(self.wild[0]), self.batch.state.memory)
+            op, address = self.code.steps[WILD - result].op, int(self.wild[0])
+            self.batch.state.require(op, address < FIRST_FAILURE, FAILURES[(address - FIRST_FAILURE) % len(FAILURES)])
+            raise wild_address(op, address, self.batch.state.memory)
         return result

@@ -1,6 +1,7 @@
 """Instructions of the tensor cores: matrix multiply-accumulates, and moves of 8x8 matrices of 16-bit elements.
 
-A function of this module returns the execution of one instruction. It needs all lanes of a warp.
+A function of this module returns the execution of one instruction. It needs all lanes of a warp. Arrays are computed by `ir.tensor_cores`,
+compiled code calls `maths.tensor_cores`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.matrices import INSTRUCTIONS, ROW_BYTES, Instruction, moved
+from ..ir.matrices import INSTRUCTIONS, ROW_BYTES, Instruction
+from ..ir.matrices import moved as moved_arrays
 from ..ir.tensor_cores import multiply_add
 from ..language.intrinsics import WARP_SIZE
 from .access import write_register
@@ -19,8 +21,8 @@ from .counts import Counts
 from .integer import u32, u64
 from .memory import SHARED, Execute, addresses, checked_index, read_words, registers_of, write_source, write_words
 from .operands import Decoded, Operand, UnsupportedInstruction
-from .state import ExecutionError, Rows, State
-from .traced import Traced, Untranslatable
+from .state import MISSING_LANES, Rows, State
+from .traced import Lanes, Untranslatable
 
 _SHAPES = {
     "16816": "m16n8k16", "1688": "m16n8k8", "1684": "m16n8k4", "884": "m8n8k4", "8x8x4": "m8n8k4", "8816": "m8n8k16", "16832": "m16n8k32",
@@ -43,12 +45,18 @@ def instruction_of(op: Decoded) -> Instruction:
     return instruction
 
 
-def all_lanes(op: Decoded, lanes: Any) -> None:
-    """Raise Untranslatable in a translation, ExecutionError for missing lanes."""
-    if isinstance(lanes, Traced):
-        raise Untranslatable("a matrix instruction")
-    if not lanes.all():
-        raise ExecutionError(f"{op} is executed without all lanes of a warp")
+def need_all_lanes(op: Decoded, s: State, lanes: Any) -> None:
+    """Raise ExecutionError for missing lanes; Untranslatable where a predicate may hold in none."""
+    if isinstance(lanes, Lanes) and op.instruction.predicate:
+        raise Untranslatable("a matrix instruction with a predicate")
+    s.require(op, lanes, MISSING_LANES)
+
+
+def moved(s: Any, lanes: Any, form: tuple[str, bool], values: Sequence[Any]) -> Sequence[Any]:
+    """Return the registers after a move of 8x8 matrices, see `ir.matrices.moved`."""
+    if isinstance(lanes, Lanes):
+        return s.calls.results(lanes, [values], lambda own, out: s.calls.move_matrices(form, own[0], out), (4, u32))  # type: ignore[no-any-return]
+    return moved_arrays(*form, [np.ascontiguousarray(np.broadcast_to(value, lanes.shape)) for value in values])
 
 
 def reads_of(operand: Operand, count: int) -> list[Callable[[State, Rows], Any]]:
@@ -73,11 +81,14 @@ def multiply(op: Decoded) -> Execute:
     reads = [reads_of(operand, count) for operand, count in zip(sources, counts_of, strict=True)]
     writes = [write_register(n, False) for n in registers_of(to, counts_of[2])]
 
-    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        all_lanes(op, lanes)
-        a, b, c = ([read(s, r) for read in own] for own in reads)
-        fragments = [_fragment(instruction, own, lanes.shape) for own in (a, b, c)]
-        d = multiply_add(instruction, counts.device.compute_capability, *fragments)
+    def execute(s: Any, r: Rows, lanes: Any, counts: Counts) -> None:
+        need_all_lanes(op, s, lanes)
+        fragments = [_fragment(instruction, [read(s, r) for read in own], lanes.shape) for own in reads]
+        if isinstance(lanes, Lanes):
+            results = len(fragments[2]), u64 if instruction.total == "f64" else u32
+            d = s.calls.results(lanes, fragments, lambda own, out: s.calls.multiply(op, *own, out), results)
+        else:
+            d = multiply_add(instruction, counts.device.compute_capability, *fragments)
         if instruction.total == "f64":
             d = tuple(half for word in d for half in (word.astype(u32), (word >> u64(32)).astype(u32)))
         for write, value in zip(writes, d, strict=True):
@@ -96,7 +107,7 @@ def _form(op: Decoded) -> tuple[bool, int]:
 
 def _rows(s: State, r: Rows, op: Decoded, address: Any, lanes: Any, count: int, counts: Counts, kind: str) -> Any:
     """Return the bytes of shared memory of the rows, and the lanes that give rows; count their access."""
-    giving = lanes & (np.arange(WARP_SIZE) < 8 * count)
+    giving = lanes & ((s.threads_of(r) & (WARP_SIZE - 1)) < 8 * count)
     index = checked_index(op, SHARED, s, r, giving, address, ROW_BYTES)
     counts.add_access(op, "shared", kind, address, giving, ROW_BYTES)
     return index, giving
@@ -110,10 +121,10 @@ def load(op: Decoded) -> Execute:
     address = addresses(operand, SHARED)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        all_lanes(op, lanes)
+        need_all_lanes(op, s, lanes)
         index, _ = _rows(s, r, op, address(s, r, lanes), lanes, count, counts, "load")
         words = read_words(SHARED.contents(s), index, ROW_BYTES, False)
-        for write, value in zip(writes, moved("load", transposed, words), strict=False):
+        for write, value in zip(writes, moved(s, lanes, ("load", transposed), words), strict=False):
             write(s, r, lanes, value)
 
     return execute
@@ -126,10 +137,10 @@ def store(op: Decoded) -> Execute:
     reads, address = reads_of(source, count), addresses(operand, SHARED)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        all_lanes(op, lanes)
+        need_all_lanes(op, s, lanes)
+        words = moved(s, lanes, ("store", transposed), [read(s, r) for read in reads])
         index, giving = _rows(s, r, op, address(s, r, lanes), lanes, count, counts, "store")
-        values = [np.ascontiguousarray(np.broadcast_to(read(s, r), lanes.shape)) for read in reads]
-        write_words(SHARED.contents(s), index, giving, ROW_BYTES, moved("store", transposed, values))
+        write_words(SHARED.contents(s), index, giving, ROW_BYTES, words)
 
     return execute
 
@@ -141,9 +152,8 @@ def move(op: Decoded) -> Execute:
     (read,), write = reads_of(source, 1), write_register(to.number, False)
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        all_lanes(op, lanes)
-        value = np.ascontiguousarray(np.broadcast_to(read(s, r), lanes.shape))
-        write(s, r, lanes, moved("move", transposed, [value])[0])
+        need_all_lanes(op, s, lanes)
+        write(s, r, lanes, moved(s, lanes, ("move", transposed), [read(s, r)])[0])
 
     return execute
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import SimtbedError
+from ..ir.matrices import INCOMPLETE, WITH_BASE
 from .bulk_copy import copy_units
 from .integer import u32, u64
 from .operands import Decoded
@@ -54,6 +55,13 @@ ARCHITECTURES = {
     "sm_90": Architecture(0x210, 1024),
 }
 """Architectures whose SASS is emulated."""
+
+
+MISSING_LANES = "a matrix instruction needs all lanes of a warp"
+FAILURES = (MISSING_LANES, INCOMPLETE, WITH_BASE)
+"""Conditions of matrix instructions that do not hold."""
+FIRST_FAILURE = 0xC << 60
+"""What compiled code returns in place of a wild address for FAILURES[0]; the others follow. No pointer has such an address."""
 
 
 class ExecutionError(SimtbedError):
@@ -218,6 +226,11 @@ class State:
             wrong = lanes & ((index < 0) | (index > limit - PADDING) | (index & (size - 1) != 0))
             raise wild_address(op, int(address[wrong][0]), self.memory)
         return index
+
+    def require(self, op: Decoded, holds: Any, failure: str) -> None:
+        """Raise ExecutionError if a condition does not hold for all. failure: one of FAILURES."""
+        if not np.all(holds):
+            raise ExecutionError(f"{failure}: {op}")
 
     def check_owned(self, op: Decoded, index: Any, lanes: Any, address: Any, size: int) -> None:
         """Raise ExecutionError for an access to global memory outside of the arrays."""

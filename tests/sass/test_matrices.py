@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +13,12 @@ from simtbed.ir.matrices import INSTRUCTIONS, Instruction, moved
 from simtbed.ir.tensor_cores import multiply_add
 from simtbed.language.types import Vector
 from simtbed.sass.counts import Counts
+from simtbed.sass.execution import Program
 from simtbed.sass.operands import UnsupportedInstruction
 from simtbed.sass.state import ExecutionError
+from simtbed.sass.translation import module_of
 
-from tests.sass.programs import run
+from tests.sass.programs import instructions, run
 from tests.table_checks import check_each
 
 H200 = (9, 0)
@@ -107,8 +110,8 @@ def test_moves() -> None:
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("@P0 HMMA.16816.F32 R32, R8, R8, R8", ExecutionError, "without all lanes"),
-        ("@P0 LDSM.16.M88 R32, [RZ]", ExecutionError, "without all lanes"),
+        ("@P0 HMMA.16816.F32 R32, R8, R8, R8", ExecutionError, "all lanes of a warp"),
+        ("@P0 LDSM.16.M88 R32, [RZ]", ExecutionError, "all lanes of a warp"),
         ("LDSM.16.M88.4 R32, [R0]", ExecutionError, "outside of its memory"),
         ("HMMA.16832.SP.F32 R32, R8, R8, R8", UnsupportedInstruction, "no row"),
     ],
@@ -116,3 +119,13 @@ def test_moves() -> None:
 def test_errors(text: str, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         results(np.zeros((1, 32), np.uint32), 1, "ISETP.LT.AND P0, PT, R0, 0x5, PT", text)
+
+
+def test_instructions_are_compiled() -> None:
+    for text in (
+        "HMMA.16816.F32 R32, R8, R12, R16", "DMMA.8x8x4 R32, R8, R10, R12", "IMMA.16816.S8.S8 R32, R8.ROW, R12.COL, R16",
+        "LDSM.16.MT88.4 R32, [R0]", "STSM.16.M88.4 [R0], R8", "MOVM.16.MT88 R32, R8", "HGMMA.64x64x16.F32 R24, gdesc[UR8].tnspB, R24",
+        "HGMMA.64x64x16.F32 R24, R4, gdesc[UR8], R24, !UPT, gsb0", "IGMMA.64x64x32.S8.S8 R24, gdesc[UR8], R24",
+    ):  # fmt: skip
+        starts, _ = json.loads(module_of(Program.from_listing(instructions(text, "EXIT")).steps)[0])
+        assert starts == [0], text
