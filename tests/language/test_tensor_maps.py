@@ -90,7 +90,7 @@ class Case:
     def expected(self) -> tuple[Any, Any]:
         kind = _BITS[self.x.itemsize]
         source, target = np.ascontiguousarray(self.x).view(kind), np.zeros(self.x.shape, kind)
-        box = np.full(self.box, {"zero": 0, "nan": 0x7FFF if kind is np.uint16 else 0x7FFFFFFF}[self.fill], kind)
+        box = np.full(self.box, {"zero": 0, "nan": 0x7FF7 if kind is np.uint16 else 0x7FF77FF7}[self.fill], kind)
         for at in product(*map(range, self.box)):
             place = tuple(c + n for c, n in zip(self.start, at, strict=True))
             if all(0 <= c < size for c, size in zip(place, source.shape, strict=True)):
