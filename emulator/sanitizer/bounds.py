@@ -125,7 +125,9 @@ def bad_view(check: ir.Check, kernel: ir.Function, values: Sequence[object], thr
         )
     if isinstance(check.subject, ir.Extent):
         message = f"a box of {user_name(check.subject.array)} that is written begins at coordinate {numbers[0]}"
-        return Diagnostic("bounds", message, check.span, (thread, "only boxes that are read may begin before the tensor"))
+        return Diagnostic(
+            "bounds", message, check.span, (thread, "only boxes that are read may begin before the tensor")
+        )
     advice = "arrays do not wrap around in a kernel"
     return Diagnostic("bounds", f"a slice begins at {numbers[0]}, before the array", check.span, (thread, advice))
 

@@ -19,7 +19,7 @@ from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance import FEATURES
 
-from examples.kernels.matmul_tensor_cores import product_of_halves
+from examples.kernels.matmul_tensor_cores import product_by_warpgroups, product_of_halves
 from tests.compilers import needs_sass
 from tests.texts import texts
 
@@ -97,9 +97,28 @@ def test_matrix_instructions_have_a_measured_rate_or_no_time(monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("bulk_stores", "UBLKCP is"), ("phases_of_barriers", "SYNCS is"), ("matrix_product_of_a_warpgroup", "m64n8k16.f32.f16.f16 is")],
-)  # fmt: skip
+    [("bulk_stores", "UBLKCP is"), ("phases_of_barriers", "SYNCS is")],
+)
 def test_asynchronous_instructions_have_no_time(name: str, message: str) -> None:
     (feature,) = (one for one in FEATURES if one.name == name)
     with pytest.raises(LaunchError, match=f"the time of {message} not predicted"):
         estimate(feature.launch(observed), st.devices.H200)
+
+
+def test_products_of_a_warpgroup_have_measured_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    halves = np.ones((64, 512), np.float16)
+    args = {"a": halves, "b": halves.T.copy(), "c": st.empty((64, 64), st.f32)}
+    launched = observed(product_by_warpgroups, grid=(1, 1), block=128, args=args)
+
+    def time(*rate: int) -> Any:
+        monkeypatch.setattr(tensor_rates, "_rates", lambda: {"wgmma_sm_90": {"f32 shared": [*rate]}})
+        return estimate(launched, st.devices.H200)
+
+    usual, slow, chained = time(17, 51, 79, 197, 0), time(8000, 51, 79, 197, 0), time(17, 8000, 8000, 8000, 64)
+    waited = time(17, 8000, 8000, 8000, 65)  # for each fourth product, by the program
+    assert slow.bound == "tensor" and slow.time_us > 3 * usual.time_us
+    assert usual.limits["tensor"] * 8000 == pytest.approx(32 * slow.limits["tensor"])  # 64 columns
+    assert chained.time_us > 1.5 * waited.time_us > 2 * usual.time_us
+    monkeypatch.setattr(tensor_rates, "_rates", dict)
+    with pytest.raises(LaunchError, match=r"the time of m64n64k16\.f32\.f16\.f16 is not predicted"):
+        estimate(launched, st.devices.H200)

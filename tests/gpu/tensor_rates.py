@@ -1,19 +1,22 @@
-"""Rates of a GPU's tensor cores: cycles between starts on one scheduler, and the latency, of each `mma.sync`.
+"""Rates of a GPU's tensor cores: cycles between starts on one scheduler, and the latency, of each `mma.sync` and of `wgmma`.
 
     python -m tests.gpu.tensor_rates [--iterations 4096] [--engine cuda]
 
 Prints the rows of the GPU's architecture in `emulator/machine/tensor_rates.toml`. One warp with one chain of products gives the
-latency; two warps of each scheduler with four chains each give the interval.
+latency; two warps of each scheduler with four chains each give the interval. Groups of one and of five products of a warpgroup give its
+latency and its interval, and those of two warpgroups the interval without the wait for the sums.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import simtbed as st
-from simtbed.ir.matrices import INSTRUCTIONS, Instruction
+from simtbed.ir.matrices import GROUP_INSTRUCTIONS, INSTRUCTIONS, GroupInstruction, Instruction
 from simtbed.language.types import Vector
 from simtbed.runtime.registry import EngineName
 
@@ -67,6 +70,70 @@ def cycles(row: Instruction, chains: int, warps: int, iterations: int, engine: E
     return float(np.asarray(result.cycles).max()) / (iterations * chains)
 
 
+def _group_kernel(row: GroupInstruction, products: int) -> st.Kernel:
+    """Return a kernel whose warpgroups multiply groups of products."""
+    shape, _, first, second = row.name.split(".")
+    kind, sums, count, words = f"{first}.{second}", getattr(st, row.element.name), row.registers, 8 * row.n
+
+    @st.kernel
+    def timed(
+        out: st.Global[st.u32], cycles: st.Global[st.i64], iterations: st.i32, in_registers: st.Const
+    ) -> None:
+        tile_a = st.shared(st.u32, 512)
+        tile_b = st.shared(st.u32, words)
+        for i in range(st.thread.x, 512, st.block_dim.x):
+            tile_a[i] = 0
+        for i in range(st.thread.x, words, st.block_dim.x):
+            tile_b[i] = 0
+        total = st.registers(sums, count)
+        for i in st.unroll(range(count)):
+            total[i] = st.bitcast(sums, st.u32(0))
+        rows = st.uint4(out[0], out[1], out[2], out[3])
+        st.fence_async()
+        st.sync()
+        st.wgmma_fence()
+        left = st.matrix_descriptor(0, 128, 256, 0)
+        right = st.matrix_descriptor(0, 128, 256, 0)
+        begin = st.clock64()
+        for _group in range(iterations):
+            for _n in st.unroll(range(products)):
+                if in_registers:
+                    st.wgmma(total, rows, (tile_b, right), shape, kind)
+                else:
+                    st.wgmma(total, (tile_a, left), (tile_b, right), shape, kind)
+            st.wgmma_commit()
+            st.wgmma_wait()
+        cycles[st.thread.x] = st.clock64() - begin
+        for i in st.unroll(range(count)):
+            out[st.thread.x * count + i] = st.bitcast(st.u32, total[i])
+
+    return timed
+
+
+def group_cycles(row: GroupInstruction, place: str, products: int, groups: int, options: argparse.Namespace) -> float:
+    """Return the cycles of a group of products. groups: warpgroups of the block."""
+    args = {
+        "out": np.zeros(128 * groups * row.registers, np.uint32), "cycles": np.zeros(128 * groups, np.int64),
+        "iterations": options.iterations // 16, "in_registers": place == "registers",
+    }  # fmt: skip
+    kernel = _group_kernel(row, products)
+    result = st.launch(kernel, grid=1, block=128 * groups, args=args, engine=options.engine)
+    return float(np.asarray(result.cycles).max()) / (options.iterations // 16)
+
+
+def _group_rows(options: argparse.Namespace) -> Iterator[str]:
+    for total, place in product(("f32", "f16", "s32"), ("shared", "registers")):
+        for n in (8, 32, 64, 256):
+            row = next(one for one in GROUP_INSTRUCTIONS.values() if (one.part.total, one.n) == (total, n))
+            latency = group_cycles(row, place, 1, 1, options)
+            intervals = [
+                (group_cycles(row, place, 5, groups, options) - group_cycles(row, place, 1, groups, options))
+                / (4 * groups)
+                for groups in (1, 2)
+            ]
+            yield f"# {row.name} {place}: latency {latency:.2f}, interval {intervals[0]:.2f}, of two {intervals[1]:.2f}\n"
+
+
 def main() -> int:
     """Measure; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -78,7 +145,7 @@ def main() -> int:
         latency = cycles(row, 1, 1, options.iterations, options.engine)
         interval = cycles(row, 4, 2 * SCHEDULERS, options.iterations, options.engine) / 2
         lines.append(f'"{row.name}" = [{round(interval)}, {round(latency)}] # {interval:.2f}, {latency:.2f}\n')
-    sys.stdout.write("".join(lines))
+    sys.stdout.write("".join([*lines, *_group_rows(options)]))
     return 0
 
 
