@@ -33,7 +33,7 @@ def read_back(request: Request) -> tuple[CudaKernel, Source]:
 def arguments(kernel: CudaKernel, printed: Source, request: Request, empty: bool = False) -> dict[str, Any]:
     """Return the arguments of a request by the parameters of the printed kernel. empty: with arrays given as `empty` as such."""
     names = iter(kernel.parameters)
-    kinds: dict[str, Any] = {}
+    kinds, tensors = dict[str, Any](), dict(printed.tensors)
     for own, parameter in zip(printed.arguments, names, strict=False):
         value: Any = request.arguments[own]
         if isinstance(value, np.ndarray):
@@ -41,7 +41,7 @@ def arguments(kernel: CudaKernel, printed: Source, request: Request, empty: bool
             if empty and own in request.unwritten:
                 element = kernel.signature().parameters[parameter.name].type
                 value = st.empty(value.shape[:1], str(element.element)) if isinstance(element, Array) else value
-        kinds[parameter.name] = MappedArray(value, printed.tensors[own]) if own in printed.tensors else value
+        kinds[parameter.name] = MappedArray(value, tensors[own]) if own in tensors else value
     for own, parameter in zip(printed.lengths, names, strict=True):
         carved = request.dynamic_arrays or {}
         length = len(request.arguments[own]) if own in request.arguments else carved[own].length  # type: ignore[arg-type]

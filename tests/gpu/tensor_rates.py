@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 import numpy as np
 import simtbed as st
@@ -61,7 +62,7 @@ def cycles(row: Instruction, chains: int, warps: int, iterations: int, engine: E
     """Return the cycles of a warp for each of its products. warps: of the block."""
     type = {"f64": np.float64, "f32": np.float32, "s32": np.int32, "f16": np.uint32}
     count = 8 * 32 * warps * chains
-    args = {
+    args: dict[str, Any] = {
         "x": np.zeros(8, np.float64 if row.a == "f64" else np.uint32), "out": st.zeros(count, type[row.total]),
         "cycles": st.zeros(32 * warps, np.int64), "iterations": np.int32(iterations),
     }  # fmt: skip
@@ -112,13 +113,13 @@ def _group_kernel(row: GroupInstruction, products: int) -> st.Kernel:
 
 def group_cycles(row: GroupInstruction, place: str, products: int, groups: int, options: argparse.Namespace) -> float:
     """Return the cycles of a group of products. groups: warpgroups of the block."""
-    args = {
+    args: dict[str, Any] = {
         "out": np.zeros(128 * groups * row.registers, np.uint32), "cycles": np.zeros(128 * groups, np.int64),
         "iterations": options.iterations // 16, "in_registers": place == "registers",
     }  # fmt: skip
-    kernel = _group_kernel(row, products)
+    kernel: Any = _group_kernel(row, products)
     result = st.launch(kernel, grid=1, block=128 * groups, args=args, engine=options.engine)
-    return float(np.asarray(result.cycles).max()) / (options.iterations // 16)
+    return float(np.asarray(result.cycles).max()) / int(args["iterations"])
 
 
 def _group_rows(options: argparse.Namespace) -> Iterator[str]:
