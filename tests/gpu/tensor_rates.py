@@ -77,9 +77,7 @@ def _group_kernel(row: GroupInstruction, products: int) -> st.Kernel:
     kind, sums, count, words = f"{first}.{second}", getattr(st, row.element.name), row.registers, 8 * row.n
 
     @st.kernel
-    def timed(
-        out: st.Global[st.u32], cycles: st.Global[st.i64], iterations: st.i32, in_registers: st.Const
-    ) -> None:
+    def timed(out: st.Global[st.u32], cycles: st.Global[st.i64], iterations: st.i32, in_registers: st.Const) -> None:
         tile_a = st.shared(st.u32, 512)
         tile_b = st.shared(st.u32, words)
         for i in range(st.thread.x, 512, st.block_dim.x):
