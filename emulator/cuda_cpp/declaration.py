@@ -63,16 +63,6 @@ class HostParameter:
         used = {at + byte for _, leaf, at in source_leaves(self.type.to) for byte in range(source_size(leaf))}
         return frozenset(range(source_size(self.type.to))) - used
 
-    @cached_property
-    def overlaid(self) -> frozenset[str]:
-        """Names of its pointers in unions, which may have the bytes of another member."""
-        spans = [(at, at + source_size(leaf), path, leaf) for path, leaf, at in source_leaves(self.type)]
-        return frozenset(
-            components(self.name, path)
-            for start, end, path, leaf in spans
-            if isinstance(leaf, PointerTo) and sum(first < end and start < last for first, last, _, _ in spans) > 1
-        )
-
 
 @dataclass(frozen=True)
 class Declaration:

@@ -20,7 +20,7 @@ INCLUDED = {
     for name in ("", "/reduce", "/scan", "/memcpy_async", "/details/partitioning")
 }
 """Files of `headers/` by the name in an `#include`. Other files are empty, except the user's."""
-INCLUDED |= dict.fromkeys(("mma.h", "crt/mma.h"), "mma.h") | {"cuda/pipeline": "pipeline.h"}
+INCLUDED |= dict.fromkeys(("mma.h", "crt/mma.h"), "mma.h") | {"cuda/pipeline": "pipeline.h", "cuda_fp8.h": "fp8.h"}
 INCLUDED |= dict.fromkeys(
     ("cuComplex.h", "cufft.h", "cufftXt.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"),
     "complex.h",

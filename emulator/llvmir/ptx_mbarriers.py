@@ -42,6 +42,15 @@ def _arrive(r: Registers, expects: str | None, state: str, place: str, count: st
     r.write(state, _operate(r, op, place, _number(r, count), "release"))
 
 
+@row(rf"cp\.async\.mbarrier\.arrive(\.noinc)?{_SHARED}")
+def _arrive_after_copies(r: Registers, noinc: str | None, place: str) -> None:
+    """Wait for the copies of the thread, then arrive. Without noinc the instruction also expects this arrival: no change."""
+    r.scope.emitter.emit(ir.AsyncCommit(r.span))
+    r.scope.emitter.emit(ir.AsyncWait(0, r.span))
+    if noinc:
+        _operate(r, "mbarrier_arrive", place, r.number(1, U64), "release")
+
+
 @row(rf"mbarrier\.(expect|complete)_tx(?:\.relaxed)?(?:\.cta)?{_SHARED}")
 def _transaction(r: Registers, mode: str, place: str, bytes: str) -> None:
     order = "relaxed" if mode == "expect" else "release"
@@ -139,4 +148,4 @@ def accessed(name: str) -> list[tuple[Scalar, Need]]:
     """Return the type of the elements that an instruction accesses, and its need."""
     if name.startswith("cp.async.bulk") and "shared" in name:
         return [(U32, "any")]
-    return [(U64, "exact")] if name.startswith("mbarrier.") else []
+    return [(U64, "exact")] if name.startswith(("mbarrier.", "cp.async.mbarrier.")) else []

@@ -12,7 +12,6 @@ from .module import Constant, Global, Instruction, Operand
 from .types import UnsupportedError, scalar_of
 from .values import Item
 
-HANDLE_OF_REFERENCE = "llvm.nvvm.texsurf.handle.internal"
 _DIMENSIONS = {"index": (1, 0), "1d": (1, 0), "2d": (2, 0), "3d": (3, 0), "1dlayered": (1, 1), "2dlayered": (2, 1)}
 """Coordinates and layers of a fetch by its word."""
 _CLAMP: AddressMode = "clamp"

@@ -117,7 +117,23 @@ __global__ void stored(const float *x, float *out, int n) {
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }"""
 )
+ARRIVAL_OF_COPIES = (
+    HEAD
+    + """
+__global__ void reversed(const float *x, float *out) {
+    __shared__ uint64_t b;
+    __shared__ float buf[64];
+    if (threadIdx.x == 0) init(&b, 64); __syncthreads();
+    __pipeline_memcpy_async(buf + threadIdx.x, x + threadIdx.x, 4);
+    asm volatile("cp.async.mbarrier.arrive.shared.b64 [%0];" :: "r"(at(&b)) : "memory");
+    arrive(&b);
+    wait(&b, 0);
+    out[threadIdx.x] = buf[63 - threadIdx.x];
+}"""
+)
+NOINC = ARRIVAL_OF_COPIES.replace("arrive.shared", "arrive.noinc.shared").replace("    arrive(&b);\n", "")
 X = np.arange(512, dtype=np.float32)
+ENGINES: list[EngineName] = ["jit", "numpy"]
 
 
 def test_bulk_copies() -> None:
@@ -129,8 +145,16 @@ def test_bulk_copies() -> None:
         stored = st.cuda_source(STORED)["stored"]
         assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
 
-    engines: list[EngineName] = ["jit", "numpy"]
-    check_each(engines, check)
+    check_each(ENGINES, check)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_arrival_of_asynchronous_copies(engine: EngineName) -> None:
+    for text, count in ((ARRIVAL_OF_COPIES, 0), (NOINC, 0), (NOINC.replace("    wait(&b, 0);\n", ""), 1)):
+        kernel, args = st.cuda_source(text)["reversed"], {"x": X[:64], "out": np.zeros_like(X[:64])}
+        result = st.launch(kernel, grid=1, block=64, args=args, engine=engine, check="all", faults="return")
+        assert [fault.kind for fault in result.faults] == ["race"] * count
+        assert count or np.array_equal(result.out, X[63::-1])
 
 
 @pytest.mark.slow

@@ -142,6 +142,10 @@ int main() {
     cudaKernelNodeParams k = {}; k.func = (void *)two; k.gridDim = dim3(1); k.blockDim = dim3(1); k.kernelParams = args;
     CHECK(cudaGraphAddKernelNode(&n2, m, &n1, 1, &k)); CHECK(cudaGraphAddMemcpyNode1D(&n3, m, &n2, 1, w, q, 32, cudaMemcpyDeviceToHost));
     cudaGraphExec_t y; CHECK(cudaGraphInstantiate(&y, m)); CHECK(cudaGraphLaunch(y, 0)); if (w[0] != 1 || w[1] != 2 || w[7] != 3) return 10;
+    cudaGraphExecUpdateResultInfo changed; cudaGraphExecUpdateResult reason; cudaGraph_t c; CHECK(cudaGraphClone(&c, m));
+    CHECK(cudaGraphExecUpdate(y, c, &changed)); if (changed.result != cudaGraphExecUpdateSuccess) return 21;
+    CHECK(cudaGraphAddEmptyNode(&n1, c, NULL, 0)); if (cudaGraphExecUpdate(y, c, NULL, &reason) != cudaErrorGraphExecUpdateFailure) return 22;
+    if (reason != cudaGraphExecUpdateErrorTopologyChanged || cudaGetLastError() != 910) return 23;
     size_t count; CHECK(cudaGraphGetNodes(m, NULL, &count));
     cudaFuncAttributes fa; CHECK(cudaFuncGetAttributes(&fa, two)); cudaPointerAttributes pa; CHECK(cudaPointerGetAttributes(&pa, q));
     int can; CHECK(cudaDeviceCanAccessPeer(&can, 0, 0));
@@ -446,3 +450,71 @@ int main() {
     __nv_bfloat16 rounded[] = {(__nv_bfloat16)(float)wide, (__nv_bfloat16)wide}; omp_lock_t lock; omp_init_lock(&lock);
     printf("%s %s %g %g %d\n", text(h[0]).c_str(), text(h[1]).c_str(), (float)rounded[0], (float)rounded[1], __hgt((__half)2.0f, (__half)1.0f));
     CHECK(cudaFreeAsync(d, s)); CHECK(cudaFree(m)); CHECK(cudaMemPoolDestroy(pool)); nvtxRangePop(); }
+
+//// numbers of eight bits
+#include <cooperative_groups.h>
+#include <cuComplex.h>
+#include <cuda_fp8.h>
+template <int E, class F> __global__ void convert(const float *x, unsigned *out) {
+    unsigned short own, i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (E == 4) asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(own) : "f"(0.0f), "f"(x[i]));
+    else asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(own) : "f"(0.0f), "f"(x[i]));
+    out[i] = F(x[i]).__x | own << 8 | F((double)x[i]).__x << 16;
+}
+template <int E, class F, class F4> int differences(const float *x, unsigned *out) {
+    convert<E, F><<<64, 256>>>(x, out);
+    int count = cudaDeviceSynchronize();
+    for (int i = 0; i < 16384; i++) {
+        const float value = (float)(F &)i, other = ((float4)F4(make_float4(0, 0, value, 0))).z;
+        count += (out[i] != F(x[i]).__x * 0x10101u) + (value - value == 0 && (F(value).__x != i % 256 || other != value));
+    }
+    return count;
+}
+struct Particle { double x; float mass; int id; };
+__global__ void particles(float *out) {
+    auto warp = cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block());
+    Particle own = warp.shfl_down(Particle{0.5 * threadIdx.x, 2.0f * threadIdx.x, (int)threadIdx.x}, 1);
+    out[threadIdx.x] = own.x + own.mass + own.id + cuCabsf(cuCdivf(make_cuComplex(6, 8), make_cuComplex(2, 0)));
+}
+int main() {
+    float *x; unsigned *out;
+    CHECK(cudaMallocManaged(&x, 65536)); CHECK(cudaMallocManaged(&out, 65536));
+    for (unsigned i = 0; i < 16384; i++) ((unsigned *)x)[i] = i << 18 | (i % 3 ? i * 2654435761u >> 14 : 0);
+    printf("differences %d %d\n", differences<4, __nv_fp8_e4m3, __nv_fp8x4_e4m3>(x, out), differences<5, __nv_fp8_e5m2, __nv_fp8x4_e5m2>(x, out));
+    particles<<<1, 32>>>(x); CHECK(cudaDeviceSynchronize());
+    printf("particle %g %g\n", x[3], cuCabs(cuCdiv(make_cuDoubleComplex(6, 8), make_cuDoubleComplex(2, 0))));
+}
+
+//// barriers of libcu++
+#include <cooperative_groups.h>
+#include <cuda/barrier>
+#include <cuda/pipeline>
+__global__ void swapped(int *x) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> barrier;
+    __shared__ int copy[64];
+    if (threadIdx.x == 0) init(&barrier, blockDim.x); __syncthreads();
+    cuda::memcpy_async(copy + threadIdx.x, x + threadIdx.x, sizeof(int), barrier);
+    barrier.wait(barrier.arrive());
+    x[threadIdx.x] = copy[63 - threadIdx.x];
+}
+__global__ void staged(const int *x, int *out) {
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    __shared__ alignas(16) int copy[2][64];
+    auto block = cooperative_groups::this_thread_block();
+    auto pipe = cuda::make_pipeline(block, &state);
+    for (int i = 0; i < 2; i++) {
+        pipe.producer_acquire();
+        cuda::memcpy_async(block, copy[i], x + 64 * i, sizeof(int) * 64, pipe);
+        pipe.producer_commit();
+    }
+    for (int i = 0; i < 2; i++, pipe.consumer_release()) {
+        pipe.consumer_wait();
+        out[64 * i + threadIdx.x] = copy[i][63 - threadIdx.x];
+    }
+}
+int main() {
+    int *x, *out; cudaMallocManaged(&x, 512); cudaMallocManaged(&out, 512);
+    for (int i = 0; i < 128; i++) x[i] = i;
+    swapped<<<1, 64>>>(x); staged<<<1, 64>>>(x, out);
+    printf("%d %d %d %d\n", cudaDeviceSynchronize(), x[5], out[5], out[69]);
+}

@@ -24,6 +24,12 @@ pytest.importorskip("ziglang")
 RACE = (
     "__global__ void sum(int *x) { x[0] += threadIdx.x; }\nint main() { int *d; cudaMalloc(&d, 4); sum<<<1, 64>>>(d); }"
 )
+MEMBERS = (
+    "struct P { int *x; const int *y; int n; const int *host, *unused; };\n"
+    "__global__ void k(P p) { if (p.host && !p.unused) p.x[0] = p.y[1] + p.n; }\n"
+    "int main() { int *d, h[3] = {1, 2, 3}; cudaMalloc(&d, 12); cudaMemcpy(d, h, 12, cudaMemcpyHostToDevice);\n"
+    "k<<<1, 1>>>(P{d, d + 1, 4, h, nullptr}); if (cudaMemcpy(h, d, 12, cudaMemcpyDeviceToHost)) return 2; cudaFree(d); return h[0]; }"
+)
 PROGRAMS = {
     "runs": (VECTOR_ADD, ("--", "500"), 0, "before\nkernel 500\nPASS"),
     "own exit code": (VECTOR_ADD, ("--", "500", "7"), 7, "PASS"),
@@ -65,12 +71,11 @@ PROGRAMS = {
         "int main() { int **d, *s; cudaMalloc(&d, 8); cudaGetSymbolAddress((void **)&s, v); k<<<1, 1>>>(d, s); }",
         (), 3, "k follows pointers in global memory: q is a variable or registered memory",
     ),
-    "pointers in a struct": (
-        "struct P { int *x; const int *y; int n, *unused; };\n__global__ void k(P p) { if (!p.unused) p.x[0] = p.y[1] + p.n; }\n"
-        "int main() { int *d, h[3] = {1, 2, 3}; cudaMalloc(&d, 12); cudaMemcpy(d, h, 12, cudaMemcpyHostToDevice);\n"
-        "k<<<1, 1>>>(P{d, d + 1, 4, nullptr}); cudaMemcpy(h, d, 12, cudaMemcpyDeviceToHost); cudaFree(d); return h[0]; }",
-        (), 7, "",
+    "pointers in a struct": (MEMBERS, (), 7, "k                  1           0          0"),
+    "a pointer to the host that a kernel follows": (
+        MEMBERS.replace("p.y[1]", "p.host[1]"), (), 2, ": k: p.host is not memory of the device"
     ),
+    "numbers of eight bits": (CHECKED + TEXTS["numbers of eight bits"], (), 0, "differences 0 0\nparticle 19 5\n"),
     "unions packs and members of one name": (TEXTS["unions packs and members of one name"], (), 30, ""),
     "a null pointer": (
         "__global__ void k(int *p) { *p = 1; }\nint main() { k<<<1, 1>>>(0); return cudaDeviceSynchronize() != 700; }",
@@ -138,11 +143,14 @@ PROGRAMS = {
 
 
 @pytest.mark.slow
-def test_library_templates(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "expected"), [("library templates", "1140 10 1953 64"), ("barriers of libcu++", "0 58 5 122")]
+)
+def test_library_templates(name: str, expected: str, tmp_path: Path) -> None:
     pytest.importorskip("nvidia.cuda_cccl")
-    finished = run(tmp_path, TEXTS["library templates"])
+    finished = run(tmp_path, TEXTS[name])
     printed = finished.stdout + finished.stderr
-    assert finished.returncode == 0 and "1140 10 1953 64" in printed.splitlines(), printed
+    assert finished.returncode == 0 and expected in printed.splitlines(), printed
 
 
 @pytest.mark.slow

@@ -21,6 +21,12 @@ template <class T> struct alignas(2 * sizeof(T)) simtbed_complex {
         return *this;
     }
 };
+template <class Z, class T> SIMTBED_BOTH Z simtbed_quotient(T u, T v, T x, T y) {  // of u + iv and x + iy
+    T scale = 1 / (fabs(x) + fabs(y));
+    x *= scale, y *= scale, u *= scale, v *= scale;
+    T factor = 1 / (x * x + y * y);
+    return Z{(u * x + v * y) * factor, (v * x - u * y) * factor};
+}
 #define SIMTBED_COMPLEX(T) \
     SIMTBED_INLINE simtbed_complex<T> operator+(const simtbed_complex<T> &a, const simtbed_complex<T> &b) { return simtbed_complex<T>(a.re + b.re, a.im + b.im); } \
     SIMTBED_INLINE simtbed_complex<T> operator-(const simtbed_complex<T> &a, const simtbed_complex<T> &b) { return simtbed_complex<T>(a.re - b.re, a.im - b.im); } \
@@ -33,10 +39,7 @@ template <class T> struct alignas(2 * sizeof(T)) simtbed_complex {
     SIMTBED_INLINE T imag(const simtbed_complex<T> &z) { return z.im; } \
     SIMTBED_INLINE T norm(const simtbed_complex<T> &z) { return z.re * z.re + z.im * z.im; } \
     SIMTBED_INLINE simtbed_complex<T> conj(const simtbed_complex<T> &z) { return simtbed_complex<T>(z.re, -z.im); } \
-    SIMTBED_INLINE simtbed_complex<T> operator/(const simtbed_complex<T> &a, const simtbed_complex<T> &b) { \
-        T scale = 1 / (fabs(b.re) + fabs(b.im)), x = b.re * scale, y = b.im * scale, u = a.re * scale, v = a.im * scale; \
-        T factor = 1 / (x * x + y * y); \
-        return simtbed_complex<T>((u * x + v * y) * factor, (v * x - u * y) * factor); } \
+    SIMTBED_INLINE simtbed_complex<T> operator/(const simtbed_complex<T> &a, const simtbed_complex<T> &b) { return simtbed_quotient<simtbed_complex<T>>(a.re, a.im, b.re, b.im); } \
     SIMTBED_INLINE T abs(const simtbed_complex<T> &z) { return hypot(z.re, z.im); } \
     SIMTBED_INLINE T arg(const simtbed_complex<T> &z) { return atan2(z.im, z.re); } \
     SIMTBED_INLINE simtbed_complex<T> polar(const T &r, const T &phi = T()) { return simtbed_complex<T>(r * cos(phi), r * sin(phi)); } \
@@ -61,19 +64,21 @@ using thrust::complex;
 // Complex numbers of cuComplex.h.
 #define SIMTBED_CU_COMPLEX(T, NAME, F) \
     typedef T##2 cu##NAME; \
-    SIMTBED_INLINE cu##NAME make_cu##NAME(T x, T y) { return {x, y}; } \
-    SIMTBED_INLINE T cuCreal##F(cu##NAME z) { return z.x; } \
-    SIMTBED_INLINE T cuCimag##F(cu##NAME z) { return z.y; } \
-    SIMTBED_INLINE cu##NAME cuConj##F(cu##NAME z) { return {z.x, -z.y}; } \
-    SIMTBED_INLINE cu##NAME cuCadd##F(cu##NAME a, cu##NAME b) { return {a.x + b.x, a.y + b.y}; } \
-    SIMTBED_INLINE cu##NAME cuCsub##F(cu##NAME a, cu##NAME b) { return {a.x - b.x, a.y - b.y}; } \
-    SIMTBED_INLINE cu##NAME cuCmul##F(cu##NAME a, cu##NAME b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; } \
-    SIMTBED_INLINE cu##NAME cuCdiv##F(cu##NAME a, cu##NAME b) { \
-        simtbed_complex<T> z = simtbed_complex<T>(a.x, a.y) / simtbed_complex<T>(b.x, b.y); \
-        return {z.re, z.im}; }
+    SIMTBED_BOTH cu##NAME make_cu##NAME(T x, T y) { return {x, y}; } \
+    SIMTBED_BOTH T cuCreal##F(cu##NAME z) { return z.x; } \
+    SIMTBED_BOTH T cuCimag##F(cu##NAME z) { return z.y; } \
+    SIMTBED_BOTH cu##NAME cuConj##F(cu##NAME z) { return {z.x, -z.y}; } \
+    SIMTBED_BOTH cu##NAME cuCadd##F(cu##NAME a, cu##NAME b) { return {a.x + b.x, a.y + b.y}; } \
+    SIMTBED_BOTH cu##NAME cuCsub##F(cu##NAME a, cu##NAME b) { return {a.x - b.x, a.y - b.y}; } \
+    SIMTBED_BOTH cu##NAME cuCmul##F(cu##NAME a, cu##NAME b) { return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x}; } \
+    SIMTBED_BOTH cu##NAME cuCdiv##F(cu##NAME a, cu##NAME b) { return simtbed_quotient<cu##NAME>(a.x, a.y, b.x, b.y); } \
+    SIMTBED_BOTH T cuCabs##F(cu##NAME z) { return hypot##F(z.x, z.y); } \
+    SIMTBED_BOTH cu##NAME cuCfma##F(cu##NAME a, cu##NAME b, cu##NAME c) { return cuCadd##F(cuCmul##F(a, b), c); }
 SIMTBED_CU_COMPLEX(float, FloatComplex, f) SIMTBED_CU_COMPLEX(double, DoubleComplex, )
 typedef cuFloatComplex cuComplex;
 typedef cuComplex cufftComplex; typedef float cufftReal;
 typedef cuDoubleComplex cufftDoubleComplex; typedef double cufftDoubleReal;
-SIMTBED_INLINE cuComplex make_cuComplex(float x, float y) { return {x, y}; }
+SIMTBED_BOTH cuComplex make_cuComplex(float x, float y) { return {x, y}; }
+SIMTBED_BOTH cuDoubleComplex cuComplexFloatToDouble(cuComplex z) { return {z.x, z.y}; }
+SIMTBED_BOTH cuComplex cuComplexDoubleToFloat(cuDoubleComplex z) { return {(float)z.x, (float)z.y}; }
 #endif

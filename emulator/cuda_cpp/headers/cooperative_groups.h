@@ -53,10 +53,10 @@ template <unsigned int N, class Parent> struct thread_block_tile : thread_group 
     SIMTBED_INTRINSIC static constexpr unsigned int num_threads() { return N; }
     SIMTBED_INTRINSIC static unsigned int meta_group_rank() { return simtbed_parent<Parent>::rank() / N; }
     SIMTBED_INTRINSIC static unsigned int meta_group_size() { return (simtbed_parent<Parent>::size() + N - 1) / N; }
-    template <class T> SIMTBED_INTRINSIC static T shfl(T value, int lane) { return __shfl_sync(mask(), value, lane, N); }
-    template <class T> SIMTBED_INTRINSIC static T shfl_up(T value, unsigned int delta) { return __shfl_up_sync(mask(), value, delta, N); }
-    template <class T> SIMTBED_INTRINSIC static T shfl_down(T value, unsigned int delta) { return __shfl_down_sync(mask(), value, delta, N); }
-    template <class T> SIMTBED_INTRINSIC static T shfl_xor(T value, unsigned int bits) { return __shfl_xor_sync(mask(), value, (int)bits, N); }
+    template <class T> SIMTBED_INTRINSIC static T shfl(T value, int lane) { return simtbed_shfl(mask(), value, lane, N); }
+    template <class T> SIMTBED_INTRINSIC static T shfl_up(T value, unsigned int delta) { return simtbed_shfl_up(mask(), value, delta, N); }
+    template <class T> SIMTBED_INTRINSIC static T shfl_down(T value, unsigned int delta) { return simtbed_shfl_down(mask(), value, delta, N); }
+    template <class T> SIMTBED_INTRINSIC static T shfl_xor(T value, unsigned int bits) { return simtbed_shfl_xor(mask(), value, (int)bits, N); }
     SIMTBED_INTRINSIC static int any(int predicate) { return __any_sync(mask(), predicate); }
     SIMTBED_INTRINSIC static int all(int predicate) { return __all_sync(mask(), predicate); }
     SIMTBED_INTRINSIC static unsigned int ballot(int predicate) { return __ballot_sync(mask(), predicate) >> first_lane(); }
@@ -74,15 +74,15 @@ struct coalesced_group : thread_group {
         for (unsigned int rest = lanes; rest; rest &= rest - 1) result |= (chosen >> (__ffs((int)rest) - 1) & 1u) << rank++;
         return result;
     }
-    template <class T> SIMTBED_INTRINSIC T shfl(T value, unsigned int rank) const { return __shfl_sync(lanes, value, (int)lane_of(rank % size())); }
+    template <class T> SIMTBED_INTRINSIC T shfl(T value, unsigned int rank) const { return simtbed_shfl(lanes, value, (int)lane_of(rank % size())); }
     SIMTBED_INTRINSIC int any(int predicate) const { return __any_sync(lanes, predicate); }
     template <class T> SIMTBED_INTRINSIC T shfl_up(T value, unsigned int delta) const {
         unsigned int rank = thread_rank();
-        return __shfl_sync(lanes, value, (int)lane_of(rank < delta ? rank : rank - delta));
+        return simtbed_shfl(lanes, value, (int)lane_of(rank < delta ? rank : rank - delta));
     }
     template <class T> SIMTBED_INTRINSIC T shfl_down(T value, unsigned int delta) const {
         unsigned int rank = thread_rank();
-        return __shfl_sync(lanes, value, (int)lane_of(rank + delta < size() ? rank + delta : rank));
+        return simtbed_shfl(lanes, value, (int)lane_of(rank + delta < size() ? rank + delta : rank));
     }
     SIMTBED_INTRINSIC int all(int predicate) const { return __all_sync(lanes, predicate); }
     SIMTBED_INTRINSIC unsigned int ballot(int predicate) const { return ranks(__ballot_sync(lanes, predicate)); }
@@ -125,12 +125,9 @@ template <class G, class T, class Size> SIMTBED_INLINE void memcpy_async(const G
 }
 template <unsigned int prior, class G> SIMTBED_INLINE void wait_prior(const G &group) { __pipeline_wait_prior(prior); group.sync(); }
 template <class G> SIMTBED_INLINE void wait(const G &group) { wait_prior<0>(group); }
-template <class T> struct plus { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a + b; } };
-template <class T> struct less { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a < b ? a : b; } };
-template <class T> struct greater { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a > b ? a : b; } };
-template <class T> struct bit_and { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a & b; } };
-template <class T> struct bit_or { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a | b; } };
-template <class T> struct bit_xor { SIMTBED_INTRINSIC T operator()(T a, T b) const { return a ^ b; } };
+#define SIMTBED_OPERATOR(NAME, RESULT) template <class T> struct NAME { SIMTBED_INTRINSIC T operator()(T a, T b) const { return RESULT; } };
+SIMTBED_OPERATOR(plus, a + b) SIMTBED_OPERATOR(less, a < b ? a : b) SIMTBED_OPERATOR(greater, a > b ? a : b)
+SIMTBED_OPERATOR(bit_and, a & b) SIMTBED_OPERATOR(bit_or, a | b) SIMTBED_OPERATOR(bit_xor, a ^ b)
 template <unsigned int N, class P, class T, class O> SIMTBED_INLINE T reduce(const thread_block_tile<N, P> &tile, T value, O op) {
     for (unsigned int bits = N / 2; bits > 0; bits /= 2) value = op(value, tile.shfl_xor(value, bits));
     return value;

@@ -1,20 +1,12 @@
 // Mathematical functions in terms of the operations of the IR.
-SIMTBED_INLINE double min(float a, double b) { return fmin((double)a, b); }
-SIMTBED_INLINE double min(double a, float b) { return fmin(a, (double)b); }
-SIMTBED_INLINE double max(float a, double b) { return fmax((double)a, b); }
-SIMTBED_INLINE double max(double a, float b) { return fmax(a, (double)b); }
-SIMTBED_INLINE float min(float a, float b) { return fminf(a, b); }
-SIMTBED_INLINE float max(float a, float b) { return fmaxf(a, b); }
-SIMTBED_INLINE double min(double a, double b) { return fmin(a, b); }
-SIMTBED_INLINE double max(double a, double b) { return fmax(a, b); }
-SIMTBED_INLINE unsigned int min(int a, unsigned int b) { return min((unsigned int)a, b); }
-SIMTBED_INLINE unsigned int min(unsigned int a, int b) { return min(a, (unsigned int)b); }
-SIMTBED_INLINE unsigned int max(int a, unsigned int b) { return max((unsigned int)a, b); }
-SIMTBED_INLINE unsigned int max(unsigned int a, int b) { return max(a, (unsigned int)b); }
-SIMTBED_INLINE long min(long a, long b) { return (long)min((long long)a, (long long)b); }
-SIMTBED_INLINE long max(long a, long b) { return (long)max((long long)a, (long long)b); }
-SIMTBED_INLINE unsigned long min(unsigned long a, unsigned long b) { return (unsigned long)min((unsigned long long)a, (unsigned long long)b); }
-SIMTBED_INLINE unsigned long max(unsigned long a, unsigned long b) { return (unsigned long)max((unsigned long long)a, (unsigned long long)b); }
+#define SIMTBED_EXTREME(NAME, T, A, B, OTHER) SIMTBED_INLINE T NAME(A a, B b) { return (T)OTHER; }
+#define SIMTBED_EXTREMES(NAME) \
+    SIMTBED_EXTREME(NAME, double, double, double, f##NAME(a, b)) SIMTBED_EXTREME(NAME, float, float, float, f##NAME##f(a, b)) \
+    SIMTBED_EXTREME(NAME, double, float, double, f##NAME((double)a, b)) SIMTBED_EXTREME(NAME, double, double, float, f##NAME(a, (double)b)) \
+    SIMTBED_EXTREME(NAME, unsigned int, int, unsigned int, NAME((unsigned int)a, b)) SIMTBED_EXTREME(NAME, unsigned int, unsigned int, int, NAME(a, (unsigned int)b)) \
+    SIMTBED_EXTREME(NAME, long, long, long, NAME((long long)a, (long long)b)) \
+    SIMTBED_EXTREME(NAME, unsigned long, unsigned long, unsigned long, NAME((unsigned long long)a, (unsigned long long)b))
+SIMTBED_EXTREMES(min) SIMTBED_EXTREMES(max)
 SIMTBED_INLINE unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
 SIMTBED_INLINE unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
 SIMTBED_INLINE float abs(float x) { return fabsf(x); }
@@ -174,24 +166,20 @@ SIMTBED_PAIR_FUNCTIONS(half2) SIMTBED_PAIR_FUNCTIONS(bfloat162)
 #define SIMTBED_PARTS(T, PAIR) \
     SIMTBED_INLINE T __low2##PAIR(T v) { return {v.x, v.x}; } SIMTBED_INLINE T __high2##PAIR(T v) { return {v.y, v.y}; } \
     SIMTBED_INLINE T __lows2##PAIR(T a, T b) { return {a.x, b.x}; } SIMTBED_INLINE T __highs2##PAIR(T a, T b) { return {a.y, b.y}; }
-#define SIMTBED_PAIR_SHUFFLE(T, NAME, V) SIMTBED_INLINE T NAME(unsigned int mask, T value, V lane, int width = 32) { \
-    return __builtin_bit_cast(T, NAME(mask, __builtin_bit_cast(unsigned int, value), lane, width)); }
-#define SIMTBED_PAIR_SHUFFLES(T) \
-    SIMTBED_PAIR_SHUFFLE(T, __shfl_sync, int) SIMTBED_PAIR_SHUFFLE(T, __shfl_xor_sync, int) \
-    SIMTBED_PAIR_SHUFFLE(T, __shfl_up_sync, unsigned int) SIMTBED_PAIR_SHUFFLE(T, __shfl_down_sync, unsigned int)
-SIMTBED_PAIR_SHUFFLES(half2) SIMTBED_PAIR_SHUFFLES(bfloat162)
+// A value of a class is exchanged by its words.
+#define SIMTBED_EXCHANGE(NAME, L) template <class T> SIMTBED_INTRINSIC T simtbed_##NAME(unsigned int mask, T value, L lane, int width = 32) { \
+    if constexpr (!__is_class(T)) return __##NAME##_sync(mask, value, lane, width); \
+    else { \
+        unsigned int words[(sizeof(T) + 3) / 4] = {}; \
+        __builtin_memcpy(words, &value, sizeof(T)); \
+        _Pragma("unroll") for (unsigned int &word : words) word = __##NAME##_sync(mask, word, lane, width); \
+        __builtin_memcpy(&value, words, sizeof(T)); \
+        return value; \
+    } } \
+SIMTBED_INLINE half2 __##NAME##_sync(unsigned int mask, half2 v, L lane, int width = 32) { return simtbed_##NAME(mask, v, lane, width); } \
+SIMTBED_INLINE bfloat162 __##NAME##_sync(unsigned int mask, bfloat162 v, L lane, int width = 32) { return simtbed_##NAME(mask, v, lane, width); }
+SIMTBED_EXCHANGE(shfl, int) SIMTBED_EXCHANGE(shfl_xor, int) SIMTBED_EXCHANGE(shfl_up, unsigned int) SIMTBED_EXCHANGE(shfl_down, unsigned int)
 SIMTBED_PARTS(half2, half2) SIMTBED_PARTS(bfloat162, bfloat162)
-SIMTBED_BOTH half2 __float22half2_rn(float2 v) { return {(__half)v.x, (__half)v.y}; }
-SIMTBED_BOTH bfloat162 __float22bfloat162_rn(float2 v) { return {(__nv_bfloat16)v.x, (__nv_bfloat16)v.y}; }
-SIMTBED_BOTH bfloat162 __float2bfloat162_rn(float x) { return {(__nv_bfloat16)x, (__nv_bfloat16)x}; }
-SIMTBED_BOTH bfloat162 __floats2bfloat162_rn(float x, float y) { return {(__nv_bfloat16)x, (__nv_bfloat16)y}; }
-SIMTBED_BOTH float2 __bfloat1622float2(bfloat162 v) { return {(float)v.x, (float)v.y}; }
-SIMTBED_BOTH bfloat162 __halves2bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-SIMTBED_INLINE bfloat162 __bfloat162bfloat162(__nv_bfloat16 x) { return {x, x}; }
-SIMTBED_INLINE __nv_bfloat16 __low2bfloat16(bfloat162 v) { return v.x; }
-SIMTBED_INLINE __nv_bfloat16 __high2bfloat16(bfloat162 v) { return v.y; }
-SIMTBED_BOTH float __low2float(bfloat162 v) { return v.x; }
-SIMTBED_BOTH float __high2float(bfloat162 v) { return v.y; }
 
 // ------------------------------------------------------------------ two or four integers in a word
 // low, high: the limits of an element; x, y: those of a and b at the bit s.
@@ -218,13 +206,10 @@ SIMTBED_SIGNED(maxs, max(x, y)) SIMTBED_SIGNED(mins, min(x, y)) SIMTBED_UNSIGNED
     SIMTBED_SIGNED(cmp##WORD##s, x OP y ? -1 : 0) SIMTBED_UNSIGNED(cmp##WORD##u, x OP y ? -1 : 0)
 SIMTBED_TEST(lt, <) SIMTBED_TEST(le, <=) SIMTBED_TEST(gt, >) SIMTBED_TEST(ge, >=)
 SIMTBED_UNSIGNED(seteq, x == y) SIMTBED_UNSIGNED(setne, x != y) SIMTBED_UNSIGNED(cmpeq, x == y ? -1 : 0) SIMTBED_UNSIGNED(cmpne, x != y ? -1 : 0)
-#define SIMTBED_SUM(NAME, BITS, T) \
-    SIMTBED_INLINE unsigned int NAME(unsigned int a, unsigned int b) { \
-        unsigned int r = 0; \
-        _Pragma("unroll") for (int s = 0; s < 32; s += BITS) { int x = (T)(a >> s), y = (T)(b >> s); r += x > y ? x - y : y - x; } \
-        return r; }
-SIMTBED_SUM(__vsads2, 16, short) SIMTBED_SUM(__vsads4, 8, signed char)
-SIMTBED_SUM(__vsadu2, 16, unsigned short) SIMTBED_SUM(__vsadu4, 8, unsigned char)
+#define SIMTBED_SUM(S) \
+    SIMTBED_INLINE unsigned int __vsad##S##2(unsigned int a, unsigned int b) { a = __vabsdiff##S##2(a, b); return (a & 0xffff) + (a >> 16); } \
+    SIMTBED_INLINE unsigned int __vsad##S##4(unsigned int a, unsigned int b) { a = __vabsdiff##S##4(a, b); return (a & 255) + (a >> 8 & 255) + (a >> 16 & 255) + (a >> 24); }
+SIMTBED_SUM(s) SIMTBED_SUM(u)
 
 // ------------------------------------------------------------------ of the standard library
 #ifndef SIMTBED_PROGRAM  // it has the library itself
@@ -246,11 +231,9 @@ template <bool C, class T = void> using enable_if_t = typename enable_if<C, T>::
 template <bool, class A, class B> struct conditional { typedef A type; };
 template <class A, class B> struct conditional<false, A, B> { typedef B type; };
 template <bool C, class A, class B> using conditional_t = typename conditional<C, A, B>::type;
-template <class T> struct remove_const { typedef T type; };
-template <class T> struct remove_const<const T> { typedef T type; };
-template <class T> struct remove_reference { typedef T type; };
-template <class T> struct remove_reference<T &> { typedef T type; };
-template <class T> struct remove_cv { typedef typename remove_const<T>::type type; };
+template <class T> struct remove_const { typedef __remove_const(T) type; };
+template <class T> struct remove_reference { typedef __remove_reference_t(T) type; };
+template <class T> struct remove_cv { typedef __remove_cv(T) type; };
 template <class T> using remove_reference_t = typename remove_reference<T>::type;
 template <class T> using remove_cv_t = typename remove_cv<T>::type;
 template <class T> struct decay { typedef remove_cv_t<remove_reference_t<T>> type; };
@@ -266,27 +249,16 @@ template <class T> SIMTBED_CONSTANT T &&forward(remove_reference_t<T> &value) { 
 template <class T> SIMTBED_INLINE const T &(min)(const T &a, const T &b) { return b < a ? b : a; }
 template <class T> SIMTBED_INLINE const T &(max)(const T &a, const T &b) { return a < b ? b : a; }
 template <class T> SIMTBED_INLINE void swap(T &a, T &b) { T c = a; a = b; b = c; }
-template <class T> struct numeric_limits;
-#define SIMTBED_LIMITS(T, LOW, LEAST, HIGH) \
+template <class T> struct numeric_limits {
+    static_assert(is_integral_v<T>, "std::numeric_limits of this type is not supported");
+    SIMTBED_CONSTANT T max() { return is_signed_v<T> ? (T)((1ull << (8 * sizeof(T) - 1)) - 1) : (T)-1; }
+    SIMTBED_CONSTANT T min() { return (T)~max(); } SIMTBED_CONSTANT T lowest() { return min(); }
+};
+#define SIMTBED_LIMITS(T, LEAST, MOST, STEP) \
     template <> struct numeric_limits<T> { \
-        SIMTBED_CONSTANT T lowest() { return LOW; } SIMTBED_CONSTANT T min() { return LEAST; } SIMTBED_CONSTANT T max() { return HIGH; } \
-        SIMTBED_CONSTANT T infinity() { return (T)__builtin_inf(); } SIMTBED_CONSTANT T epsilon() { return sizeof(T) == 4 ? __FLT_EPSILON__ : __DBL_EPSILON__; } };
-#define SIMTBED_INTEGER_LIMITS(T, LOW, HIGH) \
-    template <> struct numeric_limits<T> { \
-        SIMTBED_CONSTANT T lowest() { return LOW; } SIMTBED_CONSTANT T min() { return LOW; } SIMTBED_CONSTANT T max() { return HIGH; } };
-SIMTBED_LIMITS(float, -__FLT_MAX__, __FLT_MIN__, __FLT_MAX__)
-SIMTBED_LIMITS(double, -__DBL_MAX__, __DBL_MIN__, __DBL_MAX__)
-SIMTBED_INTEGER_LIMITS(char, -128, 127)
-SIMTBED_INTEGER_LIMITS(signed char, -128, 127)
-SIMTBED_INTEGER_LIMITS(unsigned char, 0, 255)
-SIMTBED_INTEGER_LIMITS(short, -32768, 32767)
-SIMTBED_INTEGER_LIMITS(unsigned short, 0, 65535)
-SIMTBED_INTEGER_LIMITS(int, INT_MIN, INT_MAX)
-SIMTBED_INTEGER_LIMITS(unsigned int, 0, UINT_MAX)
-SIMTBED_INTEGER_LIMITS(long, -INT64_MAX - 1, INT64_MAX)
-SIMTBED_INTEGER_LIMITS(unsigned long, 0, UINT64_MAX)
-SIMTBED_INTEGER_LIMITS(long long, LLONG_MIN, LLONG_MAX)
-SIMTBED_INTEGER_LIMITS(unsigned long long, 0, ULLONG_MAX)
+        SIMTBED_CONSTANT T lowest() { return -MOST; } SIMTBED_CONSTANT T min() { return LEAST; } SIMTBED_CONSTANT T max() { return MOST; } \
+        SIMTBED_CONSTANT T infinity() { return (T)__builtin_inf(); } SIMTBED_CONSTANT T epsilon() { return STEP; } };
+SIMTBED_LIMITS(float, __FLT_MIN__, __FLT_MAX__, __FLT_EPSILON__) SIMTBED_LIMITS(double, __DBL_MIN__, __DBL_MAX__, __DBL_EPSILON__)
 }
 #endif
 namespace cuda { namespace std { using namespace ::std; } }

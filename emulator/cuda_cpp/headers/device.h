@@ -68,19 +68,15 @@ SIMTBED_PAIR(half2, __half) SIMTBED_PAIR(bfloat162, __nv_bfloat16)
 struct __half_raw { unsigned short x; SIMTBED_BITS(__half) };
 struct __nv_bfloat16_raw { unsigned short x; SIMTBED_BITS(__nv_bfloat16) };
 typedef half2 __half2; typedef bfloat162 __nv_bfloat162;
-SIMTBED_BOTH half2 make_half2(__half x, __half y) { return {x, y}; }
-SIMTBED_BOTH bfloat162 make_bfloat162(__nv_bfloat16 x, __nv_bfloat16 y) { return {x, y}; }
-SIMTBED_BOTH half2 __halves2half2(__half x, __half y) { return {x, y}; }
-SIMTBED_BOTH half2 __half2half2(__half x) { return {x, x}; }
-SIMTBED_BOTH half2 __float2half2_rn(float x) { return {(__half)x, (__half)x}; }
-SIMTBED_BOTH half2 __floats2half2_rn(float x, float y) { return {(__half)x, (__half)y}; }
-SIMTBED_BOTH float2 __half22float2(half2 v) { return {(float)v.x, (float)v.y}; }
-SIMTBED_BOTH __half __low2half(half2 v) { return v.x; }
-SIMTBED_BOTH __half __high2half(half2 v) { return v.y; }
-SIMTBED_BOTH float __low2float(half2 v) { return v.x; }
-SIMTBED_BOTH float __high2float(half2 v) { return v.y; }
-SIMTBED_BOTH __half __float2half(float x) { return (__half)x; }
-SIMTBED_BOTH __nv_bfloat16 __float2bfloat16(float x) { return (__nv_bfloat16)x; }
+#define SIMTBED_CONVERSIONS(PAIR, ONE, T) \
+    SIMTBED_BOTH PAIR make_##PAIR(T x, T y) { return {x, y}; } SIMTBED_BOTH PAIR __halves2##PAIR(T x, T y) { return {x, y}; } \
+    SIMTBED_BOTH PAIR __##ONE##2##PAIR(T x) { return {x, x}; } SIMTBED_BOTH PAIR __float2##PAIR##_rn(float x) { return {(T)x, (T)x}; } \
+    SIMTBED_BOTH PAIR __floats2##PAIR##_rn(float x, float y) { return {(T)x, (T)y}; } SIMTBED_BOTH PAIR __float22##PAIR##_rn(float2 v) { return {(T)v.x, (T)v.y}; } \
+    SIMTBED_BOTH float2 __##PAIR##2float2(PAIR v) { return {(float)v.x, (float)v.y}; } \
+    SIMTBED_BOTH T __low2##ONE(PAIR v) { return v.x; } SIMTBED_BOTH T __high2##ONE(PAIR v) { return v.y; } \
+    SIMTBED_BOTH float __low2float(PAIR v) { return v.x; } SIMTBED_BOTH float __high2float(PAIR v) { return v.y; } \
+    SIMTBED_BOTH T __float2##ONE(float x) { return (T)x; }
+SIMTBED_CONVERSIONS(half2, half, __half) SIMTBED_CONVERSIONS(bfloat162, bfloat16, __nv_bfloat16)
 #define SIMTBED_COMPARISONS(T) \
     SIMTBED_BOTH T __hadd(T a, T b) { return a + b; } SIMTBED_BOTH T __hsub(T a, T b) { return a - b; } \
     SIMTBED_BOTH T __hmul(T a, T b) { return a * b; } SIMTBED_BOTH T __hdiv(T a, T b) { return a / b; } \
@@ -267,15 +263,11 @@ SIMTBED_INTRINSIC inline void *operator new(size_t, void *place) noexcept { retu
 SIMTBED_INTRINSIC inline void operator delete(void *, void *) noexcept {}
 SIMTBED_INLINE void cudaGridDependencySynchronize() { asm volatile("griddepcontrol.wait;"); }
 SIMTBED_INLINE void cudaTriggerProgrammaticLaunchCompletion() { asm volatile("griddepcontrol.launch_dependents;"); }
-template <class T> SIMTBED_INLINE T __ldg(const T *p) { return *p; }
-template <class T> SIMTBED_INLINE T __ldcg(const T *p) { return *p; }
-template <class T> SIMTBED_INLINE T __ldca(const T *p) { return *p; }
-template <class T> SIMTBED_INLINE T __ldcs(const T *p) { return *p; }
-template <class T> SIMTBED_INLINE T __ldlu(const T *p) { return *p; }
+#define SIMTBED_CACHED(LOAD, STORE) \
+    template <class T> SIMTBED_INLINE T LOAD(const T *p) { return *p; } template <class T> SIMTBED_INLINE void STORE(T *p, T value) { *p = value; }
+SIMTBED_CACHED(__ldcg, __stcg) SIMTBED_CACHED(__ldcs, __stcs) SIMTBED_CACHED(__ldca, __stwb)
+template <class T> SIMTBED_INLINE T __ldg(const T *p) { return *p; } template <class T> SIMTBED_INLINE T __ldlu(const T *p) { return *p; }
 template <class T> SIMTBED_INLINE T __ldcv(const volatile T *p) { return *p; }
-template <class T> SIMTBED_INLINE void __stcg(T *p, T value) { *p = value; }
-template <class T> SIMTBED_INLINE void __stcs(T *p, T value) { *p = value; }
-template <class T> SIMTBED_INLINE void __stwb(T *p, T value) { *p = value; }
 template <class T> SIMTBED_INLINE void __stwt(volatile T *p, T value) { *p = value; }
 #define SIMTBED_SPACE(NAME, TEST, WORD, SPACE) \
     SIMTBED_INLINE size_t __cvta_generic_to_##NAME(const void *p) { return (size_t)(const void __attribute__((address_space(SPACE))) *)p; } \

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...cuda_cpp.addresses import bound_to_addresses, elements, launch_in_memory, memory_at, value_of
-from ...cuda_cpp.declaration import is_tensor_map
+import numpy.typing as npt
+
+from ...cuda_cpp.addresses import Bytes, bound_to_addresses, elements, launch_in_memory, memory_at, value_of
+from ...cuda_cpp.declaration import HostParameter, is_tensor_map
 from ...cuda_cpp.kernel import CudaKernel, pointers_of
 from ...errors import LaunchError
+from ...ir.names import Name
 from ...language.types import U64, Array, Scalar
 from ...llvmir.allocations import ARENA, MEMORY, TABLE
 from ...llvmir.debug import PointerTo, source_size
@@ -60,6 +63,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
     """Launch a kernel. arguments: address of the pointers to its arguments. Raises CompileError, LaunchError and ForeignMemory."""
     values: dict[str, Any] = {}
     addresses: dict[str, int] = {}
+    foreign: dict[int, str] = {}  # members of structs by address: a kernel may not follow them
     for parameter, pointer in zip(
         kernel.parameters, (ctypes.c_void_p * len(kernel.parameters)).from_address(arguments), strict=True
     ):
@@ -69,8 +73,9 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             continue
         value = value_of(parameter.type, data)
         for name, address in pointers_of(parameter, value).items():
-            foreign = name in parameter.overlaid and places.range_of(address) is None
-            addresses[name] = 0 if foreign else address
+            addresses[name] = address
+            if address and name != parameter.name and places.range_of(address) is None:
+                foreign[address] = name
         if not parameter.is_address:
             texels = places.objects.get(value) if parameter.type is U64 else None
             values[parameter.name] = value if texels is None else texels()
@@ -81,7 +86,7 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
             places.written.ignore_padding(address, source_size(parameter.type.to), parameter.padding)
 
     def find(address: int) -> tuple[int, int]:
-        place = places.range_of(address)
+        place = (address, 0) if address in foreign else places.range_of(address)
         if place is None:
             raise ForeignMemory(next(name for name, own in addresses.items() if own == address), address)
         return place[0], address - place[0]
@@ -90,18 +95,28 @@ def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, dev
     if bound.takes_addresses:
         bound, owners = kernel if kernel.takes_addresses else bound, {}
         places.written.forget()  # the kernel may write any allocation
-        values |= addresses | allocations(bound, addresses)
+        own = {name: address for name, address in addresses.items() if address not in foreign}
+        values |= addresses | allocations(bound, own)
+    types = bound.signature().parameters
     for parameter in kernel.pointers:
         if parameter.name in owners:
-            start = owners[parameter.name]
-            type = bound.signature().parameters[parameter.name].type
-            memory = memory_at(start, places.whole(start, type.element.size if isinstance(type, Array) else 1))
-            own = elements(memory, parameter)
-            if own is memory and isinstance(type, Array) and isinstance(type.element, Scalar):
-                own = memory.view(type.element.dtype)  # void * has no type of its own
-            values[parameter.name] = own
+            start, type = owners[parameter.name], types[parameter.name].type
+            unit = type.element.size if isinstance(type, Array) else 1
+            memory = memory_at(start, 0 if start in foreign else places.whole(start, unit))
+            values[parameter.name] = _typed(memory, parameter, type)
     _add_variables(bound, values)
-    return launch_in_memory(bound, places.written, device, args=values, **vars(shape))
+    details = launch_in_memory(bound, places.written, device, args=values, **vars(shape))
+    for address, name in ((address, Name.parse(name).user) for address, name in foreign.items()):
+        if any(f" {name}[" in fault.message for fault in details.faults):
+            raise ForeignMemory(name, address)
+    return details
+
+
+def _typed(memory: Bytes, parameter: HostParameter, type: Any) -> npt.NDArray[Any]:
+    """Return memory as an array of the elements of a parameter. type: of the parameter in the program."""
+    own = elements(memory, parameter)
+    is_untyped = own is memory and isinstance(type, Array) and isinstance(type.element, Scalar)
+    return memory.view(type.element.dtype) if is_untyped else own  # void * has no type of its own
 
 
 def _tensor_map(name: str, data: bytes, places: Places) -> MappedArray:

@@ -142,6 +142,8 @@ def record_fence(race: RaceState, thread: i64, slot: i64, timestamp: i64) -> Non
     race.fences[row + FULL_SYNC] = i64(race.full_warp_syncs[thread >> 5])
     for lane in range(i64(WARP_SIZE)):
         race.fences[row + CLOCKS + lane] = i64(race.clocks[WARP_SIZE * thread + lane])
+    copies = 4 * (thread >> 5)  # groups that its warp has waited for: the threads that acquire know them
+    race.copy_groups[copies + 2] = race.copy_groups[copies + 1]
 
 
 @st.device
