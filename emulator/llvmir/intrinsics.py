@@ -24,6 +24,7 @@ from .numeric_calls import (
     fraction_and_exponent,
     funnel_shift,
     integer_power,
+    lanewise,
     ordering,
     reversed_bits,
     saturating,
@@ -245,7 +246,7 @@ def memory_type(type: Scalar) -> Scalar:
 _BARRIERS: dict[str, BarrierMode] = {"": "sync", ".popc": "count", ".and": "and", ".or": "or"}
 _SHUFFLES: dict[str, ShuffleMode] = {"idx": "idx", "up": "up", "down": "down", "bfly": "xor"}
 
-CALLS: Mapping[str, Handler] = MappingProxyType({
+_OF_NUMBERS: Mapping[str, Handler] = {
     **{f"llvm.{name}": table_row(own) for name, own in {
         "smax": "max", "smin": "min", "abs": "abs", "fabs": "abs", "sqrt": "sqrt", "fma": "fma", "fmuladd": "fma",
         "maxnum": "max", "minnum": "min", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
@@ -259,17 +260,21 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     **{f"llvm.{name}": unsigned_table_row(own) for name, own in {
         "umax": "max", "umin": "min", "nvvm.mulhi.ui": "mulhi", "nvvm.mulhi.ull": "mulhi",
     }.items()},
-    "llvm.trap": trap, "llvm.ctpop": counted_bits("popcount"), "llvm.ctlz": counted_bits("clz"), "llvm.cttz": trailing_zeros,
+    "llvm.ctpop": counted_bits("popcount"), "llvm.ctlz": counted_bits("clz"), "llvm.cttz": trailing_zeros,
     "llvm.bitreverse": reversed_bits, "llvm.bswap": swapped_bytes, "llvm.fshl": funnel_shift(True),
     "llvm.fshr": funnel_shift(False), "llvm.scmp": ordering(True), "llvm.ucmp": ordering(False),
     **{f"llvm.{letter}{op}.sat": saturating(op, letter == "s") for letter in "su" for op in ("add", "sub")},
+    "llvm.ldexp": scaled, "llvm.frexp": fraction_and_exponent, "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
+    "llvm.maximum": extreme_with_nan("max"), "llvm.minimum": extreme_with_nan("min"),
+}  # fmt: skip
+CALLS: Mapping[str, Handler] = MappingProxyType({
+    **{name: lanewise(handler) for name, handler in _OF_NUMBERS.items()},
+    "llvm.trap": trap,
     **{f"llvm.{letter}{op}.with.overflow": with_overflow(op, letter == "s")
        for letter in "su" for op in ("add", "sub", "mul")},
-    "llvm.ldexp": scaled, "llvm.frexp": fraction_and_exponent, "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
     **{f"llvm.vector.reduce.{op}": vector_reduction(op) for op in (
         "add", "mul", "and", "or", "xor", "smax", "smin", "umax", "umin", "fadd", "fmul", "fmax", "fmin",
     )},
-    "llvm.maximum": extreme_with_nan("max"), "llvm.minimum": extreme_with_nan("min"),
     **{f"llvm.nvvm.read.ptx.sreg.{own}.{axis}": special(f"{index}.{axis}")
        for own, index in SPECIALS.items() for axis in "xyz"},
     "llvm.nvvm.read.ptx.sreg.laneid": special("lane"), "llvm.nvvm.read.ptx.sreg.warpsize": warp_size,
