@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -204,3 +205,6 @@ def test_functions_of_vectors() -> None:
 def test_literals_with_the_bits_of_their_type() -> None:
     literals = (("half", "f0x3E00"), ("bfloat", "f0x3FC0"), ("float", "f0x3FC00000"), ("double", "f0x3FF8000000000000"))
     assert [reader.number(token, FloatType(name)).value for name, token in literals] == [1.5] * 4
+    specials = [reader.number(token, FloatType("bfloat")).value for token in ("+inf", "-inf", "+qnan", "-qnan")]
+    assert [math.copysign(1, float(value)) for value in specials] == [1, -1, 1, -1]
+    assert [math.isnan(value) for value in specials] == [False, False, True, True]
