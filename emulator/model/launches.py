@@ -35,7 +35,7 @@ def observe(
     max_lines: int = MAX_LINES,
     writes: bool = False,
 ) -> ObservedLaunch:
-    """Emulate a launch with counts, without checks.
+    """Emulate a launch with counts.
 
     request: from `prepare_request`, with a device of the same counting rules as later estimates. registers: per thread,
     0 if unknown. source_only: without the compiler. max_lines: of memory, in the trace. writes: whether to trace the written
@@ -43,7 +43,7 @@ def observe(
     """
     if not registers and isinstance(own := request.specialisation.own_code, CubinCode):
         registers = Sections.read(own.cubin).registers(own.kernel)
-    request = replace(request, counters=True, detail=False, show_prints=False, in_place=frozenset(), checks=frozenset())
+    request = replace(request, counters=True, detail=False, show_prints=False, in_place=frozenset())
     traced = WriteTrace(request) if writes else None
     outcome = engine_named(engine).run(replace(request, trace=traced))
     assert outcome.counts is not None

@@ -25,7 +25,8 @@ from ..runtime.result import LaunchDetails
 class Timer:
     """An observer that predicts the time of each launch with an empty L2, as the benchmarks of Triton measure it.
 
-    estimates: with the name of the kernel, in the order of launches; the reason for one without a prediction.
+    estimates: with the name of the kernel, in the order of launches; the reason for one without a prediction. It is "" for a checked
+    launch: its findings do not depend on the time.
     """
 
     engine: EngineName | None = None
@@ -33,8 +34,10 @@ class Timer:
     estimates: list[tuple[str, Estimate | str]] = field(default_factory=list)
 
     def observe(self, call: PendingLaunch, proceed: NextLaunch) -> LaunchDetails:
+        estimated: Estimate | str = ""
         try:
-            estimated: Estimate | str = estimate(observe(call.request), call.request.device, cold=True)
+            if not call.request.checks:
+                estimated = estimate(observe(call.request), call.request.device, cold=True)
         except SimtbedError as error:  # a fault, too: the launch itself reports it
             estimated = str(error).partition("\n")[0]
         self.estimates.append((call.kernel.__name__, estimated))
@@ -63,8 +66,10 @@ def predicted(
             time += launch.time_us
             interval = f"{launch.low_us:,.2f} to {launch.high_us:,.2f}"
             words = f"{launch.time_us:,.2f} us predicted ({interval}), bound by {launch.bound}"
-        if knobs.autotuning.print or isinstance(launch, str):
+        if launch and (knobs.autotuning.print or isinstance(launch, str)):
             print(printable(f"{name}: {words}"), flush=True)
+    if math.isinf(time) and quantiles:  # the interpolation of Triton's quantiles gives no number
+        return [time] * len(quantiles) if len(quantiles) > 1 else time
     return triton.testing._summarize_statistics([time / 1000], quantiles, return_mode)
 
 

@@ -187,6 +187,8 @@ def replace_functions() -> None:
     vars(torch)["Generator"] = EmulatedGenerator
     vars(torch._C)["_cuda_getCurrentRawStream"] = _function("_cuda_getCurrentRawStream", lambda: 0)
     guards = torch._C._dynamo.guards  # of the code that PyTorch's compiler writes
-    vars(guards)["_empty_strided_cuda"] = lambda size, stride, dtype: torch.empty_strided(size, stride, dtype=dtype, device="cuda")
+    vars(guards)["_empty_strided_cuda"] = lambda size, stride, dtype: torch.empty_strided(
+        size, stride, dtype=dtype, device="cuda"
+    )
     marks = ("rangePushA", "rangePop", "rangeStartA", "rangeEnd", "markA")
     vars(torch.cuda.nvtx)["_nvtx"] = SimpleNamespace(**{name: _function(name, lambda: 0) for name in marks})
