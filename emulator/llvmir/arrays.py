@@ -8,7 +8,7 @@ smallest size, and accesses of another type than its element (`ir.wide`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -116,6 +116,9 @@ class Arrays:
         if memory.space == "constant" and not reads:
             raise UnsupportedError(f"{memory.name} is in constant memory: kernels only read it")
         own = self.element_size(memory, size)
+        if memory.offset and own < size:  # in elements, which need not be a whole number of accesses
+            first = self._first(self._view(memory, self.element(memory, own), 0))
+            pointer = replace(pointer, terms=(*pointer.terms, (first, own)))
         divisible = [term for term in pointer.terms if term[1] % size == 0]
         phase = pointer.constant % size
         index: ir.Expr
@@ -129,13 +132,17 @@ class Arrays:
         if phase and memory.space in ("shared", "local"):
             raise UnsupportedError(f"a misaligned access to {memory.name} is not supported")
         name = self._view(memory, self.element(memory, own), phase)
-        if memory.offset:
-            index = operation("add", cast(index, I64), ir.Reg(offset(name), I64, self.emitter.span))
+        if memory.offset and own == size:
+            index = operation("add", cast(index, I64), self._first(name))
         if pointer.within is not None and own == size:
             indices, extents = pointer.within
             assert isinstance(index.type, Scalar)
             index = ir.Within(index, memory.name, indices, extents, index.type, self.emitter.span)
         return Place(name, index, lane or self.element(memory, size))
+
+    def _first(self, view: str) -> ir.Expr:
+        """Return the number of elements before those of a parameter in its memory."""
+        return ir.Reg(offset(view), I64, self.emitter.span)
 
     def _sum(self, terms: list[tuple[ir.Expr, int]], constant_index: int, size: int) -> ir.Expr:
         span = self.emitter.span

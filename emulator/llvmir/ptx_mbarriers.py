@@ -130,6 +130,10 @@ def _fence_of_maps(r: Registers, *operands: str) -> None:
     """A copy reads a tensor map where it is issued."""
 
 
+_ELEMENT_TYPES = {**dict(enumerate(ELEMENTS[:8])), **dict(enumerate(ELEMENTS[8:10], 9))}
+"""Those of `elemtype`; number 8 flushes f32, later ones round to tf32."""
+
+
 def _key(pointer: Pointer) -> Hashable:
     """Return what two pointers to one address have in common where they are the same value and a constant."""
     terms = ((value.name if isinstance(value, ir.Reg) else id(value), scale) for value, scale in pointer.terms)
@@ -140,10 +144,10 @@ def _key(pointer: Pointer) -> Hashable:
 def _replace_field(r: Registers, name: str, place: str, *operands: str) -> None:
     """Write a field of a tensor map in shared memory, of which the sizes, strides and the first element are data."""
     pointer, arrays, value = r.address(place), r.scope.arrays, operands[-1]
-    made = r.scope.textures.made.setdefault(_key(pointer), MadeMap())
+    made = r.scope.textures.made.setdefault(pointer.memories, MadeMap())  # one at a time in each shared array
     number = int(operands[0], 0) if operands[0].isalnum() else 0
     match name:
-        case "global_address":
+        case "global_address" if not made.array:
             tensor = r.address(value)
             made.element = tensor.memories[0].declared or U8
             own = arrays.place(tensor, made.element.size)
@@ -159,12 +163,12 @@ def _replace_field(r: Registers, name: str, place: str, *operands: str) -> None:
             made.swizzle = SWIZZLES[number]
         case "fill_mode":
             made.fill = "nan" if number else "zero"
-        case "elemtype" if number < len(ELEMENTS) - 2:
-            made.type = ELEMENTS[number]
+        case "elemtype" if number in _ELEMENT_TYPES:
+            made.type = _ELEMENT_TYPES[number]
         case "rank" | "element_stride" | "interleave_layout":
             pass
         case _:
-            raise UnsupportedError(f"the field {name} of a tensor map is not supported with {value}")
+            raise UnsupportedError(f"the field {name} of a tensor map is not supported with {value} here")
 
 
 @row(r"tensormap\.cp_fenceproxy\.global\.shared::cta\.tensormap::generic\.release\.\w+\.sync\.aligned")
@@ -176,7 +180,7 @@ def _publish_map(r: Registers, target: str, source: str, bytes: str) -> None:
     with emitter.block() as body:
         arrays.store(to, arrays.load(own, U64, "weak", "word"), "weak")
     emitter.emit(ir.If(operation("lt", lane, r.number(WORDS)), tuple(body), (), r.span))
-    if made := r.scope.textures.made.pop(_key(pointers[1]), None):
+    if made := r.scope.textures.made.pop(pointers[1].memories, None):
         r.scope.textures.made[_key(pointers[0])] = made
 
 

@@ -89,9 +89,7 @@ def run(*command: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize("device", ["A100", "H200"])
 @pytest.mark.parametrize("script", FEATURES, ids=lambda path: path.stem)
 def test_features_have_the_results_of_pytorch(script: Path, device: str) -> None:
-    """Descriptors that a kernel makes are refused on sm_90."""
     names = re.findall(r"^@feature\ndef (\w+)", script.read_text(encoding="utf-8"), re.MULTILINE)
-    names = [name for name in names if device == "A100" or name != "descriptors"]
     completed = run("-m", "simtbed", "profile", "--device", device, "--emulate", "triton", script, *names)
     assert re.findall(r"^equal: (\w+)", completed.stderr, re.MULTILINE) == names
 
