@@ -251,17 +251,13 @@ class Arrays:
         emitter = self.emitter
         results = [emitter.register(stem, type.element) for _ in range(type.lanes)]
         for own in self.into_each_memory(pointer):
-            place, whole = self.vector_place(own, type, True, lanes), emitter.vector(stem, type)
+            place, whole = self.place(own, type.size, type.element, True, lanes), emitter.vector(stem, type)
             load = ir.Load(place.array, place.index, type, emitter.span, order, lanes=lanes)
             emitter.emit(ir.Let(whole, load, emitter.span))
             for lane, register in enumerate(results):
                 number = constant(lane, I32, emitter.span)
                 emitter.assign(register, ir.Component(whole, number, type.element, emitter.span))
         return [self._zero(type.element)] * type.lanes if pointer.is_null else list(results)
-
-    def vector_place(self, pointer: Pointer, type: Vector, reads: bool = False, lanes: int = WARP_SIZE) -> Place:
-        """Return the element for an access of a vector. Raises UnsupportedError."""
-        return self.place(pointer, type.size, type.element, reads, lanes)
 
     def store_vector(
         self, pointer: Pointer, values: Sequence[ir.Expr], type: Vector, order: AccessOrder, lanes: int = WARP_SIZE
@@ -271,7 +267,7 @@ class Arrays:
         values = [emitter.let(value, "value") for value in values] if pointer.which is not None else values
         packed = ir.Pack(tuple(values), type, emitter.span)
         for own in self.into_each_memory(pointer):
-            place = self.vector_place(own, type, lanes=lanes)
+            place = self.place(own, type.size, type.element, lanes=lanes)
             emitter.emit(ir.Store(place.array, place.index, packed, emitter.span, order=order, lanes=lanes))
 
     def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder, scope: MemoryScope = "device") -> None:
@@ -314,7 +310,7 @@ class Arrays:
         values = [emitter.let(value, "operand") for value in values]
         old = emitter.vector("old", type)
         for own in self.into_each_memory(pointer):
-            place = self.vector_place(own, type)
+            place = self.place(own, type.size, type.element)
             packed = ir.Pack(tuple(values), type, emitter.span)
             atomic = ir.Atomic("add", place.array, place.index, packed, type, emitter.span, *ordering)
             emitter.emit(ir.Let(old if used else None, atomic, emitter.span))

@@ -14,7 +14,7 @@ from .arithmetic import bitcast, cast, constant, is_constant, operation
 from .calls import Handler, fixed, operand_values
 from .effect_calls import header_call
 from .halves import HalfFunction, half_function
-from .instructions import atomic
+from .instructions import atomic, lanewise, same_value
 from .libdevice import FUNCTIONS, POINTED, convert
 from .module import Instruction, Number
 from .numeric_calls import (
@@ -24,7 +24,6 @@ from .numeric_calls import (
     fraction_and_exponent,
     funnel_shift,
     integer_power,
-    lanewise,
     ordering,
     reversed_bits,
     saturating,
@@ -127,10 +126,6 @@ def _copy(scope: Scope, call: Instruction) -> None:
 
 def _ignored(scope: Scope, call: Instruction) -> Item | None:
     return scope.values.zero(call.type) if isinstance(call.type, PointerType | IntType) else None
-
-
-def _expected(scope: Scope, call: Instruction) -> Item:
-    return scope.values.resolve(call.operands[0])
 
 
 def _library_atomic(word: str) -> Handler:
@@ -297,7 +292,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     "llvm.nvvm.match.any.sync": match, "llvm.nvvm.match.all.sync": match, "llvm.nvvm.activemask": active_mask_call,
     "llvm.nvvm.nanosleep": sleep, "llvm.memset": _fill,
     "llvm.nvvm.texsurf.handle.internal": reference_handle,
-    "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": _expected, "llvm.stacksave": _ignored,
+    "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": same_value, "llvm.stacksave": _ignored,
     "llvm.stackrestore": _ignored,
     "__nvvm_reflect": _reflected, "__assertfail": _failed_assertion,
     "NRT_incref": _ignored, "NRT_decref": _ignored,  # allocations are refused: no count has an effect

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ..ir import nodes as ir
@@ -13,32 +12,9 @@ from .arithmetic import cast, compared, constant, negated, operation, selected, 
 from .calls import Handler, fixed, operand_values
 from .instructions import combined
 from .libdevice import FUNCTIONS
-from .module import Instruction, Local
-from .types import SequenceType, UnsupportedError, scalar_of
+from .module import Instruction
+from .types import UnsupportedError, scalar_of
 from .values import Item
-
-
-def lanewise(handler: Handler) -> Handler:
-    """A function of numbers that LLVM also calls with vectors: one call a lane, with the operands that are no vectors."""
-
-    def translate(scope: Scope, call: Instruction) -> Item | None:
-        if not isinstance(call.type, SequenceType):
-            return handler(scope, call)
-        values, type = [scope.values.resolve(operand) for operand in call.operands], call.type.item
-        names = [f"{call.name}.{number}" for number in range(len(values))]
-        locals_ = [
-            Local(name, type) if isinstance(value, list) else operand
-            for name, value, operand in zip(names, values, call.operands, strict=True)
-        ]
-        results: list[Any] = []
-        for lane in range(call.type.count):
-            scope.values.by_name.update(
-                (name, value[lane]) for name, value in zip(names, values, strict=True) if isinstance(value, list)
-            )
-            results.append(handler(scope, replace(call, type=type, operands=tuple(locals_))))
-        return results
-
-    return translate
 
 
 # ------------------------------------------------------------------ rows of the op table

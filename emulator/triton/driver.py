@@ -123,7 +123,7 @@ class KernelLauncher:
         signature = dict(source.signature)
         described = getattr(metadata, "tensordesc_meta", None)
         if metadata.num_ctas > 1:
-            raise self._refused("num_ctas above 1 is not supported: the blocks of a cluster share memory")
+            raise LaunchError(f"{source.name}: num_ctas above 1 is not supported: the blocks of a cluster share memory")
         expanded = {name: expand_signature([type], described, TENSOR_MAP) for name, type in signature.items()}
         self.arguments = arguments_of({
             component(name, str(number)) if number else name: type
@@ -132,9 +132,6 @@ class KernelLauncher:
         })  # fmt: skip
         self.call = wrap_handle_tensordesc_impl(self._launch, signature, described, _expanded_descriptor)
         self._launchers: dict[tuple[frozenset[str], tuple[_Form, ...], Device], Launcher] = {}
-
-    def _refused(self, message: str) -> LaunchError:
-        return LaunchError(f"{self.source.name}: {message}")
 
     def __call__(
         self, x: int, y: int, z: int, stream: Any, code: Code, packed: Any, described: Any, *rest: Any
