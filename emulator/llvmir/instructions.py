@@ -44,8 +44,6 @@ ATOMICS: Mapping[str, AtomicOp] = MappingProxyType({
 """Atomic operations by LLVM's name; fsub is an addition."""
 EXACT_ATOMICS = ("fadd", "fsub", "max", "min", "umax", "umin", "fmax", "fmin", "uinc_wrap", "udec_wrap")
 """Operations that depend on the type of the element."""
-
-
 _SCOPES: Mapping[str, MemoryScope] = MappingProxyType({"block": "block", "device": "device"})
 
 

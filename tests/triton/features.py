@@ -49,7 +49,7 @@ def views() -> None:
     whole = random(2032)
     for n, first in ((1000, 150), (1008, 160)):  # the second with vectors
         x, y = whole[100 : 100 + n], whole[1::2][:n].contiguous()
-        out = torch.zeros(1200, device=DEVICE)
+        out = torch.zeros(1200, device=0)
         _add[(4,)](x, y, out[first : first + n], n, BLOCK=256)
         require(out[first : first + n], x + y)
         assert not out[:first].any() and not out[first + n :].any()
