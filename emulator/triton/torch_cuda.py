@@ -165,7 +165,7 @@ def _names() -> Mapping[str, Any]:
         torch.default_generator.manual_seed(seed)
 
     return {
-        **{name: _function(name, lambda value=value: value) for value, names in _CONSTANTS for name in names},
+        **{name: _function(name, partial(lambda own: own, value)) for value, names in _CONSTANTS for name in names},
         **{name: _function(name, value) for name, value in _OF_DEVICE.items()},
         **{name: _context(name) for name in _CONTEXTS},
         "Stream": EmulatedStream, "ExternalStream": EmulatedStream, "Event": EmulatedEvent,
