@@ -49,7 +49,8 @@ class Diagnostic:
     occurrences of the finding (thread executions for a fault). related: the position of the other access. remedy: statements
     that correct a race; empty if no such statement is known. array: the array of a race, or that of "order" and "native".
     blocks: the linear indices of the blocks of a fault's threads, in the order of their accesses; empty if they are unknown, not compared.
-    of_copies: whether the threads of a race load an element by the address by which one of them stores it, not compared.
+    of_copies: whether the threads of a race load an element by the address by which one of them stores it, or are lanes of a warp that
+    store it at once in shared memory; not compared.
     """
 
     kind: str

@@ -190,11 +190,12 @@ class TensorCopy:
     """A copy of a box between an array with a tensor map and shared memory, before `passes.tensor_copies`.
 
     coordinates: of i32, the innermost first. at: of the box in shared memory, in units of 128 bytes. barrier, which: as those of a
-    `BulkCopy`.
+    `BulkCopy`. words, word: of a tensor map that the kernel makes, the array of u64 with it and the index of its first word
+    (`tensor_maps.FIRST_ELEMENT`); sizes and strides of the form have no meaning then.
     """
 
     tensor: ArrayRef; coordinates: tuple[Expr, ...]; form: TensorMapForm; shared: ArrayRef; at: Expr; barrier: ArrayRef | None
-    which: Expr; span: Span; site: int = -1
+    which: Expr; span: Span; site: int = -1; words: ArrayRef | None = None; word: Expr | None = None
 @node
 class AsyncOrder:  mode: AsyncMode; span: Span; site: int = -1; pending: int = 0  # of effects.ASYNC_ORDERS
 @node

@@ -17,6 +17,8 @@ SWIZZLES: tuple[Swizzle, ...] = (0, 32, 64, 128)
 """In the order of CUtensorMapSwizzle."""
 ELEMENTS = (U8, U16, U32, I32, U64, I64, F16, F32, F64, BF16, I8, I16)
 """Elements, the first ten in the order of CUtensorMapDataType; the others are copied as unsigned numbers."""
+FIRST_ELEMENT, SIZES, STRIDES, WORDS = 0, 1, 6, 16
+"""Words of u64 of a tensor map that a kernel makes: the index of its first element, its sizes, its strides; and their number."""
 OOB_NAN = {F16: 0x7FF7, BF16: 0x7FF7, F32: 0x7FF77FF7, F64: 0x7FF77FF77FF77FF7}
 """Bits of an element beyond the tensor, with the fill "nan": those of an H200, which repeats 16 bits. BF16 and F64 were not measured."""
 

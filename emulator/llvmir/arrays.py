@@ -8,7 +8,7 @@ smallest size, and accesses of another type than its element (`ir.wide`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -116,6 +116,9 @@ class Arrays:
         if memory.space == "constant" and not reads:
             raise UnsupportedError(f"{memory.name} is in constant memory: kernels only read it")
         own = self.element_size(memory, size)
+        if memory.offset and own < size:  # in elements, which need not be a whole number of accesses
+            first = self._first(self._view(memory, self.element(memory, own), 0))
+            pointer = replace(pointer, terms=(*pointer.terms, (first, own)))
         divisible = [term for term in pointer.terms if term[1] % size == 0]
         phase = pointer.constant % size
         index: ir.Expr
@@ -129,13 +132,17 @@ class Arrays:
         if phase and memory.space in ("shared", "local"):
             raise UnsupportedError(f"a misaligned access to {memory.name} is not supported")
         name = self._view(memory, self.element(memory, own), phase)
-        if memory.offset:
-            index = operation("add", cast(index, I64), ir.Reg(offset(name), I64, self.emitter.span))
+        if memory.offset and own == size:
+            index = operation("add", cast(index, I64), self._first(name))
         if pointer.within is not None and own == size:
             indices, extents = pointer.within
             assert isinstance(index.type, Scalar)
             index = ir.Within(index, memory.name, indices, extents, index.type, self.emitter.span)
         return Place(name, index, lane or self.element(memory, size))
+
+    def _first(self, view: str) -> ir.Expr:
+        """Return the number of elements before those of a parameter in its memory."""
+        return ir.Reg(offset(view), I64, self.emitter.span)
 
     def _sum(self, terms: list[tuple[ir.Expr, int]], constant_index: int, size: int) -> ir.Expr:
         span = self.emitter.span
@@ -244,17 +251,13 @@ class Arrays:
         emitter = self.emitter
         results = [emitter.register(stem, type.element) for _ in range(type.lanes)]
         for own in self.into_each_memory(pointer):
-            place, whole = self.vector_place(own, type, True, lanes), emitter.vector(stem, type)
+            place, whole = self.place(own, type.size, type.element, True, lanes), emitter.vector(stem, type)
             load = ir.Load(place.array, place.index, type, emitter.span, order, lanes=lanes)
             emitter.emit(ir.Let(whole, load, emitter.span))
             for lane, register in enumerate(results):
                 number = constant(lane, I32, emitter.span)
                 emitter.assign(register, ir.Component(whole, number, type.element, emitter.span))
         return [self._zero(type.element)] * type.lanes if pointer.is_null else list(results)
-
-    def vector_place(self, pointer: Pointer, type: Vector, reads: bool = False, lanes: int = WARP_SIZE) -> Place:
-        """Return the element for an access of a vector. Raises UnsupportedError."""
-        return self.place(pointer, type.size, type.element, reads, lanes)
 
     def store_vector(
         self, pointer: Pointer, values: Sequence[ir.Expr], type: Vector, order: AccessOrder, lanes: int = WARP_SIZE
@@ -264,7 +267,7 @@ class Arrays:
         values = [emitter.let(value, "value") for value in values] if pointer.which is not None else values
         packed = ir.Pack(tuple(values), type, emitter.span)
         for own in self.into_each_memory(pointer):
-            place = self.vector_place(own, type, lanes=lanes)
+            place = self.place(own, type.size, type.element, lanes=lanes)
             emitter.emit(ir.Store(place.array, place.index, packed, emitter.span, order=order, lanes=lanes))
 
     def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder, scope: MemoryScope = "device") -> None:
@@ -307,7 +310,7 @@ class Arrays:
         values = [emitter.let(value, "operand") for value in values]
         old = emitter.vector("old", type)
         for own in self.into_each_memory(pointer):
-            place = self.vector_place(own, type)
+            place = self.place(own, type.size, type.element)
             packed = ir.Pack(tuple(values), type, emitter.span)
             atomic = ir.Atomic("add", place.array, place.index, packed, type, emitter.span, *ordering)
             emitter.emit(ir.Let(old if used else None, atomic, emitter.span))

@@ -7,13 +7,13 @@ A kernel without its textures has placeholders of the smallest size, and is not 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from ..ir import nodes as ir
-from ..language.tensor_maps import TensorMapForm
+from ..language.tensor_maps import UNIT, Fill, Swizzle, TensorMapForm
 from ..language.textures import SurfaceForm, TextureForm
-from ..language.types import I64, U8, Array
+from ..language.types import I64, U8, Array, Scalar
 from ..span import Span
 from .arithmetic import constant
 from .pointers import Pointer
@@ -29,12 +29,33 @@ def handles_in(module: str) -> set[str]:
 
 
 @dataclass
+class MadeMap:
+    """What the text of a kernel states of a tensor map that it makes; the rest is in memory. array: of the tensor. extents: of the box."""
+
+    array: str = ""
+    element: Scalar = U8
+    type: Scalar = U8
+    extents: dict[int, int] = field(default_factory=dict)
+    swizzle: Swizzle = 0
+    fill: Fill = "zero"
+
+    def form(self, rank: int) -> TensorMapForm:
+        """Return its form, with placeholders of the sizes and strides. Raises UnsupportedError."""
+        box = tuple(self.extents.get(d, 0) for d in range(rank))
+        if self.element.size != self.type.size or 0 in box:
+            raise UnsupportedError("a tensor map of another element than its tensor's is not supported")
+        return TensorMapForm(self.element, (1,) * rank, (UNIT,) * (rank - 1), box, self.swizzle, self.fill)
+
+
+@dataclass
 class Textures:
-    """forms: of textures and surfaces by name; None for placeholders. arrays: those that the program accesses."""
+    """forms: of textures and surfaces by name; None for placeholders. arrays: those that the program accesses. made: tensor maps by
+    address."""
 
     forms: Mapping[str, SurfaceForm | TensorMapForm | None]
     names: list[str] = field(default_factory=list)
     arrays: dict[str, Array] = field(default_factory=dict)
+    made: dict[Hashable, MadeMap] = field(default_factory=dict)
 
     def handle(self, name: str, span: Span) -> ir.Const:
         """Return the handle of a parameter or reference."""

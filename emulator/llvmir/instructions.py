@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,8 @@ from .arithmetic import (
     unsigned,
 )
 from .arrays import Ordering
-from .module import Instruction, Number
+from .calls import Handler
+from .module import Instruction, Local, Number
 from .pointers import Pointer, indexed
 from .types import (
     SequenceType,
@@ -43,8 +44,6 @@ ATOMICS: Mapping[str, AtomicOp] = MappingProxyType({
 """Atomic operations by LLVM's name; fsub is an addition."""
 EXACT_ATOMICS = ("fadd", "fsub", "max", "min", "umax", "umin", "fmax", "fmin", "uinc_wrap", "udec_wrap")
 """Operations that depend on the type of the element."""
-
-
 _SCOPES: Mapping[str, MemoryScope] = MappingProxyType({"block": "block", "device": "device"})
 
 
@@ -62,6 +61,26 @@ def atomic_type(word: str, type: Type) -> Scalar:
     return UNSIGNED[scalar] if word in ("umax", "umin", "uinc_wrap", "udec_wrap") else scalar
 
 
+def lanewise(translated: Handler) -> Handler:
+    """Return the translation of an instruction or a call of numbers for vectors, too: of each lane, with operands that are no vectors."""
+
+    def translate(scope: Scope, instruction: Instruction) -> Item | None:
+        if not isinstance(instruction.type, SequenceType):
+            return translated(scope, instruction)
+        type, values = instruction.type.item, [scope.values.resolve(operand) for operand in instruction.operands]
+        results: list[Any] = []
+        for lane in range(instruction.type.count):
+            operands = list(instruction.operands)
+            for number, value in enumerate(values):
+                if isinstance(value, list):
+                    operands[number] = own = Local(f"{instruction.name}.{number}", type)
+                    scope.values.by_name[own.name] = value[lane]
+            results.append(translated(scope, replace(instruction, type=type, operands=tuple(operands))))
+        return results
+
+    return translate
+
+
 # ------------------------------------------------------------------ arithmetic
 _PLAIN = {
     "add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "fadd": "add", "fsub": "sub",
@@ -72,15 +91,10 @@ _TRUTH = {"and": "both", "mul": "both", "or": "either", "xor": "ne", "add": "ne"
 
 
 def _binary(scope: Scope, instruction: Instruction) -> Item:
-    a, b = (scope.values.resolve(operand) for operand in instruction.operands)
     combine = combined
     if scope.memories.single and instruction.op in _WRAPPING and "nsw" not in instruction.flags:
         combine = _wrapped
-    if isinstance(a, list) and isinstance(b, list):
-        return [combine(instruction.op, x, y) for x, y in zip(a, b, strict=True)]
-    return combine(
-        instruction.op, scope.values.expr(instruction.operands[0]), scope.values.expr(instruction.operands[1])
-    )
+    return combine(instruction.op, *map(scope.values.expr, instruction.operands))
 
 
 _WRAPPING = ("add", "sub", "mul")
@@ -117,16 +131,10 @@ def combined(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
 
 
 def _negate(scope: Scope, instruction: Instruction) -> Item:
-    value = scope.values.resolve(instruction.operands[0])
-    return [operation("neg", x) for x in value] if isinstance(value, list) else operation("neg", _number(value))
+    return operation("neg", scope.values.expr(instruction.operands[0]))
 
 
-def _number(value: Item) -> ir.Expr:
-    assert not isinstance(value, Pointer | list)
-    return value
-
-
-def _freeze(scope: Scope, instruction: Instruction) -> Item:
+def same_value(scope: Scope, instruction: Instruction) -> Item:
     return scope.values.resolve(instruction.operands[0])
 
 
@@ -182,9 +190,7 @@ def _integer_comparison(scope: Scope, instruction: Instruction) -> Item:
     a, b = (scope.values.resolve(operand) for operand in instruction.operands)
     if isinstance(a, Pointer) and isinstance(b, Pointer):
         return _compared_pointers(scope, instruction.word, a, b)
-    if isinstance(a, list) and isinstance(b, list):
-        return [compared(instruction.word, x, y) for x, y in zip(a, b, strict=True)]
-    return compared(instruction.word, _number(a), _number(b))
+    return compared(instruction.word, *map(scope.values.expr, instruction.operands))
 
 
 def _compared_pointers(scope: Scope, predicate: str, a: Pointer, b: Pointer) -> ir.Expr:
@@ -196,17 +202,12 @@ def _compared_pointers(scope: Scope, predicate: str, a: Pointer, b: Pointer) -> 
 
 
 def _float_comparison(scope: Scope, instruction: Instruction) -> Item:
-    a, b = (scope.values.resolve(operand) for operand in instruction.operands)
-    if isinstance(a, list) and isinstance(b, list):
-        return [compared_floats(instruction.word, x, y) for x, y in zip(a, b, strict=True)]
-    return compared_floats(instruction.word, _number(a), _number(b))
+    return compared_floats(instruction.word, *map(scope.values.expr, instruction.operands))
 
 
 def _select(scope: Scope, instruction: Instruction) -> Item:
-    condition, a, b = (scope.values.resolve(operand) for operand in instruction.operands)
-    if isinstance(condition, list) and isinstance(a, list) and isinstance(b, list):
-        return [scope.values.choice(*each) for each in zip(condition, a, b, strict=True)]
-    return scope.values.choice(_number(condition), a, b)
+    condition, *values = instruction.operands
+    return scope.values.choice(scope.values.expr(condition), *map(scope.values.resolve, values))
 
 
 # ------------------------------------------------------------------ memory
@@ -334,13 +335,14 @@ def _shuffle_vector(scope: Scope, instruction: Instruction) -> Item:
     return [both[int(lane.value)] for lane in lanes]
 
 
-_TRANSLATIONS: Mapping[str, Callable[[Scope, Instruction], Item | None]] = MappingProxyType({
-    **dict.fromkeys((*_PLAIN, *_UNSIGNED), _binary),
+_TRANSLATIONS: Mapping[str, Handler] = MappingProxyType({
+    **dict.fromkeys((*_PLAIN, *_UNSIGNED), lanewise(_binary)),
     **dict.fromkeys((
         "trunc", "zext", "sext", "fptrunc", "fpext", "fptosi", "fptoui", "sitofp", "uitofp", "ptrtoint", "ptrtoaddr",
         "inttoptr", "bitcast", "addrspacecast",
     ), _converted),
-    "fneg": _negate, "freeze": _freeze, "icmp": _integer_comparison, "fcmp": _float_comparison, "select": _select,
+    "fneg": lanewise(_negate), "freeze": same_value, "icmp": lanewise(_integer_comparison), "fcmp": lanewise(_float_comparison),
+    "select": lanewise(_select),
     "getelementptr": _address, "alloca": _alloca, "load": _load, "store": _store, "atomicrmw": _atomic,
     "cmpxchg": _compare_exchange, "fence": _fence, "extractvalue": _extract, "insertvalue": _insert,
     "extractelement": _extract_element, "insertelement": _insert_element, "shufflevector": _shuffle_vector,

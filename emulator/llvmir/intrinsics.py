@@ -14,7 +14,7 @@ from .arithmetic import bitcast, cast, constant, is_constant, operation
 from .calls import Handler, fixed, operand_values
 from .effect_calls import header_call
 from .halves import HalfFunction, half_function
-from .instructions import atomic
+from .instructions import atomic, lanewise, same_value
 from .libdevice import FUNCTIONS, POINTED, convert
 from .module import Instruction, Number
 from .numeric_calls import (
@@ -126,10 +126,6 @@ def _copy(scope: Scope, call: Instruction) -> None:
 
 def _ignored(scope: Scope, call: Instruction) -> Item | None:
     return scope.values.zero(call.type) if isinstance(call.type, PointerType | IntType) else None
-
-
-def _expected(scope: Scope, call: Instruction) -> Item:
-    return scope.values.resolve(call.operands[0])
 
 
 def _library_atomic(word: str) -> Handler:
@@ -245,7 +241,7 @@ def memory_type(type: Scalar) -> Scalar:
 _BARRIERS: dict[str, BarrierMode] = {"": "sync", ".popc": "count", ".and": "and", ".or": "or"}
 _SHUFFLES: dict[str, ShuffleMode] = {"idx": "idx", "up": "up", "down": "down", "bfly": "xor"}
 
-CALLS: Mapping[str, Handler] = MappingProxyType({
+_OF_NUMBERS: Mapping[str, Handler] = {
     **{f"llvm.{name}": table_row(own) for name, own in {
         "smax": "max", "smin": "min", "abs": "abs", "fabs": "abs", "sqrt": "sqrt", "fma": "fma", "fmuladd": "fma",
         "maxnum": "max", "minnum": "min", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
@@ -259,17 +255,21 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     **{f"llvm.{name}": unsigned_table_row(own) for name, own in {
         "umax": "max", "umin": "min", "nvvm.mulhi.ui": "mulhi", "nvvm.mulhi.ull": "mulhi",
     }.items()},
-    "llvm.trap": trap, "llvm.ctpop": counted_bits("popcount"), "llvm.ctlz": counted_bits("clz"), "llvm.cttz": trailing_zeros,
+    "llvm.ctpop": counted_bits("popcount"), "llvm.ctlz": counted_bits("clz"), "llvm.cttz": trailing_zeros,
     "llvm.bitreverse": reversed_bits, "llvm.bswap": swapped_bytes, "llvm.fshl": funnel_shift(True),
     "llvm.fshr": funnel_shift(False), "llvm.scmp": ordering(True), "llvm.ucmp": ordering(False),
     **{f"llvm.{letter}{op}.sat": saturating(op, letter == "s") for letter in "su" for op in ("add", "sub")},
+    "llvm.ldexp": scaled, "llvm.frexp": fraction_and_exponent, "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
+    "llvm.maximum": extreme_with_nan("max"), "llvm.minimum": extreme_with_nan("min"),
+}  # fmt: skip
+CALLS: Mapping[str, Handler] = MappingProxyType({
+    **{name: lanewise(handler) for name, handler in _OF_NUMBERS.items()},
+    "llvm.trap": trap,
     **{f"llvm.{letter}{op}.with.overflow": with_overflow(op, letter == "s")
        for letter in "su" for op in ("add", "sub", "mul")},
-    "llvm.ldexp": scaled, "llvm.frexp": fraction_and_exponent, "llvm.powi": integer_power, "llvm.is.fpclass": float_class,
     **{f"llvm.vector.reduce.{op}": vector_reduction(op) for op in (
         "add", "mul", "and", "or", "xor", "smax", "smin", "umax", "umin", "fadd", "fmul", "fmax", "fmin",
     )},
-    "llvm.maximum": extreme_with_nan("max"), "llvm.minimum": extreme_with_nan("min"),
     **{f"llvm.nvvm.read.ptx.sreg.{own}.{axis}": special(f"{index}.{axis}")
        for own, index in SPECIALS.items() for axis in "xyz"},
     "llvm.nvvm.read.ptx.sreg.laneid": special("lane"), "llvm.nvvm.read.ptx.sreg.warpsize": warp_size,
@@ -292,7 +292,7 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     "llvm.nvvm.match.any.sync": match, "llvm.nvvm.match.all.sync": match, "llvm.nvvm.activemask": active_mask_call,
     "llvm.nvvm.nanosleep": sleep, "llvm.memset": _fill,
     "llvm.nvvm.texsurf.handle.internal": reference_handle,
-    "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": _expected, "llvm.stacksave": _ignored,
+    "llvm.memcpy": _copy, "llvm.memmove": _copy, "llvm.expect": same_value, "llvm.stacksave": _ignored,
     "llvm.stackrestore": _ignored,
     "__nvvm_reflect": _reflected, "__assertfail": _failed_assertion,
     "NRT_incref": _ignored, "NRT_decref": _ignored,  # allocations are refused: no count has an effect

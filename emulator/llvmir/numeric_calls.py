@@ -20,12 +20,7 @@ from .values import Item
 # ------------------------------------------------------------------ rows of the op table
 def table_row(name: str) -> Handler:
     def translate(scope: Scope, call: Instruction) -> Item:
-        operands = call.operands[: TABLE[name].operands]
-        values = [scope.values.resolve(operand) for operand in operands]
-        if all(isinstance(value, list) for value in values):
-            lanes: Any = zip(*values, strict=True)
-            return [operation(name, *each) for each in lanes]
-        return operation(name, *(scope.values.expr(operand) for operand in operands))
+        return operation(name, *map(scope.values.expr, call.operands[: TABLE[name].operands]))
 
     return translate
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 from ..ir import mbarriers
 from ..ir import nodes as ir
 from ..language.forms import AsyncMode
-from ..language.tensor_maps import SHARED_ALIGNMENT
-from ..language.types import BOOL, I32, U32, U64, Scalar
+from ..language.tensor_maps import ELEMENTS, FIRST_ELEMENT, SHARED_ALIGNMENT, SIZES, STRIDES, SWIZZLES, WORDS
+from ..language.types import BOOL, I32, I64, U8, U32, U64, Scalar
 from .arithmetic import cast, operation
 from .arrays import Need
 from .assembly import Registers
 from .calls import fixed
+from .handles import MadeMap
+from .pointers import Pointer
 from .ptx_table import row
 from .types import UnsupportedError
 
@@ -116,16 +120,77 @@ def _copy_box(r: Registers, rank: int, shared: str, box: str, barrier: ir.ArrayR
     coordinates = match[2].split(",") if match else []
     if match is None or len(coordinates) != rank:
         raise UnsupportedError(f"the box {box} of inline assembly is not supported")
-    name, form = r.scope.textures.tensor(r.address(match[1]), rank)
+    pointer, words = r.address(match[1]), None
+    if made := r.scope.textures.made.get(_key(pointer)):
+        name, form, words = made.array, made.form(rank), r.scope.arrays.place(pointer, 8, U64, True)
+    else:
+        name, form = r.scope.textures.tensor(pointer, rank)
     place = r.scope.arrays.place(r.address(shared), SHARED_ALIGNMENT, U32, barrier is None)
     refs = [ir.ArrayRef(own, r.span) for own in (name, place.array)]
     at = tuple(r.let(r.read(own.strip(), I32)) for own in coordinates)
-    r.scope.emitter.emit(ir.TensorCopy(refs[0], at, form, refs[1], place.index, barrier, which, r.span))
+    copy = ir.TensorCopy(refs[0], at, form, refs[1], place.index, barrier, which, r.span)
+    if words is not None:
+        copy = replace(copy, words=ir.ArrayRef(words.array, r.span), word=r.let(cast(words.index, I64)))
+    r.scope.emitter.emit(copy)
 
 
 @row(r"fence\.proxy\.tensormap(?:::generic)?\.(?:acquire|release)\.(?:cta|cluster|gpu|sys)")
 def _fence_of_maps(r: Registers, *operands: str) -> None:
-    """Kernels do not change tensor maps."""
+    """A copy reads a tensor map where it is issued."""
+
+
+_ELEMENT_TYPES = {**dict(enumerate(ELEMENTS[:8])), **dict(enumerate(ELEMENTS[8:10], 9))}
+"""Those of `elemtype`; number 8 flushes f32, later ones round to tf32."""
+
+
+def _key(pointer: Pointer) -> Hashable:
+    """Return what two pointers to one address have in common where they are the same value and a constant."""
+    terms = ((value.name if isinstance(value, ir.Reg) else id(value), scale) for value, scale in pointer.terms)
+    return tuple(map(id, pointer.memories)), pointer.constant, tuple(terms)
+
+
+@row(r"tensormap\.replace\.tile\.(\w+)\.shared::cta\.b1024\.b(?:32|64)")
+def _replace_field(r: Registers, name: str, place: str, *operands: str) -> None:
+    """Write a field of a tensor map in shared memory, of which the sizes, strides and the first element are data."""
+    pointer, arrays, value = r.address(place), r.scope.arrays, operands[-1]
+    made = r.scope.textures.made.setdefault(pointer.memories, MadeMap())  # one at a time in each shared array
+    number = int(operands[0], 0) if operands[0].isalnum() else 0
+    match name:
+        case "global_address" if not made.array:
+            tensor = r.address(value)
+            made.element = tensor.memories[0].declared or U8
+            own = arrays.place(tensor, made.element.size)
+            made.array = own.array
+            arrays.store(pointer.moved(8 * FIRST_ELEMENT), cast(own.index, U64), "weak")
+        case "global_dim":
+            arrays.store(pointer.moved(8 * (SIZES + number)), cast(r.read(value, U32), U64), "weak")
+        case "global_stride":
+            arrays.store(pointer.moved(8 * (STRIDES + number)), r.read(value, U64), "weak")
+        case "box_dim":
+            made.extents[number] = fixed(r.read(value, I32), "box of a tensor map")
+        case "swizzle_mode":
+            made.swizzle = SWIZZLES[number]
+        case "fill_mode":
+            made.fill = "nan" if number else "zero"
+        case "elemtype" if number in _ELEMENT_TYPES:
+            made.type = _ELEMENT_TYPES[number]
+        case "rank" | "element_stride" | "interleave_layout":
+            pass
+        case _:
+            raise UnsupportedError(f"the field {name} of a tensor map is not supported with {value} here")
+
+
+@row(r"tensormap\.cp_fenceproxy\.global\.shared::cta\.tensormap::generic\.release\.\w+\.sync\.aligned")
+def _publish_map(r: Registers, target: str, source: str, bytes: str) -> None:
+    """Copy a tensor map to global memory, a word a lane."""
+    arrays, emitter, lane = r.scope.arrays, r.scope.emitter, ir.Special("lane", I32, r.span)
+    pointers = r.address(target), r.address(source)
+    to, own = (replace(pointer, terms=(*pointer.terms, (lane, 8))) for pointer in pointers)
+    with emitter.block() as body:
+        arrays.store(to, arrays.load(own, U64, "weak", "word"), "weak")
+    emitter.emit(ir.If(operation("lt", lane, r.number(WORDS)), tuple(body), (), r.span))
+    if made := r.scope.textures.made.pop(pointers[1].memories, None):
+        r.scope.textures.made[_key(pointers[0])] = made
 
 
 @row(r"cp\.async\.bulk\.(commit_group|wait_group(?:\.read)?)")
@@ -148,4 +213,6 @@ def accessed(name: str) -> list[tuple[Scalar, Need]]:
     """Return the type of the elements that an instruction accesses, and its need."""
     if name.startswith("cp.async.bulk") and "shared" in name:
         return [(U32, "any")]
+    if name.startswith("tensormap."):
+        return [(U64, "any")]
     return [(U64, "exact")] if name.startswith(("mbarrier.", "cp.async.mbarrier.")) else []

@@ -30,8 +30,9 @@ _OTHER_TYPES = ("void", "label", "metadata", "token")
 _EXPRESSIONS = (
     "getelementptr", "addrspacecast", "bitcast", "inttoptr", "ptrtoint", "ptrtoaddr", "trunc", "add", "sub", "mul", "xor",
 )  # fmt: skip
+_NOT_FINITE = ("nan", "inf", "+inf", "-inf", "+qnan", "-qnan")
 _VALUE_WORDS = {
-    "true", "false", "null", "none", "undef", "poison", "zeroinitializer", "asm", "splat", "nan", "inf", "+inf", "-inf",
+    "true", "false", "null", "none", "undef", "poison", "zeroinitializer", "asm", "splat", *_NOT_FINITE,
     *_EXPRESSIONS,
 }  # fmt: skip
 
@@ -193,7 +194,7 @@ class Reader:
             return Global(unquoted(token), type)
         if kind == "text":
             return Text(content(token), type)
-        if kind == "number" or token in ("nan", "inf", "+inf", "-inf"):
+        if kind == "number" or token in _NOT_FINITE:
             return number(token, type)
         match token:
             case "true" | "false":
@@ -265,7 +266,7 @@ def number(token: str, type: Type) -> Number:
             return Number(value - (1 << type.bits) if signed else value, type)
         return Number(int(token), type)
     if not token.startswith(("0x", "f0x")):
-        return Number(float(token), type)
+        return Number(float(token.replace("q", "")), type)
     forms = {"H": "half", "R": "bfloat"}
     form = type.name if token[0] == "f" and isinstance(type, FloatType) else forms.get(token[2], "double")
     bits = int(token.lstrip("f")[2:].lstrip("HR"), 16)

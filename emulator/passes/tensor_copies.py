@@ -15,9 +15,9 @@ from ..ir.names import temporary
 from ..ir.nodes import UNCOUNTED
 from ..ir.wide import alignment_check
 from ..language.forms import AccessOrder, AtomicOp
-from ..language.tensor_maps import OOB_NAN, SHARED_ALIGNMENT, UNIT
+from ..language.tensor_maps import FIRST_ELEMENT, OOB_NAN, SHARED_ALIGNMENT, SIZES, STRIDES, UNIT
 from ..language.types import BF16, BOOL, F16, F32, F64, I32, I64, SCALARS, U16, U32, U64, VECTORS, Scalar
-from .generated import Code, replaced
+from .generated import Code, Operand, replaced
 
 _WORDS = VECTORS["uint4"]
 _BITS: dict[Scalar, Scalar] = {F16: U16, BF16: U16, F32: U32, F64: U64}
@@ -30,14 +30,13 @@ def lower_tensor_copies(program: ir.Program) -> ir.Program:
 
 
 class _Copy:
-    """One copy. steps: elements from one index to the next, by dimension. index: the type of an element's index."""
+    """One copy. sizes, steps: elements, and those from one index to the next, by dimension. index: the type of an element's index."""
 
     def __init__(self, stmt: ir.TensorCopy, numbers: Iterator[int]) -> None:
         self.stmt, self.form, self.numbers = stmt, stmt.form, numbers
         self.element = stmt.form.element
         self.unit = UNIT // self.element.size
-        self.steps = (1, *(stride // self.element.size for stride in stmt.form.strides))
-        self.index = I32 if stmt.form.length <= _MAX_INDEX else I64
+        self.index = I32 if stmt.form.length <= _MAX_INDEX and stmt.words is None else I64
         self.loads = stmt.barrier is not None
         self.order: AccessOrder = "weak" if self.loads else "bulk"
         self.written_order: AccessOrder = "bulk" if self.loads else "weak"
@@ -62,7 +61,7 @@ class _Copy:
         other = tuple(orelse.body) if orelse else ()
         code.body.append(ir.If(condition, tuple(then.body), other, code.span, UNCOUNTED))
 
-    def inside(self, code: Code, at: ir.Expr, size: int, outer: ir.Expr) -> ir.Expr:
+    def inside(self, code: Code, at: ir.Expr, size: Operand, outer: ir.Expr) -> ir.Expr:
         own = code.op("both", code.op("ge", at, 0), code.op("lt", at, size))
         return code.op("both", outer, own)
 
@@ -71,9 +70,9 @@ class _Copy:
         code, stmt = self.code(), self.stmt
         self.at = code.op("mul", code.let(code.cast(stmt.at, I32)), SHARED_ALIGNMENT // UNIT)
         self.first = [code.let(own) for own in stmt.coordinates]
-        self.check(code)
-        start = self.number(0), self.number(1, BOOL), self.number(0, self.index)
-        self.dimension(code, len(self.first) - 1, *start)
+        start = self.layout(code)
+        self.check(code, code.op("add", start, code.cast(self.first[0], self.index)))
+        self.dimension(code, len(self.first) - 1, self.number(0), self.number(1, BOOL), start)
         if stmt.barrier is not None:
             bytes = self.number(self.form.bytes, U64)
             op: AtomicOp = "mbarrier_complete_tx"
@@ -81,15 +80,32 @@ class _Copy:
             code.let(ir.Atomic(op, array, stmt.which, bytes, U64, stmt.span, "release", "block"), -1)
         return code.body
 
-    def check(self, code: Code) -> None:
-        """Check the coordinates as the hardware does."""
+    def check(self, code: Code, first: ir.Expr) -> None:
+        """Check the coordinates as the hardware does. first: the index of the first element, in the first row."""
         name, span = self.stmt.tensor.name, code.span
-        aligned = code.op("eq", code.op("and", self.first[0], self.unit - 1), 0)
-        code.body.append(alignment_check(name, self.first[0], self.element.size, UNIT, aligned, span))
+        aligned = code.op("eq", code.op("and", first, self.unit - 1), 0)
+        code.body.append(alignment_check(name, first, self.element.size, UNIT, aligned, span))
         if not self.loads:
-            for first in self.first:
-                inside = code.op("ge", first, 0)
-                code.body.append(ir.Check("bounds", inside, ir.Extent(name, I32, span), (first,), span))
+            for own in self.first:
+                inside = code.op("ge", own, 0)
+                code.body.append(ir.Check("bounds", inside, ir.Extent(name, I32, span), (own,), span))
+
+    def layout(self, code: Code) -> ir.Expr:
+        """Set sizes and steps; return the index of the first element."""
+        form, words, word = self.form, self.stmt.words, self.stmt.word
+        self.sizes: list[Operand] = list(form.sizes)
+        self.steps: list[Operand] = [1, *(stride // self.element.size for stride in form.strides)]
+        if words is None or word is None:
+            return self.number(0, self.index)
+
+        def read(number: int, type: Scalar) -> ir.Expr:
+            index = code.op("add", word, number)
+            return code.cast(code.let(ir.Load(words.name, index, U64, self.stmt.span, "weak")), type)
+
+        shift = self.element.size.bit_length() - 1
+        self.sizes = [read(SIZES + d, I32) for d in range(len(self.sizes))]
+        self.steps = [1, *(code.op("shr", read(STRIDES + d, I64), shift) for d in range(len(self.steps) - 1))]
+        return read(FIRST_ELEMENT, I64)
 
     def dimension(self, outer: Code, d: int, row: ir.Expr, inside: ir.Expr, flat: ir.Expr) -> None:
         """Loop over a dimension. row: of the box; inside: whether it is in the tensor; flat: the index of its element 0."""
@@ -99,7 +115,7 @@ class _Copy:
         code, number = self.code(), self.register(I32)
         at = code.op("add", self.first[d], number)
         row = code.op("add", code.op("mul", row, self.form.box[d]), number)
-        inside = self.inside(code, at, self.form.sizes[d], inside)
+        inside = self.inside(code, at, self.sizes[d], inside)
         flat = code.op("add", flat, code.op("mul", code.cast(at, self.index), self.steps[d]))
         self.dimension(code, d - 1, row, inside, flat)
         self.loop(outer, number, self.form.box[d], code)
@@ -113,7 +129,7 @@ class _Copy:
         if self.form.swizzle:
             permuted = code.op("and", code.op("shr", place, 3), self.form.swizzle // UNIT - 1)
             place = code.op("xor", place, permuted)
-        enough = code.op("le", at, self.form.sizes[0] - self.unit)
+        enough = code.op("le", code.op("add", at, self.unit), self.sizes[0])
         whole = code.op("both", inside, code.op("both", code.op("ge", at, 0), enough))
         both, parts = self.code(), self.code()
         index = both.op("add", flat, both.cast(at, self.index))
@@ -143,7 +159,7 @@ class _Copy:
             self.assign(code, half, value)
         inner, access, number = self.code(), self.code(), self.register(I32)
         own = inner.op("add", at, number)
-        is_inside = self.inside(inner, own, self.form.sizes[0], inside)
+        is_inside = self.inside(inner, own, self.sizes[0], inside)
         is_low = inner.op("lt", number, self.unit // 2)
         shift = inner.cast(inner.op("and", inner.op("mul", number, 8 * self.element.size), 63), U64)
         index = access.op("add", flat, access.cast(own, self.index))

@@ -120,7 +120,7 @@ def _with_advice(refusal: Diagnostic) -> Diagnostic:
     first = re.sub(r"'(\S+) [^']*'", r"'\1'", refusal.message)
     return replace(
         refusal,
-        message=f"{first}: descriptors that a kernel makes, clusters and warp specialisation are those of sm_90; {_INSTEAD}",
+        message=f"{first}: clusters, warp specialisation and reductions of boxes are those of sm_90; {_INSTEAD}",
     )
 
 

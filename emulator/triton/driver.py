@@ -11,6 +11,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase, decompose_descriptor, expand_signature, wrap_handle_tensordesc_impl
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.backends.nvidia.driver import TMA_DTYPE_DEVICE_TO_HOST
+from triton.compiler.compiler import IRSource
 from triton.runtime import _allocation
 
 from ..cubin_sections import Sections
@@ -31,15 +32,12 @@ from .kernel import TritonKernel
 
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
 _FLOAT_TYPES = 10  # of CUtensorMapDataType: from here on f32 that are flushed or rounded
+_SIZE_BYTES = 8
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
 
 
 class EmulatedBackend(CUDABackend):  # type: ignore[misc]
-    """Triton's compiler for NVIDIA's GPUs, whose last stage is the LLVM IR with the cubin."""
-
-    def __init__(self, target: Any) -> None:
-        super().__init__(target)
-        self.binary_ext = "simtbed"
+    """Triton's compiler for NVIDIA's GPUs, whose cubin is followed by the LLVM IR and its size."""
 
     def add_stages(self, stages: dict[str, Any], options: Any, language: Any) -> None:
         super().add_stages(stages, options, language)
@@ -50,10 +48,15 @@ class EmulatedBackend(CUDABackend):  # type: ignore[misc]
             return texts[-1]
 
         stages["llir"] = keep
-        assemble = stages.pop("cubin")
+        assemble = stages["cubin"]
         if optimise is not None:  # None for Gluon
             stages["ttir"] = lambda source, metadata: optimise(_inlined(source), metadata)
-        stages["simtbed"] = lambda source, metadata: texts.pop().encode() + b"\0" + assemble(source, metadata)
+
+        def with_text(source: Any, metadata: Any) -> bytes:
+            text = texts.pop().encode()
+            return bytes(assemble(source, metadata)) + text + len(text).to_bytes(_SIZE_BYTES, "little")
+
+        stages["cubin"] = with_text
 
     def hash(self) -> str:
         return f"simtbed-{edition()}-{self.target.arch}"
@@ -97,10 +100,12 @@ class Utilities:
 
     def load_binary(self, name: str, binary: bytes, shared: int, number: int) -> tuple[Any, ...]:
         """Return the module, the function, its registers, spills and most threads: the function is its code."""
-        text, _, cubin = binary.partition(b"\0")
+        end = len(binary) - _SIZE_BYTES
+        start = end - int.from_bytes(binary[end:], "little")
+        cubin = binary[:start]
         return (
             name,
-            Code(text.decode(), cubin),
+            Code(binary[start:end].decode(), cubin),
             Sections.read(cubin).registers(name),
             0,
             current_device().threads_per_block,
@@ -118,7 +123,7 @@ class KernelLauncher:
         signature = dict(source.signature)
         described = getattr(metadata, "tensordesc_meta", None)
         if metadata.num_ctas > 1:
-            raise self._refused("num_ctas above 1 is not supported: the blocks of a cluster share memory")
+            raise LaunchError(f"{source.name}: num_ctas above 1 is not supported: the blocks of a cluster share memory")
         expanded = {name: expand_signature([type], described, TENSOR_MAP) for name, type in signature.items()}
         self.arguments = arguments_of({
             component(name, str(number)) if number else name: type
@@ -127,9 +132,6 @@ class KernelLauncher:
         })  # fmt: skip
         self.call = wrap_handle_tensordesc_impl(self._launch, signature, described, _expanded_descriptor)
         self._launchers: dict[tuple[frozenset[str], tuple[_Form, ...], Device], Launcher] = {}
-
-    def _refused(self, message: str) -> LaunchError:
-        return LaunchError(f"{self.source.name}: {message}")
 
     def __call__(
         self, x: int, y: int, z: int, stream: Any, code: Code, packed: Any, described: Any, *rest: Any
@@ -182,16 +184,14 @@ class KernelLauncher:
         return self._launchers[key]
 
     def _kernel(self, code: Code, offsets: frozenset[str], forms: Mapping[str, TensorMapForm]) -> TritonKernel:
-        function, entry = self.source.fn, _ENTRY.search(code.text)
+        entry = _ENTRY.search(code.text)
         assert entry is not None
-        span = Span(
-            function.file_name,
-            function.def_file_line_number,
-            function.def_file_col_number,
-            function.def_file_line_number,
-            1,
-        )
-        name = function.__name__
+        if isinstance(self.source, IRSource):
+            span, name = Span(str(self.source.path), 1, 1, 1, 1), entry[1]
+        else:
+            function = self.source.fn
+            line, name = function.def_file_line_number, function.__name__
+            span = Span(function.file_name, line, function.def_file_col_number, line, 1)
         parameters = parameters_of(self.arguments, offsets, forms, self.metadata.global_scratch_size > 0)
         translation = translated(code.text, entry[1], name, span, parameters)
         places = {argument.name: number for number, argument in enumerate(self.arguments)}

@@ -112,6 +112,8 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         if function is _TENSOR.record_stream:
             return None
         kwargs.pop("pin_memory", None)
+        if isinstance(kwargs.get("device"), int):
+            kwargs["device"] = DEVICE
         requested = [own for own in (*args, *kwargs.values()) if _is_device(own)]
         if not requested:
             return _marked(function(*args, **kwargs), _all_on_host(args, kwargs))

@@ -156,10 +156,6 @@ def _context(name: str) -> Callable[..., Any]:
     return contextmanager(context)
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
 def _names() -> Mapping[str, Any]:
     """Return the functions and classes of `torch.cuda`."""
     generator = EmulatedGenerator("cuda")
@@ -169,7 +165,7 @@ def _names() -> Mapping[str, Any]:
         torch.default_generator.manual_seed(seed)
 
     return {
-        **{name: _function(name, partial(_itself, value)) for value, names in _CONSTANTS for name in names},
+        **{name: _function(name, partial(lambda own: own, value)) for value, names in _CONSTANTS for name in names},
         **{name: _function(name, value) for name, value in _OF_DEVICE.items()},
         **{name: _context(name) for name in _CONTEXTS},
         "Stream": EmulatedStream, "ExternalStream": EmulatedStream, "Event": EmulatedEvent,
@@ -186,5 +182,9 @@ def replace_functions() -> None:
     torch.version.cuda = "13.0"
     vars(torch)["Generator"] = EmulatedGenerator
     vars(torch._C)["_cuda_getCurrentRawStream"] = _function("_cuda_getCurrentRawStream", lambda: 0)
+    guards = torch._C._dynamo.guards  # of the code that PyTorch's compiler writes
+    vars(guards)["_empty_strided_cuda"] = lambda size, stride, dtype: torch.empty_strided(
+        size, stride, dtype=dtype, device="cuda"
+    )
     marks = ("rangePushA", "rangePop", "rangeStartA", "rangeEnd", "markA")
     vars(torch.cuda.nvtx)["_nvtx"] = SimpleNamespace(**{name: _function(name, lambda: 0) for name in marks})

@@ -94,6 +94,8 @@ COPIES = (
     ("one stores", "int v = x[t % 32]; if (t < 32) x[t % 32] = v + 1;", True),
     ("all store", "int v = x[t % 32]; x[t % 32] = v + t;", False),
     ("another address", "int v = x[t]; if (t < 32) x[63 - t] = v + 1;", False),
+    ("lanes store", "if (t < 32) s[t / 2] = t; __syncthreads(); out[t] = s[0];", True),
+    ("lanes store results", "if (t < 32) x[t / 2] = t;", False),
 )
 
 

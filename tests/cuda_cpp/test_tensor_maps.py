@@ -46,6 +46,69 @@ def test_boxes() -> None:
     check_each(engines, check)
 
 
+FIELDS = (
+    ("global_address", 64, 'l', "x + 64"), ("rank", 32, "", "1"), ("global_dim", 32, "r", "0, width"), ("global_dim", 32, "r", "1, height"),
+    ("global_stride", 64, "l", "0, 256ull"), ("box_dim", 32, "r", "0, 32"), ("box_dim", 32, "r", "1, 16"),
+    ("element_stride", 32, "r", "0, 1"), ("elemtype", 32, "", "7"), ("swizzle_mode", 32, "", "3"), ("fill_mode", 32, "", "0"),
+)  # fmt: skip
+MADE = """
+typedef unsigned long long u64;
+__device__ unsigned at(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
+__global__ void moved(float *x, float *raw, u64 *maps, int width, int height) {
+    __shared__ alignas(1024) float tile[16][32];
+    __shared__ alignas(128) u64 made[16];
+    __shared__ u64 bar;
+    int t = threadIdx.x;
+    if (t < 16) made[t] = 0;
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%%0], %%1;" :: "r"(at(&bar)), "r"(1));
+        %s
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%%0], [%%1], 0x80;"
+        :: "l"(maps), "r"(at(made)) : "memory");
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%0], %%1;" :: "r"(at(&bar)), "r"(2048) : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [%%0], [%%1, {%%2, %%3}], [%%4];"
+            :: "r"(at(tile)), "l"(maps), "r"(-4), "r"(8), "r"(at(&bar)) : "memory");
+    }
+    asm volatile("{ .reg .pred complete; waitLoop_%%=: mbarrier.try_wait.parity.shared.b64 complete, [%%0], %%1; "
+        "@!complete bra.uni waitLoop_%%=; }" :: "r"(at(&bar)), "r"(0) : "memory");
+    for (int i = 0; i < 16; i++) raw[32 * i + t] = tile[i][t];
+}
+"""
+
+
+def _made() -> str:
+    """Return the kernel that makes its tensor map."""
+    lines = []
+    for name, bits, constraint, value in FIELDS:
+        *ordinal, own = value.split(", ")
+        text = f"tensormap.replace.tile.{name}.shared::cta.b1024.b{bits} [%0], {''.join(f'{n}, ' for n in ordinal)}"
+        operands = f', "{constraint}"({own})' if constraint else ""
+        lines.append(f'asm volatile("{text}{"%1" if constraint else own};" :: "r"(at(made)){operands} : "memory");')
+    return MADE % "\n        ".join(lines)
+
+
+@pytest.mark.slow
+def test_tensor_maps_that_a_kernel_makes() -> None:
+    """A map of a part of an array: its first row is the second of the array, its size that of the launch."""
+    rows, columns = np.arange(16)[:, None], np.arange(32)
+    tile = np.zeros((16, 32), np.float32)
+    tile[:11, 4:] = X[9:, :28]
+    swizzled = np.zeros_like(tile)
+    swizzled[rows, (columns // 4 ^ rows % 8) * 4 + columns % 4] = tile
+    args = {"x": X, "raw": np.zeros(512, np.float32), "maps": np.zeros(16, np.uint64), "width": 60, "height": 19}
+    for engine in ("numpy", "jit", "python"):
+        result = st.launch(st.cuda_source(_made())["moved"], grid=1, block=32, args=args, engine=engine, check="all")  # type: ignore[arg-type]
+        np.testing.assert_array_equal(result.raw.reshape(16, 32), swizzled)
+    with pytest.raises(st.CompileError, match="the field elemtype of a tensor map is not supported with 11 here"):
+        st.launch(st.cuda_source(_made().replace("b32 [%0], 7", "b32 [%0], 11"))["moved"], grid=1, block=32, args=args)
+
+
 def test_refusals() -> None:
     error: Any
     for text, changed, error, message in (

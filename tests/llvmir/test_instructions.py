@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -180,6 +182,29 @@ def test_float_instructions(type: Scalar) -> None:
     _check(FLOAT_CASES, type, _module(FLOAT_CASES, name, prepared))
 
 
+def test_functions_of_vectors() -> None:
+    """Each lane has its own result, and operands that are no vectors are those of each lane."""
+    both = ("smax", "smin", "umax", "umin", "uadd.sat", "usub.sat", "sadd.sat", "ssub.sat", "scmp.v2i32", "ucmp.v2i32")
+    cases = [(name, "V %v, V %w") for name in both] + [
+        ("fshl", "V %v, V %w, V %w"),
+        ("ctpop", "V %v"),
+        ("bswap", "V %v"),
+    ]
+    cases += [(name, "V %v, i1 false") for name in ("abs", "ctlz", "cttz")]
+    prepared = ["%v0 = insertelement V undef, i32 %a, i32 0", "%v = insertelement V %v0, i32 %b, i32 1"]
+    prepared.append("%w = shufflevector V %v, V undef, V <i32 1, i32 0>")
+    prepared += [f"%v{n} = call V @llvm.{name}.v2i32({operands})" for n, (name, operands) in enumerate(cases, 1)]
+    words = tuple(f"bitcast V %v{n} to i64" for n in range(1, len(cases) + 1))
+    text = _module(words, "i32", [])
+    first = text.index("%r0 = ")
+    text = text[:first] + "\n  ".join([*prepared, text[first:]])
+    declared = [f"declare V @llvm.{name}.v2i32({re.sub(' %.| false', '', operands)})" for name, operands in cases]
+    _check(words, I32, "\n".join([*declared, text]).replace("V", "<2 x i32>"))
+
+
 def test_literals_with_the_bits_of_their_type() -> None:
     literals = (("half", "f0x3E00"), ("bfloat", "f0x3FC0"), ("float", "f0x3FC00000"), ("double", "f0x3FF8000000000000"))
     assert [reader.number(token, FloatType(name)).value for name, token in literals] == [1.5] * 4
+    specials = [reader.number(token, FloatType("bfloat")).value for token in ("+inf", "-inf", "+qnan", "-qnan")]
+    assert [math.copysign(1, float(value)) for value in specials] == [1, -1, 1, -1]
+    assert [math.isnan(value) for value in specials] == [False, False, True, True]

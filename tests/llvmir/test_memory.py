@@ -9,7 +9,7 @@ import pytest
 import simtbed as st
 from simtbed.errors import CompileError
 from simtbed.frontend.launchable import ProgramKernel
-from simtbed.ir.names import address, component
+from simtbed.ir.names import address, component, offset
 from simtbed.language.types import F32, F64, I32, I64, U32
 from simtbed.llvmir.parameters import (
     ArrayParameter,
@@ -144,6 +144,28 @@ done:""",
     x = (THREADS * 3).astype(np.int32)
     for result in _each_engine(text, [X, OUT], {"x": x, "out": np.zeros(32, np.int32)}, check="bounds"):
         assert result["out"].tolist() == [0, *x[:-1].tolist()]
+
+
+@pytest.mark.parametrize("before", [8, 6])
+def test_vectors_behind_elements_before_the_first(before: int) -> None:
+    """The elements before an array's first are no whole number of vectors: an access at a multiple of 16 bytes is right, another a
+    finding."""
+    text = _text(
+        "ptr %x, ptr %out",
+        """
+  %from = getelementptr [16 x i8], ptr %x, i32 %t
+  %v = load <4 x i32>, ptr %from, align 16
+  %to = getelementptr [16 x i8], ptr %out, i32 %t
+  store <4 x i32> %v, ptr %to, align 16""",
+    )
+    translation = translated(text, [ArrayParameter("x", I32, 4, offset=True), OUT], pointers="arrays")
+    arguments = {"x": np.arange(136, dtype=np.int32), offset("x"): np.int64(before), "out": np.zeros(128, np.int32)}
+    for engine in ENGINES:
+        if before % 4:
+            with pytest.raises(st.FaultError, match="misaligned"):
+                run(translation, arguments, engine)
+        else:
+            assert run(translation, arguments, engine)["out"].tolist() == list(range(before, before + 128))
 
 
 def test_addresses_and_parameters() -> None:

@@ -46,12 +46,13 @@ def add() -> None:
 
 @feature
 def views() -> None:
-    whole = random(2000)
-    x, y = whole[100:1100], whole[1::2][:1000].contiguous()
-    out = torch.zeros(1200, device=DEVICE)
-    _add[(4,)](x, y, out[150:1150], 1000, BLOCK=256)
-    require(out[150:1150], x + y)
-    assert not out[:150].any() and not out[1150:].any()
+    whole = random(2032)
+    for n, first in ((1000, 150), (1008, 160)):  # the second with vectors
+        x, y = whole[100 : 100 + n], whole[1::2][:n].contiguous()
+        out = torch.zeros(1200, device=0)
+        _add[(4,)](x, y, out[first : first + n], n, BLOCK=256)
+        require(out[first : first + n], x + y)
+        assert not out[:first].any() and not out[first + n :].any()
     _add[(4,)](x, x, x, 1000, BLOCK=256)  # in place
     require(x, 2 * (x / 2))
 

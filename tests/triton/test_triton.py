@@ -89,9 +89,7 @@ def run(*command: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize("device", ["A100", "H200"])
 @pytest.mark.parametrize("script", FEATURES, ids=lambda path: path.stem)
 def test_features_have_the_results_of_pytorch(script: Path, device: str) -> None:
-    """Descriptors that a kernel makes are refused on sm_90."""
     names = re.findall(r"^@feature\ndef (\w+)", script.read_text(encoding="utf-8"), re.MULTILINE)
-    names = [name for name in names if device == "A100" or name != "descriptors"]
     completed = run("-m", "simtbed", "profile", "--device", device, "--emulate", "triton", script, *names)
     assert re.findall(r"^equal: (\w+)", completed.stderr, re.MULTILINE) == names
 
@@ -166,6 +164,21 @@ def test_the_predicted_time_chooses_a_configuration(tmp_path: Path, monkeypatch:
     assert set(quantiles) == {time} and 0.002 < float(time) < 0.01
     assert re.search(r"^add: [\d.]+ us predicted on H200 \([\d.]+ to [\d.]+\), bound by \w+$", completed.stdout, re.M)
     assert re.search(r"tuned.py:\d+ +tl.store\(out_ptr.* \d+%", completed.stdout)
+
+
+def test_benchmarks_without_a_predicted_time(tmp_path: Path) -> None:
+    """A product has none on the A100, and a checked launch needs none: each configuration is checked."""
+    script = tmp_path / "tuned.py"
+    script.write_text(
+        f"{PRODUCT}\nfrom triton.testing import do_bench\n"
+        'print("milliseconds", do_bench(lambda: product[(1,)](a, b, c, 128), quantiles=[0.5, 0.2]))\n',
+        encoding="utf-8",
+    )
+    printed = run("-m", "simtbed", "profile", "--device", "A100", "--emulate", "triton", script).stderr
+    assert "product: no predicted time: the time of matrix instructions" in printed and "[inf, inf]" in printed
+    script.write_text(TUNED.replace(", mask=i < n", "", 1).replace("1 << 17", "1000"), encoding="utf-8")
+    completed = run("-m", "simtbed", "check", "--emulate", "triton", script, code=1)
+    assert "the mask does not cover a read out of bounds: x_ptr[1000]" in completed.stdout
 
 
 def test_clusters_are_refused_by_name(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from .detect import (
     RELATION,
     RELEASER,
     REMARK,
+    SAME_INSTRUCTION,
     SAME_VALUE,
     SECOND,
     SEPARATE,
@@ -187,8 +188,11 @@ class _Finding:
 
     @property
     def is_of_copies(self) -> bool:
-        """Whether threads of a block load an element by the address by which one of them, and no other, stores it."""
+        """Whether threads of a block load an element by the address by which one of them, and no other, stores it, or lanes of a warp
+        store it at once in shared memory."""
         indices = self.launch.indices
+        if self.row[OVERLAP] == SAME_INSTRUCTION:
+            return self.launch.arrays[int(self.row[ARRAY])].type.space == "shared"
         for row in self.rows:
             sites = [int(row[n]) // 4 for n in (FIRST, SECOND)]
             kinds = {int(row[n]) & 3 for n in (FIRST, SECOND)}
