@@ -315,26 +315,7 @@ def test_a_second_run_compiles_and_translates_nothing(tmp_path: Path, monkeypatc
     assert not imported & {"simtbed.cuda_cpp.header", "simtbed.cuda_cpp.lowering", "simtbed.llvmir.translate"}
 
 
-UNITS = """
-extern __device__ int counter;
-static __device__ int own = 2;
-__device__ int twice(int x);
-__global__ void first(int *x) { x[0] = twice(counter) + own; counter++; }
-int in_other_unit(int *d);
-int main() {
-int *d, h = 0, c = 0; cudaMalloc(&d, 4); first<<<1, 1>>>(d); c = in_other_unit(d);
-cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d); return 10 * c + h; }
-"""
-OTHER_UNIT = """
-__device__ int counter = 5;
-static __device__ int scale = 2;
-__device__ int twice(int x) { return scale * x; }
-__global__ void first(int *x);
-__global__ void second(int *x, int n) { x[n] += twice(counter); counter += 1; }
-int in_other_unit(int *d) {
-second<<<1, 1>>>(d, 0); first<<<1, 1>>>(d); second<<<1, 1>>>(d, N);
-int c; cudaMemcpyFromSymbol(&c, counter, 4); return c; }
-"""
+UNITS, OTHER_UNIT = TEXTS["unit"], TEXTS["other unit"]
 
 
 @pytest.mark.slow
@@ -344,7 +325,7 @@ def test_linked_units(tmp_path: Path) -> None:
     result = run(tmp_path, UNITS, "other.cu", "-rdc=true", "-O3", "-DN=0")
     assert result.returncode == 10 * 9 + 2 * 7 + 2 + 2 * 8, result
     faulty = run(tmp_path, UNITS, "other.cu", "-rdc", "true", "-DN=1")
-    assert "other.cu:6:41: global read out of bounds: x[1]" in faulty.stdout, faulty
+    assert "other.cu:5:41: global read out of bounds: x[1]" in faulty.stdout, faulty
     (tmp_path / "other.cu").write_text(OTHER_UNIT + "__device__ int twice(float x) { return 3; }")
     clash = run(tmp_path, UNITS.replace("scale", "x") + "__device__ int counter;", "other.cu", "-rdc=true", "-DN=0")
     assert (clash.returncode, "counter" in clash.stderr) == (2, True), clash
