@@ -1,7 +1,5 @@
 """Components that simtbed uses on a machine: packages, engines, compilers, GPU; detected by use."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

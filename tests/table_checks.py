@@ -1,7 +1,5 @@
 """One test for every row of a table."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable
 from typing import TypeVar

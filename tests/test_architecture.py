@@ -1,7 +1,5 @@
 """Package layering: allowed imports, no import cycles, length of files and budget of folders, no absolute paths."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

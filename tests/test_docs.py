@@ -1,7 +1,5 @@
 """Documentation tests: code runs and prints the shown output; commands, links and names exist."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Texts with control characters, commands of services and markup, as each sink shows them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit

@@ -1,7 +1,5 @@
 """File access boundary: only kernels/files opens, reads or writes files; each exception is listed with its reason."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Texts of tests: sections of a `.cu`, `.ll` or `.sass` file beside the tests, under the names in their first lines."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`simtbed bench files`: whole commands from file to file, compared with other programs on the same inputs."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Child process of `simtbed bench`: compile time and memory of one workload."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

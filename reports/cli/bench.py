@@ -1,7 +1,5 @@
 """`simtbed bench`: benchmarks of the emulator, of kernels and of whole commands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`simtbed cuda`: CUDA C++ of the kernels of a target, and their resources as nvcc reports them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial

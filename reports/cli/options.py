@@ -1,7 +1,5 @@
 """Options and groups of options shared by several commands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path

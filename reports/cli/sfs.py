@@ -1,7 +1,5 @@
 """`simtbed sfs`: site frequency spectra of a file of genotype likelihoods, one batch of sites at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`simtbed simulate`: simulated reads with sequencing errors, and the same reads without errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass

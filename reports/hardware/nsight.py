@@ -1,7 +1,5 @@
 """Nsight Compute as a subprocess: search, command lines, parsers of its reports."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

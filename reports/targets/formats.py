@@ -1,7 +1,5 @@
 """Formats of findings: SARIF, GitHub annotations and step summary, GitLab code quality, JUnit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

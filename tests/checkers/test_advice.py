@@ -1,7 +1,5 @@
 """Advice of the checkers other than the race detector: writers of uninitialised elements, masks, barriers."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

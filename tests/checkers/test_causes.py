@@ -1,7 +1,5 @@
 """One finding a cause: accesses of a pair of lines, operands of a line, and what follows an endless loop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

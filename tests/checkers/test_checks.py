@@ -1,7 +1,5 @@
 """Selection of checks, suppressed findings, schedules, and the log of timestamps at its limit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

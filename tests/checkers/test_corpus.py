@@ -1,7 +1,5 @@
 """Every mistake of the corpus is reported with its exact kind, its fixed twin has no report; both engines agree."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed import devices
 from simtbed.runtime.registry import EngineName

@@ -1,7 +1,5 @@
 """Idioms of CUDA programs that order threads without a barrier: compare-and-swap loops, the last block, and warps assumed in step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The race checker against the memory model of PTX: random programs, and the smallest program of each rule."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.sanitizer import tracking
 from simtbed.sanitizer.races import shadow

@@ -1,7 +1,5 @@
 """The round trip of a launch: the kernel printed as CUDA C++, read back, and launched with the same arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

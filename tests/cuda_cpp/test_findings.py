@@ -1,7 +1,5 @@
 """Findings in CUDA C++ have the line of the text, in the Python file that contains it, and CUDA's words."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Any

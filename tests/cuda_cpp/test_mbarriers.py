@@ -1,7 +1,5 @@
 """`mbarrier` and `cp.async.bulk` in inline PTX: the wait loops of CUTLASS and Triton, states, bytes, dynamic shared memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

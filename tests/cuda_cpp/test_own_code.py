@@ -1,7 +1,5 @@
 """The cuda engine compiles the user's text, and later processes find a kernel on the disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Kernels that follow pointers in global memory: the memory of all allocations as one array, in each engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

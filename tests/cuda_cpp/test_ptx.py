@@ -1,7 +1,5 @@
 """Inline PTX in CUDA C++: each row of the table that has no other test, with the answer of Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,7 +1,5 @@
 """Tensor cores in CUDA C++: inline PTX and nvcuda::wmma with the bits of the core, moves, conversions, copies, refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

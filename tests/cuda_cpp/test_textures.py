@@ -4,8 +4,6 @@ h200_textures.npz has fetches on an H200. cases: the texture and the call of eac
 the array, out: bits of the components [channels, points], of the cases one after the other.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path

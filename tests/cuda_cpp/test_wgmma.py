@@ -1,7 +1,5 @@
 """`wgmma` in inline PTX: a tiled product with swizzled tiles of dynamic shared memory, A in registers, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,7 +1,5 @@
 """nvcuda::wmma: each type, shape and layout in global and shared memory, against products of the core's arithmetic; elements; counters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

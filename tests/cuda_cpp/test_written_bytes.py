@@ -1,7 +1,5 @@
 """Reads of device memory that no copy, memset or launch wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import simtbed as st

@@ -1,7 +1,5 @@
 """Hints of compile errors: their text, and that the corrected kernels compile."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest

@@ -1,7 +1,5 @@
 """Compile errors: all errors of a kernel in one report, each with file, line, caret, hint."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

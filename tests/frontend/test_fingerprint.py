@@ -1,7 +1,5 @@
 """Fingerprints of programs: equal for equal behaviour, independent of the source position."""
 
-from __future__ import annotations
-
 import simtbed as st
 from simtbed import Const, Global, Real, f32
 from simtbed.frontend.reader import specialise

@@ -1,7 +1,5 @@
 """Errors of a kernel in one round: the errors behind a variable that starts as a whole number are reported too."""
 
-from __future__ import annotations
-
 import pytest
 import simtbed as st
 from simtbed import CompileError

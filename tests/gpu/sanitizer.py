@@ -7,8 +7,6 @@
 the emulator as `empty` are allocated and not filled. Kernels that would not end are omitted.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

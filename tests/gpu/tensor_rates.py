@@ -6,8 +6,6 @@ Prints the rows of the GPU's architecture in `emulator/machine/tensor_rates.toml
 latency; two warps of each scheduler with four chains each give the interval.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

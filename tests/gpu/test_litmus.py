@@ -4,8 +4,6 @@ Each thread of a row runs in a block of its own, for 32 instances in each block.
 n-th element of the outcome. A volatile access is a relaxed one; `__threadfence` is a sequentially consistent fence of the device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

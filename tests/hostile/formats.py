@@ -1,7 +1,5 @@
 """The formats that commands read, each with small good files of it: where mutations begin."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Wrong arguments: every public entry point refuses them with one sentence that names what is wrong."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Entries of the disk cache: a damaged entry is recompiled without an error."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

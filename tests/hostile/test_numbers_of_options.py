@@ -1,7 +1,5 @@
 """Numbers on the command line: each option has bounds, and what is outside them ends with one line and exit code 2."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import click

@@ -1,7 +1,5 @@
 """Hostile values of every option of the file commands: they end with 0 or 2, and with one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Results do not depend on threads, hash seeds, locales or time zones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

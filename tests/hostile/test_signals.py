@@ -1,7 +1,5 @@
 """Signals at any moment of a command: its exit code names the signal, and there is no traceback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Words that not every device has are refused where it has not, with their place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Search for nvcc, its reports, and the cache: a damaged or missing entry costs only a compilation."""
 
-from __future__ import annotations
-
 import re
 import struct
 import tempfile

@@ -1,7 +1,5 @@
 """Memory in printed CUDA C++: declarations, addresses, and launch errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

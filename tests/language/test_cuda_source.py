@@ -1,7 +1,5 @@
 """Printed CUDA C++: golden texts, order of accesses, and compilation by nvcc."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

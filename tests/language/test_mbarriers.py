@@ -1,7 +1,5 @@
 """Barriers in shared memory: deadlocks named by their element, refusals, and the printed instructions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The python engine: the answers of the feature kernels, sessions of pdb, faults at their lines, and calls of Python functions."""
 
-from __future__ import annotations
-
 import io
 import logging
 import pdb

@@ -1,7 +1,5 @@
 """Shapes of arrays in a kernel: numbers, or one tuple of them; names of types and words on the host."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,7 +1,5 @@
 """Copies of boxes of tensors: types, ranks, swizzles and borders against NumPy; refusals, findings and printed instructions."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Pointers and memory: several memories, views, several sizes in local memory, dynamic shared memory, addresses, refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

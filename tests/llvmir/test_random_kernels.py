@@ -1,7 +1,5 @@
 """Random kernels: results of the translated program and of Python, by two compilers to LLVM IR and several sets of passes."""
 
-from __future__ import annotations
-
 import linecache
 from types import SimpleNamespace
 from typing import Any

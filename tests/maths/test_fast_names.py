@@ -1,7 +1,5 @@
 """The names of fast functions in CUDA C++, inline PTX and Numba: each has the bits of its row of the table of operations."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 `python -m tests.maths.test_special_functions` compares all 2^32 arguments of each instruction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Kernels with traffic and time computable by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed.model.launches import observe

@@ -1,7 +1,5 @@
 """Executed warps: a simulated warp executes its own path, also with divergence; classes, the longest warp."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed import devices

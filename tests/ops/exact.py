@@ -1,7 +1,5 @@
 """Reference for the op table: operations on single numbers in exact Python arithmetic."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The op table: each row's NumPy meaning against exact arithmetic, and the language's use of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Uses of loaded values: proposals of compare-and-swaps, and polls of flags."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Global, i32

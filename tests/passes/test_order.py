@@ -1,7 +1,5 @@
 """Results that depend on the order of threads, loops that wait for other threads, and kernels that claim work from a counter."""
 
-from __future__ import annotations
-
 from simtbed.ir import nodes as ir
 from simtbed.passes.barriers import changed_arrays, order_matters
 from simtbed.passes.thread_order import order_dependent_arrays

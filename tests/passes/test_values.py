@@ -1,7 +1,5 @@
 """Facts of values: rounded results, indices known at run time, varying conditions, intervals, required capabilities."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any

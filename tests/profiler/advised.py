@@ -1,7 +1,5 @@
 """Kernels with an avoidable cost, and the kernels after the advised change, written as the advice says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

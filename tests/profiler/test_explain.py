@@ -1,7 +1,5 @@
 """Explanations of avoidable costs: the advised change saves what it promises, and kernels without the cost get no advice."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path

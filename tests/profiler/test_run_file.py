@@ -1,7 +1,5 @@
 """Run files from untrusted sources: a file with any wrong value is refused with one sentence."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """`simtbed correct` and `simtbed simulate`, from file to file."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

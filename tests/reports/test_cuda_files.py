@@ -1,7 +1,5 @@
 """Commands on CUDA C++: `.cu` files with a description of their launches, and scripts that import PyCUDA."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

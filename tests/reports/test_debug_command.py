@@ -1,7 +1,5 @@
 """`simtbed debug`: exit codes, stops of targets, and CUDA C++ files. `tests/test_docs.py` runs the sessions of the page."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`simtbed diff`: what changed between two runs, worked out by hand for a kernel that was made better."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`simtbed pairhmm`, from file to file, on the shipped example."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

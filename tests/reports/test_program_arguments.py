@@ -1,7 +1,5 @@
 """Arguments of a program on a command line: options of the command among them, and --."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.reports.cli.app import COMMANDS, simtbed
 

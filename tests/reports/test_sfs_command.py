@@ -1,7 +1,5 @@
 """`simtbed sfs`, from file to file."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

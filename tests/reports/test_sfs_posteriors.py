@@ -1,7 +1,5 @@
 """Posteriors as VCF: what cyvcf2 and pysam read is what the oracle computes, in the file's own alleles."""
 
-from __future__ import annotations
-
 import gzip
 import math
 from collections import Counter

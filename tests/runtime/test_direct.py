@@ -1,7 +1,5 @@
 """Direct launches of a plan on a GPU, against a recording driver: no binding, and everything that may change is noticed."""
 
-from __future__ import annotations
-
 import gc
 import math
 from collections.abc import Callable

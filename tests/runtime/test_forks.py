@@ -1,7 +1,5 @@
 """A fork while other threads launch kernels: the child waits for no lock of a thread that it does not have."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The observer folder: only this user's folders and files are used, other content is one line, and nothing waits."""
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import closing

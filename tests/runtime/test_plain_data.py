@@ -1,7 +1,5 @@
 """Lines of launch records: what is written is read again, and other content is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 import typing

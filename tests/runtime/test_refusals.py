@@ -1,7 +1,5 @@
 """Refused arguments of a launch: all of them in one error, with the errors of the compilation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

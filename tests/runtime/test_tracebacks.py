@@ -1,7 +1,5 @@
 """Tracebacks of errors of launches end at the user's call, in every place that shows them; short texts of results."""
 
-from __future__ import annotations
-
 import io
 import pydoc
 import sys

@@ -1,7 +1,5 @@
 """Elements of `empty` arrays that no thread writes: poison for the host, a remark of the check, a failure of `verify`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Memory instructions: values, transactions, atomics in the order of lanes, wild addresses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.cubin_sections import Sections

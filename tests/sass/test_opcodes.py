@@ -1,7 +1,5 @@
 """Conformance of the opcode table: each row with operands and the results of the hardware's definition."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes of metrics as texts, and whether they are an improvement."""
 
-from __future__ import annotations
-
 from simtbed.testing.figures import Change, improvement
 
 from tests.table_checks import check_each

@@ -1,7 +1,5 @@
 """CUDA's own mathematical functions compared with portable ones: the arrays that they reach, the bounds, and the findings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

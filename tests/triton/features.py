@@ -1,8 +1,6 @@
 """Kernels of Triton on elements, with their results by PyTorch. Run with SIMTBED_TRITON=1; the names of kernels may be arguments."""
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
-from __future__ import annotations
-
 import sys
 
 import torch

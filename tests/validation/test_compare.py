@@ -1,7 +1,5 @@
 """`simtbed hardware compare`: differences, stale kernels, idle reasons, the command."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

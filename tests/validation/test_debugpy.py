@@ -1,8 +1,6 @@
 """A session of the Debug Adapter Protocol, as of VS Code and PyCharm, with debugpy: a breakpoint in a kernel, its variables, a step
 over a barrier."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Inputs of the validation kernels have the same bits on every processor, and tests with inputs from NumPy pass on older ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The python engine compared with the others: the whole conformance suite and the corpus of mistakes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The same CUDA C++ text on the jit engine and compiled by a host compiler: equal bits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

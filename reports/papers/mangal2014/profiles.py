@@ -1,7 +1,5 @@
 """Tables, Figure 1, section 5.2 and algorithms of Mangal and Jain 2014: profiles, filter queries, speedups, answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache, partial
 

@@ -1,7 +1,5 @@
 """Every variant returns the oracle's reads: for CUDA-EC's published reads, for random ones, with every optimisation and filter."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache, partial
 

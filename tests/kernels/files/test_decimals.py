@@ -1,7 +1,5 @@
 """Numbers as text: equal to Python's '%.10g' for every kind of double."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterable

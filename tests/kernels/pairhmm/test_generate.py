@@ -1,7 +1,5 @@
 """Generated problems: equal output for equal seeds, requested ranges, error rates of the qualities. Ranges of reads of a problem."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rounding: corrected sums of long reads in f32, the pairs computed in f64, likelihoods below the range of doubles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.kernels import Launcher

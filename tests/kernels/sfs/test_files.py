@@ -1,7 +1,5 @@
 """Genotype likelihoods from every format: equal values, counts of skipped sites, error messages of one line."""
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter
 from collections.abc import Callable

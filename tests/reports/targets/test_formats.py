@@ -1,7 +1,5 @@
 """Findings as SARIF, annotations, tables and reports of other services: valid, within limits, with lasting fingerprints."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`simtbed bench correct`: times of the spectrum and of each variant, on an emulator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Programs under observation do what they do alone, and every launch is caught."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ port to L2, first fetches of instructions.
 One block an SM, or a few; the number of warps varies between launches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any

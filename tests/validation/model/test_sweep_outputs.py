@@ -1,7 +1,5 @@
 """What-if sweeps of kernels by the dependence of their outputs on the configuration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Dynamic work distribution: warps claim work at run time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

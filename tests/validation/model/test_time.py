@@ -1,7 +1,5 @@
 """Execution time of launches bound by a known resource, and the gain of changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

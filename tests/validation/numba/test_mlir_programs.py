@@ -1,7 +1,5 @@
 """Programs of numba_cuda_mlir: those of Numba-CUDA with other imports. Results, checkers, mistakes, exceptions, caches, pytest."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

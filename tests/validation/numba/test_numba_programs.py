@@ -1,7 +1,5 @@
 """Programs of Numba-CUDA: results, checkers, planted mistakes, engines, caches, aliasing arrays, the hook under pytest."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`simtbed report`: the pages in docs are its output, verdicts follow from claims, and measured times are stored and read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import date

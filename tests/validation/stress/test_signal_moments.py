@@ -1,7 +1,5 @@
 """A signal at any moment of any command: the exit code is that of the signal, stderr is empty, and no file is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

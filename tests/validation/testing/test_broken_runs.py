@@ -1,7 +1,5 @@
 """Broken runs of tests: each ends with a nonzero exit code and a reason."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal
