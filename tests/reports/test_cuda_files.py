@@ -15,16 +15,9 @@ from tests.hostile.mutations import mutated
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed, command_line
 from tests.table_checks import check_each
+from tests.texts import texts
 
-KERNEL = """template <typename T> __global__ void shift(const T *in, T *out, int n)
-{
-    __shared__ T tile[64];
-    int i = threadIdx.x;
-    tile[i] = in[i];
-    __syncthreads();
-    if (i < n) out[i] = tile[(i + 1) % 64];
-}
-"""
+KERNEL = texts("reports/kernels.cu")["shift"]
 LAUNCH = """[[launch]]
 kernel = "shift<float>"
 grid = 1
