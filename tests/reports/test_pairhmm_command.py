@@ -36,13 +36,6 @@ def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
     assert [float(row[3]) for row in table[1 : 1 + haplotypes]] == [float(value) for value in matrix[1].split()]
 
 
-@pytest.mark.slow
-def test_a_variant_agrees_with_the_oracle(simtbed: Simtbed) -> None:
-    result = simtbed("verify", "--family", "pairhmm", "--variant", "wavefront-rescaled", "--engine", "numpy", "--json")
-    assert result.code == 0
-    assert {row["result"] for row in json.loads(result.out)["results"]} == {"agrees"}
-
-
 def test_bad_input_leaves_no_output(simtbed: Simtbed, tmp_path: Path) -> None:
     source, target = tmp_path / "short.in", tmp_path / "short.out"
     source.write_text("2 1\nACGT IIII IIII IIII ++++\n")
