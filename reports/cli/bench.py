@@ -37,8 +37,7 @@ class BenchOptions:
     ] = None
     input: Input = None
     only: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Select a section of pairhmm, or a command of files; repeatable."),
+        list[str] | None, Option(metavar="NAME", help="Select a section of pairhmm, or a command of files; repeatable.")
     ] = None
     output: Annotated[
         Path | None,

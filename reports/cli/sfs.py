@@ -58,8 +58,7 @@ class SfsOptions:
     """The options of `simtbed sfs`."""
 
     mode: Annotated[
-        ModeName,
-        Option(help="product: log of the plain product; saf: -doSaf of ANGSD; gama: posterior of GAMA."),
+        ModeName, Option(help="product: log of the plain product; saf: -doSaf of ANGSD; gama: posterior of GAMA.")
     ] = ModeName.saf
     format: Annotated[SpectraFormat, Option(help="Format of the answer.")] = SpectraFormat.tsv
     polarise: Annotated[

@@ -36,11 +36,7 @@ ROWS: tuple[Row, ...] = (
     ),
     (
         "s = 0\nq = 0\nfor i in range(n):\n    s += x[i]\n    q = q + x[i] * x[i]\nx[0] = q / n - (s / n) * (s / n)",
-        [
-            f"s starts as a whole number: {START}",
-            f"q starts as a whole number: {START}",
-            *["write st.f32(n)"] * 3,
-        ],
+        [f"s starts as a whole number: {START}", f"q starts as a whole number: {START}", *["write st.f32(n)"] * 3],
         "m = st.f32(n)\ns = 0.0\nq = 0.0\nfor i in range(n):\n    s += x[i]\n    q = q + x[i] * x[i]\n"
         "x[0] = q / m - (s / m) * (s / m)",
     ),

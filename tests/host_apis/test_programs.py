@@ -259,7 +259,7 @@ def test_races_between_streams_and_copies_of_unwritten_bytes(tmp_path: Path) -> 
     kernel, host = content["kernels"]
     order = "on stream {} and by {} on stream {} without an order"
     assert [(d["line"], d["count"], d["message"]) for d in kernel["faults"]] == [
-        (1, 16, "a[0] is accessed by add " + order.format(1, "add", 2)),
+        (1, 16, "a[0] is accessed by add " + order.format(1, "add", 2))
     ]
     assert [(d["line"], d["count"], d["message"]) for d in host["faults"]] == [
         (5, 64, "memory[0] is accessed by a copy " + order.format(2, "a copy", 1)),

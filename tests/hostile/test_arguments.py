@@ -415,8 +415,7 @@ def test_a_device_file_is_refused(value: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"\0", b"like = 3", b"[" * 5000, b"\xff", b"like = 'like.toml'", b"x." * 3000 + b"y=1"],
+    "data", [b"", b"\0", b"like = 3", b"[" * 5000, b"\xff", b"like = 'like.toml'", b"x." * 3000 + b"y=1"]
 )
 def test_a_file_that_is_no_device_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"

@@ -77,10 +77,7 @@ _FLOATS: dict[str, Callable[..., Any]] = {
 
 
 def _precise(name: str) -> Callable[..., Any]:
-    functions = {
-        "sqrt": mpmath.sqrt,
-        "rsqrt": lambda x: 1 / mpmath.sqrt(x),
-    }
+    functions = {"sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x)}
 
     def scalar_result(type: Scalar, x: float) -> float:
         if math.isnan(x) or x < 0:

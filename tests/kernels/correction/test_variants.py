@@ -110,8 +110,7 @@ def test_ties(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["thread-per-read-lean", "warp-per-read"])
 @pytest.mark.parametrize(
-    ("unroll", "reads", "votes"),
-    [(False, True, True), (True, False, True), (True, True, False), (False, False, False)],
+    ("unroll", "reads", "votes"), [(False, True, True), (True, False, True), (True, True, False), (False, False, False)]
 )
 def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, votes: bool, launcher: Launcher) -> None:
     check(small(7, reads=40), variant, launcher, Optimisations(unroll, reads, votes))

@@ -125,14 +125,7 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
 
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s", *words]
     quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.run(
-        command,
-        cwd=pytester.path,
-        env=quiet,
-        preexec_fn=full,
-        capture_output=True,
-        text=True,
-    )
+    process = subprocess.run(command, cwd=pytester.path, env=quiet, preexec_fn=full, capture_output=True, text=True)
     assert process.returncode == 1 and "File too large" in process.stdout, process.stdout + process.stderr
     assert baseline(pytester).read_text() == text and (pytester.path / "made").read_text() == "what was there"
     assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__", ".cache"}
