@@ -17,16 +17,17 @@ DYNAMIC = (
     + TEXTS["pipe"]
 )
 
+COPIED, STORED = HEAD + TEXTS["copied"], HEAD + TEXTS["stored"]
 X = np.arange(512, dtype=np.float32)
 
 
 def test_bulk_copies() -> None:
     def check(engine: EngineName) -> None:
         args = {"x": X, "out": np.zeros_like(X), "n": 512}
-        kernel = st.cuda_source(HEAD + TEXTS["copied"])["copied"]
+        kernel = st.cuda_source(COPIED)["copied"]
         result = st.launch(kernel, grid=1, block=64, shared=2048, args=args, engine=engine, check="all")
         assert np.array_equal(result.out.reshape(2, 256), X.reshape(2, 256)[:, ::-1])
-        stored = st.cuda_source(HEAD + TEXTS["stored"])["stored"]
+        stored = st.cuda_source(STORED)["stored"]
         assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
 
     engines: list[EngineName] = ["jit", "numpy"]
