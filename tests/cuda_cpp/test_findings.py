@@ -10,7 +10,7 @@ import simtbed as st
 from simtbed.testing import verify
 from simtbed.testing.figures import figures
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 TEXTS = texts("cuda_cpp/texts.cu")
@@ -275,15 +275,13 @@ def test_budgets_take_lines_of_other_languages(tmp_path: Path, monkeypatch: pyte
 UPDATES = ("h[x[i]] += 1", "h[x[i]]++", "h[x[i]] = h[x[i]] + 1", "h[x[i]] = 1 + h[x[i]]")
 
 
-def test_an_update_without_an_atomic_operation_is_one_finding() -> None:
-    def check(update: str) -> None:
-        text = f"__global__ void count(const int *x, int *h) {{ int i = threadIdx.x + blockIdx.x * 64; {update}; }}"
-        args = (np.arange(128, dtype=np.int32) % 7, np.zeros(7, np.int32))
-        result = st.launch(st.cuda_source(text).count, grid=2, block=64, args=args, check="races", faults="return")
-        (fault,) = result.faults
-        assert "use an atomic operation" in str(fault) and "fence" not in str(fault), str(fault)
-
-    check_each(UPDATES, check)
+@each_row(UPDATES)
+def test_an_update_without_an_atomic_operation_is_one_finding(update: str) -> None:
+    text = f"__global__ void count(const int *x, int *h) {{ int i = threadIdx.x + blockIdx.x * 64; {update}; }}"
+    args = (np.arange(128, dtype=np.int32) % 7, np.zeros(7, np.int32))
+    result = st.launch(st.cuda_source(text).count, grid=2, block=64, args=args, check="races", faults="return")
+    (fault,) = result.faults
+    assert "use an atomic operation" in str(fault) and "fence" not in str(fault), str(fault)
 
 
 @st.kernel

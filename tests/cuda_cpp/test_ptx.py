@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import simtbed as st
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 A, B, C = 0x89ABCDEF, 0x12345678, 0x0F1E2D3C
@@ -122,12 +122,10 @@ def _unsigned(assembly: str) -> int:
     return int(result.out[LANE])
 
 
-def test_integers_bits_predicates_warps_and_loads() -> None:
-    def check(row: tuple[str, int]) -> None:
-        assembly, expected = row
-        assert _unsigned(assembly) == expected
-
-    check_each(ROWS, check)
+@each_row(ROWS)
+def test_integers_bits_predicates_warps_and_loads(row: tuple[str, int]) -> None:
+    assembly, expected = row
+    assert _unsigned(assembly) == expected
 
 
 def test_halves() -> None:

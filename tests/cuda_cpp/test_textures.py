@@ -16,7 +16,7 @@ import simtbed as st
 from simtbed.engines.cuda.printer import cuda_source as printed
 from simtbed.runtime.registry import EngineName
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 TEXTS = texts("cuda_cpp/textures.cu")
@@ -103,15 +103,13 @@ LINE = st.cuda_source(
 ).k
 
 
-def test_coordinates_outside_follow_the_address_mode() -> None:
-    def check(row: Any) -> None:
-        mode, normalized, filter, at, expected = row
-        texture = st.Texture(TABLE, address=mode, normalized=normalized, filter=filter)
-        for engine in EMULATORS:
-            args = (texture, np.array(at, np.float32), np.zeros(len(at), np.float32))
-            assert st.launch(LINE, grid=1, block=len(at), args=args, engine=engine).out.tolist() == expected
-
-    check_each(ADDRESSING, check)
+@each_row(ADDRESSING)
+def test_coordinates_outside_follow_the_address_mode(row: Any) -> None:
+    mode, normalized, filter, at, expected = row
+    texture = st.Texture(TABLE, address=mode, normalized=normalized, filter=filter)
+    for engine in EMULATORS:
+        args = (texture, np.array(at, np.float32), np.zeros(len(at), np.float32))
+        assert st.launch(LINE, grid=1, block=len(at), args=args, engine=engine).out.tolist() == expected
 
 
 def test_each_coordinate_has_its_address_mode() -> None:
@@ -265,13 +263,11 @@ REFUSED: list[tuple[str, Callable[[], object]]] = [
 ]
 
 
-def test_refusals_name_the_reason() -> None:
-    def check(row: tuple[str, Callable[[], object]]) -> None:
-        with pytest.raises(st.SimtbedError) as refused:
-            row[1]()
-        assert row[0] in str(refused.value)
-
-    check_each(REFUSED, check, lambda row: row[0])
+@each_row(REFUSED, lambda row: row[0])
+def test_refusals_name_the_reason(row: tuple[str, Callable[[], object]]) -> None:
+    with pytest.raises(st.SimtbedError) as refused:
+        row[1]()
+    assert row[0] in str(refused.value)
 
 
 @pytest.mark.parametrize(

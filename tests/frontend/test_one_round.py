@@ -5,7 +5,7 @@ import simtbed as st
 from simtbed import CompileError
 from simtbed.frontend.reader import specialise
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 HEAD = "def k(a: st.Global[st.u8], x: st.Global[st.f32], n: st.i32) -> None:\n    "
 START = "start it as a float, such as 0.0"
@@ -47,12 +47,10 @@ def kernel(body: str) -> st.Kernel:
     return st.kernel(source=HEAD + body.replace("\n", "\n    ") + "\n")
 
 
-def test_one_round() -> None:
-    def check(row: Row) -> None:
-        body, advice, correct = row
-        with pytest.raises(CompileError) as caught:
-            specialise(kernel(body), {})
-        assert [diagnostic.notes[-1] for diagnostic in caught.value.diagnostics] == advice
-        specialise(kernel(correct), {})
-
-    check_each(ROWS, check, lambda row: row[0][:30])
+@each_row(ROWS, lambda row: row[0][:30])
+def test_one_round(row: Row) -> None:
+    body, advice, correct = row
+    with pytest.raises(CompileError) as caught:
+        specialise(kernel(body), {})
+    assert [diagnostic.notes[-1] for diagnostic in caught.value.diagnostics] == advice
+    specialise(kernel(correct), {})

@@ -12,7 +12,7 @@ from simtbed.host_apis.cuda.runtime import Runtime
 from simtbed.host_apis.cuda.unit import short_name
 from simtbed.reports.targets.target import CudaProgram, find_target, is_built
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 from tests.texts import texts
 
 from .programs import ARRAYS_AND_GRAPHS, CHECKED, MANY_FUNCTIONS, POINTERS, VECTOR_ADD, run
@@ -163,13 +163,11 @@ def test_a_name_of_a_template_instance_is_shortened() -> None:
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_programs(tmp_path: Path) -> None:
-    def check(name: str) -> None:
-        text, arguments, code, expected = PROGRAMS[name]
-        result = run(tmp_path, text, *arguments)
-        assert (result.returncode, expected in result.stdout + result.stderr) == (code, True), result
-
-    check_each(PROGRAMS, check)
+@each_row(PROGRAMS)
+def test_programs(name: str, tmp_path: Path) -> None:
+    text, arguments, code, expected = PROGRAMS[name]
+    result = run(tmp_path, text, *arguments)
+    assert (result.returncode, expected in result.stdout + result.stderr) == (code, True), result
 
 
 @pytest.mark.slow
@@ -342,11 +340,9 @@ COMMANDS = {
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_other_commands(tmp_path: Path) -> None:
-    def check(command: str) -> None:
-        text, code, expected = COMMANDS[command]
-        result = run(tmp_path, text, "--", command=command, input="where\nquit\n")
-        output = result.stdout + result.stderr
-        assert (result.returncode, expected in output) == (code, True), result
-
-    check_each(COMMANDS, check)
+@each_row(COMMANDS)
+def test_other_commands(command: str, tmp_path: Path) -> None:
+    text, code, expected = COMMANDS[command]
+    result = run(tmp_path, text, "--", command=command, input="where\nquit\n")
+    output = result.stdout + result.stderr
+    assert (result.returncode, expected in output) == (code, True), result

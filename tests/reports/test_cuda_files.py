@@ -14,7 +14,7 @@ from simtbed.reports.targets import cuda_file
 from tests.hostile.mutations import mutated
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed, command_line
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 from tests.texts import texts
 
 KERNEL = texts("reports/kernels.cu")["shift"]
@@ -100,19 +100,18 @@ WRONG = [
 
 
 @pytest.mark.slow
-def test_wrong_descriptions_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@each_row(WRONG)
+def test_wrong_descriptions_are_refused(
+    row: tuple[str, str, str], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One line names the file and the key; the exit code is 2. No value is converted to another one."""
-
-    def check(row: tuple[str, str, str]) -> None:
-        old, new, reason = row
-        (project / "shift.toml").write_text(LAUNCH.replace(old, new, 1))
-        with pytest.raises(SystemExit) as error:
-            cuda_file.run("shift.cu", "shift.toml")
-        message = capsys.readouterr().err
-        assert error.value.code == 2 and message.startswith("simtbed: ") and reason in message, message
-        assert message.count("\n") == 1 or "expression" in message
-
-    check_each(WRONG, check)
+    old, new, reason = row
+    (project / "shift.toml").write_text(LAUNCH.replace(old, new, 1))
+    with pytest.raises(SystemExit) as error:
+        cuda_file.run("shift.cu", "shift.toml")
+    message = capsys.readouterr().err
+    assert error.value.code == 2 and message.startswith("simtbed: ") and reason in message, message
+    assert message.count("\n") == 1 or "expression" in message
 
 
 def test_descriptions_are_read(project: Path) -> None:
@@ -180,13 +179,10 @@ def _exit_code() -> Any:
 
 
 @pytest.mark.slow
-def test_mutated_descriptions(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@each_row(range(50))
+def test_mutated_descriptions(seed: int, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Any bytes are launched or refused."""
-
-    def check(seed: int) -> None:
-        (project / "shift.toml").write_bytes(mutated(LAUNCH.encode(), seed))
-        code = _exit_code()
-        assert code in (0, 1, 2)
-        assert code < 2 or capsys.readouterr().err.startswith("simtbed: ")
-
-    check_each(range(50), check)
+    (project / "shift.toml").write_bytes(mutated(LAUNCH.encode(), seed))
+    code = _exit_code()
+    assert code in (0, 1, 2)
+    assert code < 2 or capsys.readouterr().err.startswith("simtbed: ")

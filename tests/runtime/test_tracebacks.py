@@ -18,7 +18,7 @@ from simtbed.errors import VerifyError
 from simtbed.span import Span
 from simtbed.testing import verify
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 
 @st.kernel
@@ -82,15 +82,13 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
 
 
-def test_an_uncaught_error_shows_user_frames_and_message() -> None:
-    def check(name: str) -> None:
-        error = caught(name)
-        with redirect_stderr(io.StringIO()) as shown:
-            sys.excepthook(type(error), error, error.__traceback__)
-        text = shown.getvalue()
-        assert own_files(text) == [] and __file__ in text and text.rstrip().endswith(str(error).splitlines()[-1])
-
-    check_each([*CASES, *UNDECORATED], check)
+@each_row([*CASES, *UNDECORATED])
+def test_an_uncaught_error_shows_user_frames_and_message(name: str) -> None:
+    error = caught(name)
+    with redirect_stderr(io.StringIO()) as shown:
+        sys.excepthook(type(error), error, error.__traceback__)
+    text = shown.getvalue()
+    assert own_files(text) == [] and __file__ in text and text.rstrip().endswith(str(error).splitlines()[-1])
 
 
 def test_a_thread_shows_the_same() -> None:
@@ -102,13 +100,11 @@ def test_a_thread_shows_the_same() -> None:
     assert own_files(shown.getvalue()) == [] and "global write out of bounds" in shown.getvalue()
 
 
-def test_a_caught_error_has_one_hidden_frame() -> None:
-    def check(name: str) -> None:
-        frames = traceback.extract_tb(caught(name).__traceback__)
-        (own,) = (frame.name for frame in frames if frame.filename.startswith(PACKAGE))
-        assert own in ("call", "launch")
-
-    check_each(CASES, check)
+@each_row(CASES)
+def test_a_caught_error_has_one_hidden_frame(name: str) -> None:
+    frames = traceback.extract_tb(caught(name).__traceback__)
+    (own,) = (frame.name for frame in frames if frame.filename.startswith(PACKAGE))
+    assert own in ("call", "launch")
 
 
 def test_pytest_shows_the_call(pytester: pytest.Pytester) -> None:
