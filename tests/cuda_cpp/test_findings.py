@@ -10,7 +10,7 @@ import simtbed as st
 from simtbed.testing import verify
 from simtbed.testing.figures import figures
 
-from tests.table_checks import check_each, each_row
+from tests.table_checks import each_row
 from tests.texts import texts
 
 TEXTS = texts("cuda_cpp/texts.cu")
@@ -159,26 +159,24 @@ def test_arguments_are_checked() -> None:
 OTHER_SIZES = st.cuda_source(TEXTS["accesses of other sizes"])
 
 
-def test_created_arrays_are_accessed_as_other_elements() -> None:
-    cases = [
+@each_row(
+    [
         (name, type, engine, value)
         for name, type in (("swap", st.f64), ("pairs", st.f16), ("parts", st.f32), ("vectors", st.float4))
         for engine in ("jit", "numpy")
         for value in (0, 1.75, None)[: 2 if name == "swap" else 3]
     ]
-
-    def check(row: tuple[str, Any, str, float | None]) -> None:
-        name, type, engine, value = row
-        new = st.empty(8, type) if value is None else st.full(8, value, type)
-        options: Any = {"grid": 1, "block": 32, "engine": engine}
-        expected = st.launch(OTHER_SIZES[name], args=(st.DeviceArray(new).numpy(),), **options).x
-        for _ in range(2):  # the second launch has a plan
-            np.testing.assert_array_equal(st.launch(OTHER_SIZES[name], args=(new,), **options).x, expected)
-        device = st.DeviceArray(new)
-        st.launch(OTHER_SIZES[name], args=(device,), **options)
-        np.testing.assert_array_equal(device.numpy(), expected)
-
-    check_each(cases, check)
+)
+def test_created_arrays_are_accessed_as_other_elements(row: tuple[str, Any, str, float | None]) -> None:
+    name, type, engine, value = row
+    new = st.empty(8, type) if value is None else st.full(8, value, type)
+    options: Any = {"grid": 1, "block": 32, "engine": engine}
+    expected = st.launch(OTHER_SIZES[name], args=(st.DeviceArray(new).numpy(),), **options).x
+    for _ in range(2):  # the second launch has a plan
+        np.testing.assert_array_equal(st.launch(OTHER_SIZES[name], args=(new,), **options).x, expected)
+    device = st.DeviceArray(new)
+    st.launch(OTHER_SIZES[name], args=(device,), **options)
+    np.testing.assert_array_equal(device.numpy(), expected)
 
 
 def test_unwritten_elements_are_those_of_the_array() -> None:

@@ -5,7 +5,7 @@ import pytest
 import simtbed as st
 from simtbed.runtime.registry import EngineName
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 TEXTS = texts("cuda_cpp/mbarriers.cu")
@@ -21,17 +21,14 @@ COPIED, STORED = HEAD + TEXTS["copied"], HEAD + TEXTS["stored"]
 X = np.arange(512, dtype=np.float32)
 
 
-def test_bulk_copies() -> None:
-    def check(engine: EngineName) -> None:
-        args = {"x": X, "out": np.zeros_like(X), "n": 512}
-        kernel = st.cuda_source(COPIED)["copied"]
-        result = st.launch(kernel, grid=1, block=64, shared=2048, args=args, engine=engine, check="all")
-        assert np.array_equal(result.out.reshape(2, 256), X.reshape(2, 256)[:, ::-1])
-        stored = st.cuda_source(STORED)["stored"]
-        assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
-
-    engines: list[EngineName] = ["jit", "numpy"]
-    check_each(engines, check)
+@each_row(["jit", "numpy"])
+def test_bulk_copies(engine: EngineName) -> None:
+    args = {"x": X, "out": np.zeros_like(X), "n": 512}
+    kernel = st.cuda_source(COPIED)["copied"]
+    result = st.launch(kernel, grid=1, block=64, shared=2048, args=args, engine=engine, check="all")
+    assert np.array_equal(result.out.reshape(2, 256), X.reshape(2, 256)[:, ::-1])
+    stored = st.cuda_source(STORED)["stored"]
+    assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
 
 
 @pytest.mark.slow

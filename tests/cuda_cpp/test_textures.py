@@ -171,18 +171,15 @@ def test_boundary_modes_of_surfaces() -> None:
                 st.launch(SURFACES[kernel], grid=1, block=4, args=(surface, at, last), engine=engine)
 
 
-def test_texels_of_surfaces() -> None:
-    def check(row: tuple[str, int, Any]) -> None:
-        type, channels, dtype = row
-        shape = (2, 3) if channels == 1 else (2, 3, channels)
-        values = np.arange(6 * channels).astype(dtype).reshape(shape)
-        for engine in EMULATORS:
-            args = [st.Surface(array, channels=channels) for array in (values, np.zeros_like(values))]  # type: ignore[arg-type]
-            result = st.launch(SURFACES[f"move<{type}>"], grid=1, block=(3, 2), args=args, engine=engine, check="all")
-            assert np.array_equal(result.to, values[::-1])
-
-    rows = [("signed char", 1, "i1"), ("uchar2", 2, "u1"), ("ushort4", 4, "u2"), ("int2", 2, "i4"), ("float4", 4, "f4")]
-    check_each(rows, check)
+@each_row([("signed char", 1, "i1"), ("uchar2", 2, "u1"), ("ushort4", 4, "u2"), ("int2", 2, "i4"), ("float4", 4, "f4")])
+def test_texels_of_surfaces(row: tuple[str, int, Any]) -> None:
+    type, channels, dtype = row
+    shape = (2, 3) if channels == 1 else (2, 3, channels)
+    values = np.arange(6 * channels).astype(dtype).reshape(shape)
+    for engine in EMULATORS:
+        args = [st.Surface(array, channels=channels) for array in (values, np.zeros_like(values))]  # type: ignore[arg-type]
+        result = st.launch(SURFACES[f"move<{type}>"], grid=1, block=(3, 2), args=args, engine=engine, check="all")
+        assert np.array_equal(result.to, values[::-1])
 
 
 def test_volumes_and_layers_of_surfaces() -> None:

@@ -13,7 +13,7 @@ from simtbed.profiler.lane_elements import LaneElements
 from simtbed.profiler.remedies import NUMBERS, Remedy, Saving, merge_remedies
 from simtbed.profiler.trace import ENTRY
 
-from tests.table_checks import check_each, each_row
+from tests.table_checks import each_row
 
 from .advised import ADVISED, Advised, N, column, floats, gather, histogram, profile, shifted
 from .unadvised import SPARSE, UNADVISED, UNPREDICTED, Unadvised
@@ -119,16 +119,8 @@ def elements(indices: Any, mask: int = 0xFFFFFFFF) -> LaneElements:
     return LaneElements.from_entries(entries, 4)
 
 
-def test_patterns_of_lanes() -> None:
-    """Elements by lane; the step from lane to lane; the distance and the length of runs."""
-
-    def check(row: tuple[Any, int, tuple[int, int], int]) -> None:
-        indices, step, spacing, distinct = row
-        lanes = elements(indices)
-        actual = (int(lanes.lane_step[0]), tuple(lanes.spacing[0].tolist()), int(lanes.distinct[0]))
-        assert actual == (step, spacing, distinct)
-
-    table = [
+@each_row(
+    [
         ([7] * 32, 0, (0, 0), 1),
         (range(5, 37), 1, (0, 0), 32),
         (range(99, 3, -3), -3, (3, 1), 32),
@@ -139,7 +131,13 @@ def test_patterns_of_lanes() -> None:
         ([n // 2 for n in range(32)], 0, (0, 0), 16),
         ([n * n for n in range(32)], 0, (0, 0), 32),
     ]
-    check_each(table, check)
+)
+def test_patterns_of_lanes(row: tuple[Any, int, tuple[int, int], int]) -> None:
+    """Elements by lane; the step from lane to lane; the distance and the length of runs."""
+    indices, step, spacing, distinct = row
+    lanes = elements(indices)
+    actual = (int(lanes.lane_step[0]), tuple(lanes.spacing[0].tolist()), int(lanes.distinct[0]))
+    assert actual == (step, spacing, distinct)
 
 
 def test_a_pattern_is_of_the_active_lanes() -> None:
