@@ -165,15 +165,8 @@ def checker_races(program: Program, engine: EngineName) -> set[Race]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "report", record)
-        result = st.launch(
-            interpreter(),
-            grid=BLOCKS,
-            block=THREADS,
-            args=program.arguments(),
-            engine=engine,
-            check="races",
-            faults="return",
-        )
+        how: Any = {"grid": BLOCKS, "block": THREADS, "check": "races", "faults": "return"}
+        result = st.launch(interpreter(), args=program.arguments(), engine=engine, **how)
     assert not result.faults, result.faults[0]
     races = set()
     for plan, row in rows:

@@ -83,13 +83,9 @@ class RoundTrips:
         kernel, printed = read_back(request)
         remaining = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
         shared = request.dynamic_shared + printed.carved_bytes
-        how: dict[str, Any] = {
-            "grid": request.grid,
-            "block": request.block,
-            "shared": shared,
-            "cooperative": request.cooperative,
-        }
-        result = st.launch(kernel, args=arguments(kernel, printed, request), device=request.device, **how, **remaining)
+        how: dict[str, Any] = {"grid": request.grid, "block": request.block, "device": request.device, **remaining}
+        values = arguments(kernel, printed, request)
+        result = st.launch(kernel, args=values, shared=shared, cooperative=request.cooperative, **how)
         return details_of(result), printed
 
 

@@ -7,17 +7,8 @@ import simtbed as st
 from simtbed import Diagnostic
 from simtbed.frontend.reader import specialise
 
-PARAMETERS = ", ".join(
-    f"{name}: st.Global[st.{type}]"
-    for name, type in {
-        "byte": "u8",
-        "word": "u32",
-        "wide": "u64",
-        "long": "i64",
-        "whole": "i32",
-        "pair": "float2",
-    }.items()
-)
+TYPES = {"byte": "u8", "word": "u32", "wide": "u64", "long": "i64", "whole": "i32", "pair": "float2"}
+PARAMETERS = ", ".join(f"{name}: st.Global[st.{type}]" for name, type in TYPES.items())
 
 
 class Point(NamedTuple):

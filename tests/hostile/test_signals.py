@@ -54,12 +54,8 @@ def test_a_signal_in_an_import_is_no_error_of_the_import() -> None:
     interrupted.__context__ = Stopped(signal.SIGTERM)
     outer = RuntimeError()
     outer.__context__ = interrupted
-    assert [code(Stopped(signal.SIGHUP)), code(KeyboardInterrupt()), code(interrupted), code(outer)] == [
-        129,
-        130,
-        143,
-        143,
-    ]
+    codes = [code(error) for error in (Stopped(signal.SIGHUP), KeyboardInterrupt(), interrupted, outer)]
+    assert codes == [129, 130, 143, 143]
     assert app._signal(ImportError("x")) is None
 
 

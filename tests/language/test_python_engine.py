@@ -155,18 +155,12 @@ def test_a_fault_is_an_exception_at_its_line() -> None:
 @pytest.mark.parametrize("name", [name for name in PAIRS if name in MISTAKES])
 def test_findings_are_those_of_jit(name: str) -> None:
     pair = PAIRS[name]
-    options: dict[str, Any] = {
-        "grid": pair.grid,
-        "block": pair.block,
-        "device": pair.device,
-        "faults": "return",
-        "step_limit": 200,
-    }
+    options: dict[str, Any] = {"grid": pair.grid, "block": pair.block, "device": pair.device, "step_limit": 200}
     for fixed in (False, True):
         args = {**pair.args, "FIXED": fixed}
         check = "bounds,alignment,uninitialised,barriers,arithmetic"
         python, jit = (
-            st.launch(pair.kernel, args=args, check=check, engine=engine, **options).faults
+            st.launch(pair.kernel, args=args, check=check, engine=engine, faults="return", **options).faults
             for engine in ("python", "jit")
         )
         assert [_text(fault) for fault in python] == [_text(fault) for fault in jit[:1]]

@@ -24,17 +24,8 @@ def _add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @feature
 def add() -> None:
-    for dtype in (
-        torch.float32,
-        torch.float16,
-        torch.bfloat16,
-        torch.float64,
-        torch.int8,
-        torch.int16,
-        torch.int32,
-        torch.int64,
-        torch.uint8,
-    ):
+    floats = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+    for dtype in (*floats, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8):
         for n in (1000, 1003):
             x, y = random(n, dtype=dtype), random(n, dtype=dtype) // 2
             out = torch.empty_like(x)
