@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import simtbed as st
 
-from tests.table_checks import check_each, each_row
+from tests.table_checks import each_row
 from tests.texts import texts
 
 A, B, C = 0x89ABCDEF, 0x12345678, 0x0F1E2D3C
@@ -128,18 +128,16 @@ def test_integers_bits_predicates_warps_and_loads(row: tuple[str, int]) -> None:
     assert _unsigned(assembly) == expected
 
 
-def test_halves() -> None:
-    def check(row: tuple[str, list[float]]) -> None:
-        assembly, expected = row
-        text = f"""
-        __global__ void k(const unsigned *x, unsigned *out) {{
-            asm("{assembly}" : "=r"(out[0]) : "r"(x[0]), "r"(x[1]), "h"((unsigned short)x[0]));
-        }}"""
-        x = np.array([F, G, G, 0.5], np.float16).view(np.uint32)
-        out = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.u32))).out
-        assert out.view(np.float16).tolist() == expected
-
-    check_each(HALVES, check)
+@each_row(HALVES)
+def test_halves(row: tuple[str, list[float]]) -> None:
+    assembly, expected = row
+    text = f"""
+    __global__ void k(const unsigned *x, unsigned *out) {{
+        asm("{assembly}" : "=r"(out[0]) : "r"(x[0]), "r"(x[1]), "h"((unsigned short)x[0]));
+    }}"""
+    x = np.array([F, G, G, 0.5], np.float16).view(np.uint32)
+    out = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.u32))).out
+    assert out.view(np.float16).tolist() == expected
 
 
 def test_atomics_stores_and_asynchronous_copies() -> None:
