@@ -1,4 +1,4 @@
-"""Texts of tests: sections of a `.cu`, `.ll` or `.sass` file beside the tests, under the names in their first lines."""
+"""Texts of tests: sections of a `.cu`, `.ll`, `.sass` or `.txt` file beside the tests, under the names in their first lines."""
 
 import re
 from pathlib import Path
