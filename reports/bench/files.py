@@ -125,13 +125,13 @@ def _written(name: str, content: Callable[[], Iterable[bytes]]) -> Callable[[Pat
 
 READS, LARGE = _simulated(GENOME, 60, 36, "reads.fastq"), _simulated(LARGE_GENOME, 50, 100, "large.fastq.gz")
 LIGHTER = "lighter -r {in} -k 20 %d 0.1 -t {threads} -od {folder}"
-BARE = f"{sys.executable} -c '{{bare}}'"
+START = f"{sys.executable} -c '{{bare}}'"
 EQUAL, ON_GPU = _written("equal.in", equal_pairs), "pairhmm {in} -o {out} --engine cuda"
 PACKED = "correct {in} -o {out}.gz --engine {engine}"
 SPECTRA = "sfs {in} -o {out} --engine {engine}"
 PRODUCTS = "sfs {in} -o {out}.npz --format npz --mode product --engine {engine}"
 ROWS = (
-    Row("start", _nothing, "sfs --example -o {out} --engine {engine}", 1, "starts", BARE),
+    Row("start", _nothing, "sfs --example -o {out} --engine {engine}", 1, "starts", START),
     Row("simulate", _nothing, f"simulate --genome {GENOME} --coverage 60 --length 36 -o {{out}}", 2_000_000, "reads"),
     Row("correct", READS, "correct {in} -o {out} --engine {engine}", 2_000_000, "reads", LIGHTER % GENOME),
     Row("align", _written("pairs.tsv", aligned_pairs), "align {in} -o {out} --engine {engine}", 100_000, "pairs"),
