@@ -1,7 +1,5 @@
 """Components that simtbed uses on a machine: packages, engines, compilers, GPU; detected by use."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re
@@ -59,7 +57,7 @@ def components() -> list[Component]:
         _detect("cache", "reuse of compiled kernels", _cache, "set SIMTBED_CACHE=FOLDER to a writable folder"),
         _detect("nvcc", "simtbed cuda --compile", _nvcc, 'python -m pip install "simtbed[nvcc]"'),
         _detect("nvdisasm", "simtbed profile --compiled", _nvdisasm, 'python -m pip install "simtbed[sass]"'),
-        _detect("PyCUDA", "engine=\"cuda\"", _pycuda, 'python -m pip install "simtbed[cuda]"'),
+        _detect("PyCUDA", "engine=\"cuda\"", partial(version, "pycuda"), 'python -m pip install "simtbed[cuda]"'),
         _tried("GPU", "engine=\"cuda\"", trial_kernels.gpu, "a machine with an NVIDIA GPU and its driver"),
     ]  # fmt: skip
 
@@ -109,7 +107,3 @@ def _nvdisasm() -> str:
     from simtbed.engines.cuda import sass
 
     return str(sass.find_nvdisasm())
-
-
-def _pycuda() -> str:
-    return version("pycuda")

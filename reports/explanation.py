@@ -1,7 +1,5 @@
 """Explanations of shipped variants: recurrence, paper, thread mapping and memory layout."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import dataclass
 from importlib import import_module

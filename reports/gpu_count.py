@@ -1,7 +1,5 @@
 """Number of GPUs that a file is worth: a second context and smaller launches cost more than they save for a small file."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from pathlib import Path

@@ -12,19 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import simtbed as st
-from simtbed import (
-    Device,
-    Global,
-    Kernel,
-    LaunchError,
-    Result,
-    SimtbedError,
-    UnavailableError,
-    devices,
-    i32,
-    launch,
-    launch_concurrent,
-)
+from simtbed import launch, launch_concurrent
 from simtbed.kernels import FunctionLauncher, Launcher
 from simtbed.runtime.registry import EngineName
 from simtbed.runtime.result import details_of
@@ -47,9 +35,9 @@ class Runner(Launcher):
     """
 
     engine: EngineName
-    device: Device = devices.H200
+    device: st.Device = st.devices.H200
     counting: bool = False
-    uncounted: frozenset[Kernel] = frozenset()
+    uncounted: frozenset[st.Kernel] = frozenset()
     launches: int = 0
     milliseconds: float | None = None
     counted: list[tuple[Program, Counters]] = field(default_factory=list)
@@ -61,7 +49,7 @@ class Runner(Launcher):
 
             begin_context()
 
-    def launch(self, kernel: Kernel, **arguments: Any) -> Result:
+    def launch(self, kernel: st.Kernel, **arguments: Any) -> st.Result:
         counting = self.counting and kernel not in self.uncounted
         result = launch(kernel, engine=self.engine, device=self.device, counters=counting, **arguments)
         with self.lock:
@@ -101,7 +89,7 @@ class ConcurrentRunner(Runner):
 
         return streams.empty(shape, dtype)
 
-    def launch_concurrent(self, launches: Iterable[tuple[Kernel, Mapping[str, Any]]]) -> Iterator[Result]:
+    def launch_concurrent(self, launches: Iterable[tuple[st.Kernel, Mapping[str, Any]]]) -> Iterator[st.Result]:
         for result in launch_concurrent(launches, engine=self.engine, device=self.device):
             with self.lock:
                 self.launches += 1
@@ -143,14 +131,14 @@ def require_gpus(gpus: int, engine: EngineName) -> None:
     if gpus == 1:
         return
     if engine != "cuda":
-        raise SimtbedError(f"--gpus {gpus} needs --engine cuda")
+        raise st.SimtbedError(f"--gpus {gpus} needs --engine cuda")
     from simtbed.engines.cuda.driver import device_of
 
     device_of(gpus - 1)
 
 
 @st.kernel
-def _smallest(out: Global[i32]) -> None:
+def _smallest(out: st.Global[st.i32]) -> None:
     """A minimal kernel."""
     out[st.lane] = st.lane
 
@@ -164,7 +152,7 @@ def why_unavailable(engine: EngineName) -> str | None:
     """Run a small kernel; return the reason why an engine cannot run on this machine, or None."""
     try:
         run_smallest(engine)
-    except LaunchError as error:
+    except st.LaunchError as error:
         return str(error)
     return None
 
@@ -172,13 +160,13 @@ def why_unavailable(engine: EngineName) -> str | None:
 def require_engine(engine: EngineName) -> None:
     """Raise UnavailableError if an engine cannot run on this machine."""
     if reason := why_unavailable(engine):
-        raise UnavailableError(f"the {engine} engine cannot run here: {reason}")
+        raise st.UnavailableError(f"the {engine} engine cannot run here: {reason}")
 
 
 def require_gpu(engine: EngineName, subject: str, paper: str) -> None:
     """Raise UnavailableError unless a benchmark of times uses the cuda engine and a GPU. paper: with the counters of its kernels."""
     if engine != "cuda":
-        raise UnavailableError(
+        raise st.UnavailableError(
             f"bench {subject} measures times on a GPU: write --engine cuda; `simtbed report {paper}` counts the kernels"
         )
     require_engine(engine)

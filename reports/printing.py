@@ -1,7 +1,5 @@
 """Standard output and error of commands: the only functions that print, with every text escaped for a terminal or a log."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 

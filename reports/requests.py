@@ -1,7 +1,5 @@
 """The first launch request of a variant's kernel on a problem, without its execution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

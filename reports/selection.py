@@ -1,7 +1,5 @@
 """Lookup of families, variants and problems by name."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

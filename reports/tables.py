@@ -1,7 +1,5 @@
 """Output of results as plain tables and as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Progress displays on stderr: on a terminal, and as lines of the steps of benchmarks elsewhere."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

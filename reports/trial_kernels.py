@@ -1,7 +1,5 @@
 """A small kernel for each front end and for a GPU: the kernel language, CUDA C++, Numba-CUDA, Numba-CUDA-MLIR."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any

@@ -4,8 +4,6 @@
 a number but an edit of the file.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Paths of NVIDIA's compiler and disassembler, found by simtbed's own search; some tests need them."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.engines.cuda.nvcc import find_tool
 

@@ -1,7 +1,5 @@
 """Fixtures and settings of all tests: golden texts, Hypothesis profiles, compilation of kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 <!-- table of mistakes -->  pairs of the corpus, and those that compute-sanitizer reports
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -16,8 +16,6 @@ One mark needs no block; `docs/hooks.py` replaces it by a whole file:
     <!-- source of X.py -->
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -4,8 +4,6 @@ h200_tensor_cores.npz has two recorded fragments of each of 12 categories a type
 infinities and NaN, one-bit probes ...): bits of A [n, m, k], of B by its columns, of C, and of the results D.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

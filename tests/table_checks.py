@@ -1,10 +1,10 @@
 """One test for every row of a table."""
 
-from __future__ import annotations
-
+import functools
+import inspect
 import traceback
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -21,3 +21,21 @@ def check_each(rows: Iterable[Row], check: Callable[[Row], object], name: Callab
             place = traceback.extract_tb(error.__traceback__)[-1]
             failures.append(f"{name(row)}: {type(error).__name__} in line {place.lineno}: {error}")
     assert not failures, f"{len(failures)} rows fail\n" + "\n".join(failures)
+
+
+def each_row(
+    rows: Iterable[Any], name: Callable[[Any], object] = repr
+) -> Callable[[Callable[..., object]], Callable[..., None]]:
+    """Make one test of a check of a row, its first parameter; the others are fixtures."""
+
+    def decorate(check: Callable[..., object]) -> Callable[..., None]:
+        signature = inspect.signature(check)
+
+        @functools.wraps(check)
+        def test(**fixtures: Any) -> None:
+            check_each(rows, lambda row: check(row, **fixtures), name)
+
+        vars(test)["__signature__"] = signature.replace(parameters=[*signature.parameters.values()][1:])
+        return test
+
+    return decorate

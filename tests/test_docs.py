@@ -1,7 +1,5 @@
 """Documentation tests: code runs and prints the shown output; commands, links and names exist."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -38,7 +36,7 @@ from tests.pages import (
     prose,
     session_of,
 )
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 FOLDERS = {"emulator", "kernels", "oracles", "reports", "tests", "docs", "examples", ".ci", ".github"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -101,24 +99,18 @@ def test_sessions_of_the_debugger_are_what_the_page_shows(request: pytest.Fixtur
     shown(page, outputs, request)
 
 
-def check_quoted_files(page: Path) -> None:
+@each_row(PAGES, name)
+def test_quoted_files_hold_the_quoted_text(page: Path) -> None:
     quoted = [block for block in blocks(read(page)) if block.mark.startswith("file: ")]
     assert [b.mark for b in quoted if b.text not in read(ROOT / b.mark.removeprefix("file: "))] == []
 
 
-def test_quoted_files_hold_the_quoted_text() -> None:
-    check_each(PAGES, check_quoted_files, name)
-
-
-def check_marks(page: Path) -> None:
+@each_row(PAGES, name)
+def test_marks_are_known(page: Path) -> None:
     pattern = re.compile(
         rf"|output|(output|excerpt) of (\S+\.py|simtbed .*)|session of simtbed debug .*|file: \S+|{GPU}|{NVCC}"
     )
     assert [block.mark for block in blocks(read(page)) if not pattern.fullmatch(block.mark)] == []
-
-
-def test_marks_are_known() -> None:
-    check_each(PAGES, check_marks, name)
 
 
 def test_the_page_of_examples_shows_every_kernel() -> None:
@@ -160,7 +152,8 @@ def command_lines(page: Path) -> list[str]:
     ]
 
 
-def check_command_lines(page: Path) -> None:
+@each_row(PAGES, name)
+def test_commands_and_their_options_exist(page: Path) -> None:
     wrong = []
     for line in command_lines(page):
         words = line.split()
@@ -175,10 +168,6 @@ def check_command_lines(page: Path) -> None:
         if missing_command or not passed <= options:
             wrong.append(f"simtbed {line}: {sorted(passed - options) or 'no such command'}")
     assert wrong == []
-
-
-def test_commands_and_their_options_exist() -> None:
-    check_each(PAGES, check_command_lines, name)
 
 
 def test_every_command_is_documented_in_the_section_of_its_group() -> None:
@@ -196,7 +185,8 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-def check_links(page: Path) -> None:
+@each_row(PAGES, name)
+def test_relative_links_resolve(page: Path) -> None:
     broken = []
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(read(page))):
         if "://" in target:
@@ -208,11 +198,8 @@ def check_links(page: Path) -> None:
     assert broken == []
 
 
-def test_relative_links_resolve() -> None:
-    check_each(PAGES, check_links, name)
-
-
-def check_tables(page: Path) -> None:
+@each_row(PAGES, name)
+def test_tables_have_a_head_and_rows_of_equal_length(page: Path) -> None:
     broken = []
     for table in re.findall(r"(?:^\|.*\n)+", prose(read(page)), flags=re.MULTILINE):
         rows = table.splitlines()
@@ -222,18 +209,11 @@ def check_tables(page: Path) -> None:
     assert broken == []
 
 
-def test_tables_have_a_head_and_rows_of_equal_length() -> None:
-    check_each(PAGES, check_tables, name)
-
-
-def check_paths(page: Path) -> None:
+@each_row(PAGES, name)
+def test_paths_in_the_text_exist(page: Path) -> None:
     named = [code for code in inline_code(read(page)) if re.fullmatch(r"[.\w][\w./-]*/[\w./-]*", code)]
     inside = [code for code in named if code.split("/")[0] in FOLDERS]
     assert [code for code in inside if not (ROOT / code).exists()] == []
-
-
-def test_paths_in_the_text_exist() -> None:
-    check_each(PAGES, check_paths, name)
 
 
 def resolves(dotted: str) -> bool:
@@ -254,17 +234,14 @@ def resolves(dotted: str) -> bool:
     return False
 
 
-def check_names(page: Path) -> None:
+@each_row(PAGES, name)
+def test_names_in_the_text_exist(page: Path) -> None:
     named = {
         reference.replace("st.", "simtbed.", 1) if reference.startswith("st.") else reference
         for code in inline_code(read(page))
         for reference in re.findall(r"(?<![\w./])(?:st|simtbed)(?:\.[A-Za-z_]\w*)+", code)
     }
     assert sorted(reference for reference in named if not resolves(reference)) == []
-
-
-def test_names_in_the_text_exist() -> None:
-    check_each(PAGES, check_names, name)
 
 
 def test_terms_of_the_glossary_have_a_page() -> None:
@@ -291,14 +268,12 @@ def test_every_variant_device_counter_and_check_is_documented() -> None:
     assert [kind for kind in sorted(kinds) if f"`{kind}`" not in counters] == []
 
 
-def test_tables_and_numbers_are_those_of_the_data(request: pytest.FixtureRequest) -> None:
-    def check(page: Path) -> None:
-        text = updated(page, read(page))
-        if request.config.getoption("--update-golden"):
-            page.write_text(text, encoding="utf-8")
-        assert text.splitlines() == read(page).splitlines(), "--update-golden accepts what the data states now"
-
-    check_each(PAGES, check, name)
+@each_row(PAGES, name)
+def test_tables_and_numbers_are_those_of_the_data(page: Path, request: pytest.FixtureRequest) -> None:
+    text = updated(page, read(page))
+    if request.config.getoption("--update-golden"):
+        page.write_text(text, encoding="utf-8")
+    assert text.splitlines() == read(page).splitlines(), "--update-golden accepts what the data states now"
 
 
 def test_every_package_is_described() -> None:

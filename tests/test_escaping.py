@@ -1,7 +1,5 @@
 """Texts with control characters, commands of services and markup, as each sink shows them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
@@ -14,7 +12,7 @@ from simtbed import escaping
 from simtbed.errors import Diagnostic, render
 from simtbed.span import Span
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 HOSTILE = (
     "\x1b[31mred", "bell\a", "\x9b31m", "back\b", "a\rb", "a\nb", "a\n::error::b", "a\r::error file=x::b", "  ::warning::x",
@@ -86,17 +84,14 @@ PATHS = {
 """References; None: any valid one."""
 
 
-def _check_uri(path: str) -> None:
+@each_row(PATHS)
+def test_paths_are_valid_uris(path: str) -> None:
     uri = escaping.uri_reference(path)
     assert URI.fullmatch(uri), uri
     assert PATHS[path] in (None, uri), uri
     unquote(uri, errors="strict")
     segments = urlsplit(uri)
     assert segments.scheme in ("", "file") and not segments.query and not segments.fragment
-
-
-def test_paths_are_valid_uris() -> None:
-    check_each(PATHS, _check_uri)
 
 
 @pytest.mark.parametrize("root", ["", "/"])

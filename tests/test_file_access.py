@@ -1,7 +1,5 @@
 """File access boundary: only kernels/files opens, reads or writes files; each exception is listed with its reason."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -17,15 +15,8 @@ METHODS = {
     "memmap", "fromfile", "tofile", "loadtxt", "savetxt", "genfromtxt", "savez", "savez_compressed",
 }  # fmt: skip
 """Names of functions and methods that open, read, write or remove files."""
-OF_MODULES = {
-    ("np", "load"),
-    ("np", "save"),
-    ("os", "replace"),
-    ("os", "remove"),
-    ("os", "link"),
-    ("json", "load"),
-    ("tomllib", "load"),
-}
+OF_MODULES = {("np", "load"), ("np", "save"), ("json", "load"), ("tomllib", "load")}
+OF_MODULES |= {("os", name) for name in ("replace", "remove", "link")}
 """Functions whose names mean something else elsewhere."""
 
 EXCEPTIONS = {

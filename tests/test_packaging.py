@@ -1,7 +1,5 @@
 """Contents of the wheel: packages, types and data, documented names, one version; imports of `import simtbed`."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Sinks of text: only the functions that escape a text print it; each exception is listed with its reason."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

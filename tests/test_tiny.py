@@ -1,7 +1,5 @@
 """One kernel on each engine, under each checker, printed and profiled, in a few seconds: the tests before a commit."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

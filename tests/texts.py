@@ -1,6 +1,4 @@
-"""Texts of tests: sections of a `.cu`, `.ll` or `.sass` file beside the tests, under the names in their first lines."""
-
-from __future__ import annotations
+"""Texts of tests: sections of a `.cu`, `.ll`, `.sass` or `.txt` file beside the tests, under the names in their first lines."""
 
 import re
 from pathlib import Path

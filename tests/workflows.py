@@ -4,8 +4,6 @@ Scripts run. Actions of third parties are simulated: caches and artifacts are fo
 process.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

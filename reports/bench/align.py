@@ -4,8 +4,6 @@ On the emulator, the counters behind Figures 8 and 9 of Ren 2019: barrier steps 
 stage 2, sectors of the two layouts. On a GPU, billions of cells per second by length and number of pairs.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable
 from dataclasses import replace

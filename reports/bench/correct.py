@@ -1,7 +1,5 @@
 """`simtbed bench correct`: throughput of read correction on a GPU."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Callable

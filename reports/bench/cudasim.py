@@ -1,7 +1,5 @@
 """The workloads of `simtbed bench` as Numba CUDA kernels, timed in Numba's simulator in a child process."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """`simtbed bench files`: whole commands from file to file, compared with other programs on the same inputs."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -127,69 +125,24 @@ def _written(name: str, content: Callable[[], Iterable[bytes]]) -> Callable[[Pat
 
 READS, LARGE = _simulated(GENOME, 60, 36, "reads.fastq"), _simulated(LARGE_GENOME, 50, 100, "large.fastq.gz")
 LIGHTER = "lighter -r {in} -k 20 %d 0.1 -t {threads} -od {folder}"
+START = f"{sys.executable} -c '{{bare}}'"
+EQUAL, ON_GPU = _written("equal.in", equal_pairs), "pairhmm {in} -o {out} --engine cuda"
+PACKED = "correct {in} -o {out}.gz --engine {engine}"
+SPECTRA = "sfs {in} -o {out} --engine {engine}"
+PRODUCTS = "sfs {in} -o {out}.npz --format npz --mode product --engine {engine}"
 ROWS = (
-    Row(
-        "start",
-        _nothing,
-        "sfs --example -o {out} --engine {engine}",
-        1,
-        "starts",
-        peer=f"{sys.executable} -c '{{bare}}'",
-    ),
+    Row("start", _nothing, "sfs --example -o {out} --engine {engine}", 1, "starts", START),
     Row("simulate", _nothing, f"simulate --genome {GENOME} --coverage 60 --length 36 -o {{out}}", 2_000_000, "reads"),
     Row("correct", READS, "correct {in} -o {out} --engine {engine}", 2_000_000, "reads", LIGHTER % GENOME),
     Row("align", _written("pairs.tsv", aligned_pairs), "align {in} -o {out} --engine {engine}", 100_000, "pairs"),
     Row("pairhmm", _published(PAIRS, COPIES), "pairhmm {in} -o {out} --engine {engine}", 817 * 3_550, "pairs"),
-    Row("sfs-vcf", _published(VCF), "sfs {in} -o {out} --engine {engine}", 5_417, "sites"),
-    Row(
-        "sfs-npz",
-        lambda folder: likelihood_file(folder / "likelihoods.npz"),
-        "sfs {in} -o {out}.npz --format npz --mode product --engine {engine}",
-        5_461,
-        "sites",
-    ),
-    Row(
-        "one-gpu",
-        _written("equal.in", equal_pairs),
-        "pairhmm {in} -o {out} --engine cuda",
-        655_360,
-        "pairs",
-        only="cuda",
-        inputs="equal",
-    ),
-    Row(
-        "two-gpus",
-        _written("equal.in", equal_pairs),
-        "pairhmm {in} -o {out} --engine cuda --gpus 2",
-        655_360,
-        "pairs",
-        only="cuda",
-        inputs="equal",
-    ),
-    Row(
-        "correct-bgzf",
-        LARGE,
-        "correct {in} -o {out}.gz --engine {engine}",
-        10_000_000,
-        "reads",
-        LIGHTER % LARGE_GENOME,
-        inputs="large",
-    ),
-    Row(
-        "correct-gzip",
-        _as_gzip(LARGE, "large.gzip"),
-        "correct {in} -o {out}.gz --engine {engine}",
-        10_000_000,
-        "reads",
-        inputs="large",
-    ),
-    Row(
-        "sfs-many",
-        _written("many.vcf", lambda: variants(1_000_000)),
-        "sfs {in} -o {out} --engine {engine}",
-        1_000_000,
-        "sites",
-    ),
+    Row("sfs-vcf", _published(VCF), SPECTRA, 5_417, "sites"),
+    Row("sfs-npz", lambda folder: likelihood_file(folder / "likelihoods.npz"), PRODUCTS, 5_461, "sites"),
+    Row("one-gpu", EQUAL, ON_GPU, 655_360, "pairs", only="cuda", inputs="equal"),
+    Row("two-gpus", EQUAL, f"{ON_GPU} --gpus 2", 655_360, "pairs", only="cuda", inputs="equal"),
+    Row("correct-bgzf", LARGE, PACKED, 10_000_000, "reads", LIGHTER % LARGE_GENOME, inputs="large"),
+    Row("correct-gzip", _as_gzip(LARGE, "large.gzip"), PACKED, 10_000_000, "reads", inputs="large"),
+    Row("sfs-many", _written("many.vcf", lambda: variants(1_000_000)), SPECTRA, 1_000_000, "sites"),
 )
 """Short benchmarks first, so that an interrupted run includes them."""
 

@@ -1,7 +1,5 @@
 """Generators of the inputs of `simtbed bench files`, from fixed seeds."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from pathlib import Path

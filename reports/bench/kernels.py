@@ -1,7 +1,5 @@
 """Workloads of `simtbed bench`: pair-HMM variants and two general kernels, each with a scalar loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Overhead of observation: scripts run alone, under `simtbed profile` and under `simtbed check`."""
 
-from __future__ import annotations
-
 import resource
 import shlex
 import statistics

@@ -1,7 +1,5 @@
 """The workloads of `simtbed bench` as OpenCL kernels, timed in Oclgrind if installed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

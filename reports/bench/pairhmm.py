@@ -4,8 +4,6 @@ On a GPU, trillions of cells per second (TCUPS) of the kernels. On the emulator,
 global and shared memory traffic a cell, barriers per pair.
 """
 
-from __future__ import annotations
-
 import statistics
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

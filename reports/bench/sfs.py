@@ -1,7 +1,5 @@
 """`simtbed bench sfs`: site frequency spectra per second on a GPU."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Child process of `simtbed bench`: compile time and memory of one workload."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
@@ -10,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from simtbed.engines.llvm.engine import LlvmEngine
-from simtbed.runtime.engine import Outcome
 
 from .kernels import SMALL, Size, works
 
@@ -33,7 +30,8 @@ def started(name: str, size: Size) -> dict[str, float | None]:
     large = full.request()
     before = _restart_peak()
     outcome = engine.run(large)
-    memory = None if before is None else _kilobytes("VmHWM") * 1024 - before - _returned(outcome)
+    returned = sum(buffer.nbytes for buffer in outcome.buffers.values())
+    memory = None if before is None else _kilobytes("VmHWM") * 1024 - before - returned
     return {"front_end": first - again, "compile": cold - warm, "memory": memory}
 
 
@@ -41,10 +39,6 @@ def _timed(action: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = action()
     return time.perf_counter() - start, result
-
-
-def _returned(outcome: Outcome) -> int:
-    return sum(buffer.nbytes for buffer in outcome.buffers.values())
 
 
 def _restart_peak() -> int | None:

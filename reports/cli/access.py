@@ -1,7 +1,5 @@
 """`simtbed access`: cost of single warp accesses."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

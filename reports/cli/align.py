@@ -1,7 +1,5 @@
 """`simtbed align`: pairwise alignment of a table or two FASTA files; CIGARs are written to a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The `simtbed` command: lazy loading of subcommands, and conversion of exceptions to messages and exit codes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

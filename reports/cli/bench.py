@@ -1,7 +1,5 @@
 """`simtbed bench`: benchmarks of the emulator, of kernels and of whole commands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -39,8 +37,7 @@ class BenchOptions:
     ] = None
     input: Input = None
     only: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Select a section of pairhmm, or a command of files; repeatable."),
+        list[str] | None, Option(metavar="NAME", help="Select a section of pairhmm, or a command of files; repeatable.")
     ] = None
     output: Annotated[
         Path | None,

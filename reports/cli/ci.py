@@ -1,7 +1,5 @@
 """`simtbed ci`: workflows for GitHub Actions and GitLab CI."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from importlib.resources import files as resources
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`simtbed correct`: correction of sequencing errors in a file of reads."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from enum import StrEnum

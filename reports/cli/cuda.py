@@ -1,8 +1,5 @@
 """`simtbed cuda`: CUDA C++ of the kernels of a target, and their resources as nvcc reports them."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -70,7 +67,8 @@ def _print(target: Target, options: CudaOptions, outputs: Outputs) -> int:
         completed = run_target(target, make, output=program_output(outputs))
         require_launches(completed, target)
         code, launches = completed.code, completed.run.select(selection.kernel, selection.launch).launches
-        sources = _distinct(_source(launch.request, options) for launch in launches)
+        printed = [_source(launch.request, options) for launch in launches]
+        sources = list({source.text: source for source in printed}.values())
     text = _resources(target, sources, options) if options.build else _text(target, sources, options.json)
     write_report(outputs, text)
     return code
@@ -107,11 +105,6 @@ def _resources(target: Target, sources: list[Source], options: CudaOptions) -> s
 
 def _source(request: Request, options: CudaOptions) -> Source:
     return cuda_source(request.program, request.block, options.maths.value)
-
-
-def _distinct(sources: Iterable[Source]) -> list[Source]:
-    """Remove sources with equal text; keep the order."""
-    return list({source.text: source for source in sources}.values())
 
 
 def _compile(source: Source, arch: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """`simtbed debug`: stop in a kernel of a program at a finding, a line or a thread."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated

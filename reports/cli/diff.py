@@ -1,7 +1,5 @@
 """`simtbed diff`: differences of counters between two runs."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shlex

@@ -1,7 +1,5 @@
 """`simtbed doctor`: components of this machine that work, fail and are missing, with remedies."""
 
-from __future__ import annotations
-
 from .. import tables
 from ..components import components
 from ..printing import print_text

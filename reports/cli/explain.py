@@ -1,7 +1,5 @@
 """`simtbed explain`: algorithm, thread mapping and memory layout of a shipped variant."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from .. import tables

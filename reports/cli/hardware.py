@@ -1,7 +1,5 @@
 """`simtbed hardware`: comparison of the emulator and the time model with a GPU, and measurements on a GPU."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path

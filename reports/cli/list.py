@@ -1,7 +1,5 @@
 """`simtbed list`: kernel families with their variants, and devices."""
 
-from __future__ import annotations
-
 from simtbed.kernels import FAMILIES
 from simtbed.machine.device import DEVICES
 

@@ -1,7 +1,5 @@
 """`simtbed new`: a project template with a kernel, its oracle, its test and its workflow."""
 
-from __future__ import annotations
-
 import json
 import keyword
 import os

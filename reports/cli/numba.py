@@ -1,7 +1,5 @@
 """`simtbed numba`: a program with its Numba-CUDA kernels on an emulator."""
 
-from __future__ import annotations
-
 import os
 import sysconfig
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Options and groups of options shared by several commands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -152,8 +150,7 @@ class BudgetOptions:
         float, Option(("--soft",), help="Ignore changes up to PERCENT.", metavar="PERCENT", min=0, max=1e9)
     ] = 0.0
     hard: Annotated[
-        float,
-        Option(("--hard",), help="Report changes up to PERCENT as remarks.", metavar="PERCENT", min=0, max=1e9),
+        float, Option(("--hard",), help="Report changes up to PERCENT as remarks.", metavar="PERCENT", min=0, max=1e9)
     ] = 0.0
 
 

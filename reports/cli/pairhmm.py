@@ -1,7 +1,5 @@
 """`simtbed pairhmm`: log-likelihoods of the reads and haplotypes of a file, one block of the file at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Click commands from annotated functions: parameters and option dataclasses become arguments and options."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import os

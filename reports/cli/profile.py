@@ -94,12 +94,7 @@ def profile(target: TargetArgument, arguments: TargetArguments = (), *, options:
     executed = compiled_view or (both_views and not reason)
     keep: Literal["nothing", "program"] = "program" if options.compiled or executed else "nothing"
     make = partial(
-        Recorder,
-        engine=options.engine.value,
-        device=device,
-        detail=not compiled_view,
-        compiled=executed,
-        keep=keep,
+        Recorder, engine=options.engine.value, device=device, detail=not compiled_view, compiled=executed, keep=keep
     )
     heading = {"variant" if isinstance(profiled, Shipped) else "target": str(profiled)}
     if isinstance(profiled, Shipped):

@@ -1,7 +1,5 @@
 """`simtbed record`: record of answers and counters of this machine's GPU."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`simtbed report`: tables and figures of papers, compared with counted, predicted and measured values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """`simtbed sfs`: site frequency spectra of a file of genotype likelihoods, one batch of sites at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -60,8 +58,7 @@ class SfsOptions:
     """The options of `simtbed sfs`."""
 
     mode: Annotated[
-        ModeName,
-        Option(help="product: log of the plain product; saf: -doSaf of ANGSD; gama: posterior of GAMA."),
+        ModeName, Option(help="product: log of the plain product; saf: -doSaf of ANGSD; gama: posterior of GAMA.")
     ] = ModeName.saf
     format: Annotated[SpectraFormat, Option(help="Format of the answer.")] = SpectraFormat.tsv
     polarise: Annotated[

@@ -1,7 +1,5 @@
 """`simtbed simulate`: simulated reads with sequencing errors, and the same reads without errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -168,14 +166,10 @@ def _write(outputs: Outputs, sampler: ReadSampler, show: Show, cluster: str) -> 
 def _range(text: str) -> tuple[int, int]:
     """Parse "36" or "30-50"."""
     first, _, last = text.partition("-")
-    numbers = [number for number in (first, last or first) if _is_length(number)]
+    numbers = [n for n in (first, last or first) if n.isascii() and n.isdigit() and len(n) < 10]
     if len(numbers) < 2 or not 1 <= int(numbers[0]) <= int(numbers[1]):
         raise SimtbedError(f"--length: expected a number or a range such as 30-50, got {text!r}")
     return int(numbers[0]), int(numbers[1])
-
-
-def _is_length(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10
 
 
 def _reference(options: SimulateOptions, shortest: int) -> Reference:

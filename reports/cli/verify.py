@@ -1,7 +1,5 @@
 """`simtbed verify`: differential testing of engines, and of shipped variants against their oracles."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """`simtbed whatif`: predicted time of a target's launches for other devices, block sizes and constants."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial

@@ -1,7 +1,5 @@
 """Cases of a record, found by the names of functions: `--cases MODULE:FUNCTION`."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Comparison of the emulator with a record: each metric of each kernel, its tolerance, and known reasons of differences."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Compared metrics: names in the emulator and in Nsight Compute, and tolerances."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Timed launches: arguments, expected outputs, selection by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

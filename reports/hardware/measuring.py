@@ -1,7 +1,5 @@
 """Microbenchmarks of a GPU: latencies, rates and widths by section, and the device row derived from them."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

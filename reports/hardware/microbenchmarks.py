@@ -4,8 +4,6 @@ Chains are dependent operations, timed with the SM's clock by one warp. Rates ar
 as a whole. Each kernel has known outputs, for tests on an emulator.
 """
 
-from __future__ import annotations
-
 import simtbed as st
 from simtbed import Const, Global, Kernel, f32, i32, i64, u32
 

@@ -1,7 +1,5 @@
 """Nsight Compute as a subprocess: search, command lines, parsers of its reports."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil
@@ -55,16 +53,7 @@ def profile(ncu: Path, command: Sequence[str], metrics: Sequence[str]) -> list[P
     """
     with tempfile.TemporaryDirectory(prefix="simtbed-") as folder:
         report = str(Path(folder, "launches.ncu-rep"))
-        call = [
-            str(ncu),
-            "--clock-control",
-            "none",
-            *LEFT,
-            "--target-processes",
-            "all",
-            "-o",
-            report,
-        ]
+        call = [str(ncu), "--clock-control", "none", *LEFT, "--target-processes", "all", "-o", report]
         _run([*call, "--section", "SourceCounters", "--metrics", ",".join(metrics), *command])
         export = [str(ncu), "--import", report, "--csv"]
         raw = _run([*export, "--page", "raw", "--print-units", "base"])

@@ -1,7 +1,5 @@
 """Launches of loads with random lane patterns: L1 cycles of hits, and cycles of the SM port to L2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Nsight Compute's counters of a case, by printed kernel."""
 
-from __future__ import annotations
-
 import base64
 import json
 import sys

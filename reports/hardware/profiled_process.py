@@ -1,7 +1,5 @@
 """Process profiled by Nsight Compute: runs cases on the GPU and logs its launches."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Record of a GPU: answers and counters of cases, how to take them, one JSON file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor

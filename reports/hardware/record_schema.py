@@ -1,7 +1,5 @@
 """Schemas of the records of a GPU: answers and counters, and times. Imported where a record is read: msgspec is."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Launcher that groups its launches by printed kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -3,8 +3,6 @@
 A launch has 32 threads. Each reads its element from a table, and makes the access if the element is not negative.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

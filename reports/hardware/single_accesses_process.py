@@ -1,7 +1,5 @@
 """Process profiled by Nsight Compute: makes the accesses of a file, one a launch."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reports of a comparison: a table of differences, the full report in Markdown, JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Process profiled by Nsight Compute: makes each timed launch twice, the second with warm caches."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Times of launches on this machine's GPU, warm and cold, and the device row measured by microbenchmarks."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import subprocess

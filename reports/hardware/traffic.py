@@ -1,7 +1,5 @@
 """Hit rates and bytes of device memory of timed launches, by Nsight Compute and by the model."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

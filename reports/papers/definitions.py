@@ -3,8 +3,6 @@
 A claim lists comparisons of named values with numbers of the paper. A formula of the paper's package computes the values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path

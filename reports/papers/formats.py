@@ -1,7 +1,5 @@
 """Formats of a report, and of the index of all reports: Markdown, HTML, JSON."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Data model of a paper: its tables, figures, algorithms and headline claims, and the content of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

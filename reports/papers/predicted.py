@@ -1,7 +1,5 @@
 """Predictions of the time model for kernels on the GPUs of the papers, from one SM with its share of a fully occupied GPU."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from simtbed import Device

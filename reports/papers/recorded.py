@@ -3,8 +3,6 @@
 `python -m tests.validation.packaged --write`, in a checkout, writes the file from `tests/validation/records`.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

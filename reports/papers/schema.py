@@ -1,7 +1,5 @@
 """Schemas of the definition of a paper and of its measured times. Imported where a file is read: msgspec is."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import msgspec

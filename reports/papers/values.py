@@ -1,7 +1,5 @@
 """Values of formulas: counters and lower bounds of time, agreements with oracles, ratios of measured times, predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Counters of warp accesses in a CSV file by the memory rules of a device, and comparison with measured counters."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

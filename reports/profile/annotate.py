@@ -1,7 +1,5 @@
 """Annotated source of the counted functions: each line with its counters."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The compiled view of a kernel, as tables and as JSON."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

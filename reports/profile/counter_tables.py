@@ -1,7 +1,5 @@
 """Tables of counters and derived ratios."""
 
-from __future__ import annotations
-
 from simtbed import Counters, Profile
 from simtbed.profiler.events import MEANING
 

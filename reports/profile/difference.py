@@ -1,7 +1,5 @@
 """Differences of two runs by kernel, source line and counter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Global memory traffic by source line, and the traffic of the same accesses with one sector per lane."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from simtbed import Profile

@@ -1,7 +1,5 @@
 """The predicted time of executed kernels: by source line, or by SASS instruction without lines."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

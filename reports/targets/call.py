@@ -1,7 +1,5 @@
 """Entry point of the process of a function target: import the module and call the function."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

@@ -1,7 +1,5 @@
 """Coverage of kernels: executions by threads of each line and branch, as LCOV, or merged into the data of coverage.py."""
 
-from __future__ import annotations
-
 import ast
 import os
 import shutil

@@ -12,8 +12,6 @@ a = 2.0
 x = {type = "f32", shape = 1000, values = "random"}
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterator, Mapping

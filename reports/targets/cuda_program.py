@@ -1,7 +1,5 @@
 """The process of a CUDA C++ program: build it, and run its `main` with its kernels on an emulator."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

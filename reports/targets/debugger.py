@@ -1,7 +1,5 @@
 """Observer that debugs launches of a program: it stops in a kernel at a finding, a line or a thread."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import sys

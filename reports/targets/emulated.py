@@ -1,7 +1,5 @@
 """Entry point of the process of a script whose PyCUDA, CuPy, Numba-CUDA or Triton is emulated."""
 
-from __future__ import annotations
-
 import ast
 import os
 import runpy

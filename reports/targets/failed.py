@@ -1,7 +1,5 @@
 """The exception for a target that fails without a launch."""
 
-from __future__ import annotations
-
 
 class TargetFailed(Exception):
     """A program exited with an error before its first launch. It has printed the reason."""

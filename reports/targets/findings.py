@@ -1,7 +1,5 @@
 """Findings of the launches of a target, merged by place, as text and as JSON rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any

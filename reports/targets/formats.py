@@ -1,7 +1,5 @@
 """Formats of findings: SARIF, GitHub annotations and step summary, GitLab code quality, JUnit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -12,20 +10,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from simtbed import Diagnostic, __version__
+from simtbed import Diagnostic, __version__, escaping
 from simtbed.errors import render
-from simtbed.escaping import (
-    WINDOWS_PATH,
-    Document,
-    annotation,
-    annotation_property,
-    json_text,
-    markdown,
-    printable,
-    terminal,
-    uri_reference,
-    xml_text,
-)
 from simtbed.sanitizer.suppressions import ALLOWED
 from simtbed.span import Span
 
@@ -71,7 +57,7 @@ def fingerprinted(faults: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -
 
 def _file(span: Span) -> str:
     """Return the path with slashes: relative to the repository if inside it, else absolute; a name as <stdin> as it is."""
-    if span.file.startswith("<") or (WINDOWS_PATH.match(span.file) and not os.path.isabs(span.file)):
+    if span.file.startswith("<") or (escaping.WINDOWS_PATH.match(span.file) and not os.path.isabs(span.file)):
         return span.file  # the run may have been saved on Windows
     path, root = Path(os.path.abspath(span.file)), _repository()
     return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
@@ -84,13 +70,13 @@ def _repository() -> Path:
 
 
 # ------------------------------------------------------------------ SARIF
-def sarif(findings: Sequence[Finding]) -> Document:
+def sarif(findings: Sequence[Finding]) -> escaping.Document:
     """Return SARIF 2.1.0, within the limits of GitHub."""
     kinds = sorted({finding.diagnostic.kind for finding in findings})
     driver = {"name": "simtbed", "version": __version__, "rules": [_rule(kind) for kind in kinds]}
     results = [_result(finding, kinds) for finding in findings[:MAX_RESULTS]]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return json_text(json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1))
+    return escaping.json_text(json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1))
 
 
 def _rule(kind: str) -> dict[str, Any]:
@@ -114,7 +100,7 @@ def _result(finding: Finding, kinds: list[str]) -> dict[str, Any]:
         "ruleId": _identifier(diagnostic.kind),
         "ruleIndex": kinds.index(diagnostic.kind),
         "level": finding.level,
-        "message": {"text": "\n".join(map(printable, (diagnostic.message, *diagnostic.notes)))},
+        "message": {"text": "\n".join(map(escaping.printable, (diagnostic.message, *diagnostic.notes)))},
         "locations": [_location(diagnostic.span)],
         **({"relatedLocations": [{**_location(related), "message": {"text": "the other place"}}]} if related else {}),
         "partialFingerprints": {"primaryLocationLineHash": finding.fingerprint},
@@ -127,11 +113,11 @@ def _location(span: Span) -> dict[str, Any]:
     last = max(span.end_line, line)
     end = max(span.end_column, 1 if last > line else column)
     region = {"startLine": line, "startColumn": column, "endLine": last, "endColumn": end}
-    return {"physicalLocation": {"artifactLocation": {"uri": uri_reference(_file(span))}, "region": region}}
+    return {"physicalLocation": {"artifactLocation": {"uri": escaping.uri_reference(_file(span))}, "region": region}}
 
 
 # ------------------------------------------------------------------ GitHub and GitLab
-def github(findings: Sequence[Finding]) -> Document:
+def github(findings: Sequence[Finding]) -> escaping.Document:
     """Return an annotation for each fault and each remark, up to the limit of GitHub, and the number of further ones."""
     lines = []
     for level, kind in (("error", "findings"), ("warning", "remarks")):
@@ -139,7 +125,7 @@ def github(findings: Sequence[Finding]) -> Document:
         lines += [_annotation(finding) for finding in rows[:MAX_ANNOTATIONS]]
         if len(rows) > MAX_ANNOTATIONS:
             lines.append(f"and {len(rows) - MAX_ANNOTATIONS} more {kind}, above the limit of GitHub")
-    return Document("\n".join(lines))
+    return escaping.Document("\n".join(lines))
 
 
 def _annotation(finding: Finding) -> str:
@@ -151,8 +137,8 @@ def _annotation(finding: Finding) -> str:
         ("col", span.column),
         ("title", diagnostic.kind),
     )
-    properties = ",".join(f"{name}={annotation_property(value)}" for name, value in values)
-    return f"::{finding.level} {properties}::{annotation(render(diagnostic))}"
+    properties = ",".join(f"{name}={escaping.annotation_property(value)}" for name, value in values)
+    return f"::{finding.level} {properties}::{escaping.annotation(render(diagnostic))}"
 
 
 def summary(findings: Sequence[Finding]) -> str:
@@ -168,10 +154,10 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: st
     align: l or r for each column.
     """
     sides = "|".join("--:" if side == "r" else "---" for side in align)
-    lines = [f"| {' | '.join(map(markdown, head))} |", f"|{sides}|"]
+    lines = [f"| {' | '.join(map(escaping.markdown, head))} |", f"|{sides}|"]
     free = limit - 200 - sum(len(line.encode()) + 1 for line in lines)
     for number, row in enumerate(rows):
-        line = f"| {' | '.join(map(markdown, row))} |"
+        line = f"| {' | '.join(map(escaping.markdown, row))} |"
         free -= len(line.encode()) + 1
         if free < 0:
             lines.append(f"\n{len(rows) - number:,} rows omitted.")
@@ -180,38 +166,40 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], align: st
     return "\n".join(lines)
 
 
-def gitlab(findings: Sequence[Finding]) -> Document:
+def gitlab(findings: Sequence[Finding]) -> escaping.Document:
     """Return a code quality report of GitLab."""
     rows = [
         {
-            "description": printable(finding.diagnostic.message),
+            "description": escaping.printable(finding.diagnostic.message),
             "check_name": _identifier(finding.diagnostic.kind),
             "fingerprint": finding.fingerprint,
             "severity": "major" if finding.fault else "info",
             "location": {
-                "path": printable(_file(finding.diagnostic.span)),
+                "path": escaping.printable(_file(finding.diagnostic.span)),
                 "lines": {"begin": max(finding.diagnostic.span.line, 1)},
             },
         }
         for finding in findings
     ]
-    return json_text(json.dumps(rows, indent=1))
+    return escaping.json_text(json.dumps(rows, indent=1))
 
 
 # ------------------------------------------------------------------ JUnit
-def junit(findings: Sequence[Finding]) -> Document:
+def junit(findings: Sequence[Finding]) -> escaping.Document:
     """Return a failed test case for each fault, or one passed test case if there are no faults."""
     faults = [finding.diagnostic for finding in findings if finding.fault]
     suite = ElementTree.Element(
         "testsuite", name="simtbed check", tests=str(len(faults) or 1), failures=str(len(faults))
     )
     for fault in faults:
-        case = ElementTree.SubElement(suite, "testcase", name=printable(fault.kind), classname=fault.span.place)
-        failure = ElementTree.SubElement(case, "failure", message=printable(fault.message))
-        failure.text = terminal(render(fault))
+        case = ElementTree.SubElement(
+            suite, "testcase", name=escaping.printable(fault.kind), classname=fault.span.place
+        )
+        failure = ElementTree.SubElement(case, "failure", message=escaping.printable(fault.message))
+        failure.text = escaping.terminal(render(fault))
     if not faults:
         ElementTree.SubElement(suite, "testcase", name="no finding", classname="simtbed check")
-    return xml_text(ElementTree.tostring(suite, encoding="unicode"))
+    return escaping.xml_text(ElementTree.tostring(suite, encoding="unicode"))
 
 
 FORMATS = {"sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}

@@ -3,8 +3,6 @@
 A program receives the signals, and the command reports the launches before them. Worker processes end with the command.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Schema of the description of the launches of a CUDA C++ file."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec

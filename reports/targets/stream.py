@@ -1,7 +1,5 @@
 """Observers of the processes of a program: their names and options in the observer folder, and their launches in its file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module

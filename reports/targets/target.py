@@ -1,7 +1,5 @@
 """Targets of commands: a script, a module, a host function or a shipped variant, identified by the form of its name."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 """Exception hook of a target: a traceback without simtbed's own frames and without reported findings, or one line if a
 component is missing."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import traceback

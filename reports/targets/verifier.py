@@ -1,7 +1,5 @@
 """Observer that repeats every launch on other engines and records differences of the answers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """SVG plots of a sweep: line plots with intervals, and heat maps of two axes with numbers in the cells."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Registers per thread of a compiled kernel, if nvcc is installed and supports the architecture."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from simtbed import Device

@@ -1,7 +1,5 @@
 """Report of a sweep: text table, JSON, and an HTML page with plots."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from importlib.resources import files

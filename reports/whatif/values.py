@@ -1,7 +1,5 @@
 """Parsers of the options of `simtbed whatif`: devices, block sizes, constants and changed fields of a device."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Corrected kernels: the statements of a finding's remedy inserted into the source."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys

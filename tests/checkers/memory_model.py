@@ -25,8 +25,6 @@ The checker has four rules beyond the model, which its documentation states:
   writes, for later weak accesses to it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `python -m tests.checkers.racy_programs 10000` compares as many, and prints the smallest programs about which the two disagree.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -129,7 +127,7 @@ class Program:
             "phases": len(self.phases),
         }  # fmt: skip
 
-    def without(self, phase: int, place: tuple[int, Thread]) -> Program:
+    def without(self, phase: int, place: tuple[int, Thread]) -> "Program":
         """Return the program without an operation."""
         cells = {key: cell for key, cell in self.phases[phase].items() if key != place}
         return Program((*self.phases[:phase], cells, *self.phases[phase + 1 :]))
@@ -167,15 +165,8 @@ def checker_races(program: Program, engine: EngineName) -> set[Race]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Plan, "report", record)
-        result = st.launch(
-            interpreter(),
-            grid=BLOCKS,
-            block=THREADS,
-            args=program.arguments(),
-            engine=engine,
-            check="races",
-            faults="return",
-        )
+        how: Any = {"grid": BLOCKS, "block": THREADS, "check": "races", "faults": "return"}
+        result = st.launch(interpreter(), args=program.arguments(), engine=engine, **how)
     assert not result.faults, result.faults[0]
     races = set()
     for plan, row in rows:

@@ -1,7 +1,5 @@
 """Advice of the checkers other than the race detector: writers of uninitialised elements, masks, barriers."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -11,7 +9,7 @@ from simtbed import Global, Kernel, f32
 from simtbed.sanitizer import barriers
 from simtbed.span import Span
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 X = np.arange(64, dtype=np.float32)
 
@@ -120,17 +118,15 @@ CAUSES: tuple[tuple[Kernel, str, tuple[int, ...]], ...] = (
 """Kernels, the unwritten array, and the lines, from the first of the kernel, that should have written it."""
 
 
-def test_uninitialised_reads_name_other_earlier_writers() -> None:
-    def check(row: tuple[Kernel, str, tuple[int, ...]]) -> None:
-        kernel, array, lines = row
-        args: dict[str, Any] = {"x": X, "out": st.empty(64, "f32")}
-        result = st.launch(kernel, grid=1, block=64, args=args, check="uninitialised", faults="return", engine="numpy")
-        first = kernel.function.__code__.co_firstlineno + 1
-        causes = {fault.notes[-1] for fault in result.faults}
-        written = ", ".join(str(first + line) for line in lines)
-        assert causes == {f"line {written} should have written it, and did not" if lines else NEVER.format(array)}
-
-    check_each(CAUSES, check, lambda row: row[0].__name__)
+@each_row(CAUSES, lambda row: row[0].__name__)
+def test_uninitialised_reads_name_other_earlier_writers(row: tuple[Kernel, str, tuple[int, ...]]) -> None:
+    kernel, array, lines = row
+    args: dict[str, Any] = {"x": X, "out": st.empty(64, "f32")}
+    result = st.launch(kernel, grid=1, block=64, args=args, check="uninitialised", faults="return", engine="numpy")
+    first = kernel.function.__code__.co_firstlineno + 1
+    causes = {fault.notes[-1] for fault in result.faults}
+    written = ", ".join(str(first + line) for line in lines)
+    assert causes == {f"line {written} should have written it, and did not" if lines else NEVER.format(array)}
 
 
 def test_no_advised_mask_lets_a_shuffle_read_an_absent_lane() -> None:
@@ -165,13 +161,11 @@ IN_PLACE = {
 """Kernels, blocks of 256 threads in all, and the advice. Each has a race within a warp, too, which st.syncwarp() would order."""
 
 
-def test_advice_orders_the_threads_of_all_races_of_a_statement() -> None:
-    def check(name: str) -> None:
-        kernel, blocks, advice = IN_PLACE[name]
-        args = {"x": np.arange(256, dtype=np.float32), "out": st.empty(1, "f32")}
-        result = st.launch(kernel, grid=blocks, block=256 // blocks, args=args, check="races", faults="return")
-        texts = [note for fault in result.faults for note in fault.notes]
-        assert result.faults and not any("syncwarp" in text for text in texts)
-        assert len([text for text in texts if re.search(advice, text)]) == len(result.faults), texts
-
-    check_each(IN_PLACE, check)
+@each_row(IN_PLACE)
+def test_advice_orders_the_threads_of_all_races_of_a_statement(name: str) -> None:
+    kernel, blocks, advice = IN_PLACE[name]
+    args = {"x": np.arange(256, dtype=np.float32), "out": st.empty(1, "f32")}
+    result = st.launch(kernel, grid=blocks, block=256 // blocks, args=args, check="races", faults="return")
+    texts = [note for fault in result.faults for note in fault.notes]
+    assert result.faults and not any("syncwarp" in text for text in texts)
+    assert len([text for text in texts if re.search(advice, text)]) == len(result.faults), texts

@@ -1,7 +1,5 @@
 """One finding a cause: accesses of a pair of lines, operands of a line, and what follows an endless loop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 import simtbed as st
 from simtbed.runtime.registry import EngineName
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
 HEAD = "__global__ void k(int *x, int *y, int *out) {\nint t = threadIdx.x;\n__shared__ int s[64];\n"
@@ -99,11 +97,8 @@ COPIES = (
 )
 
 
-def test_races_of_copies() -> None:
+@each_row(COPIES, lambda row: row[0])
+def test_races_of_copies(row: tuple[str, str, bool]) -> None:
     """They are races, but in kernels whose threads hold copies of the elements of tensors."""
-
-    def check(row: tuple[str, str, bool]) -> None:
-        result = launch(st.cuda_source(f"{HEAD}{row[1]}}}")["k"], "jit")
-        assert {(fault.kind, fault.of_copies) for fault in result.faults} == {("race", row[2])}
-
-    check_each(COPIES, check, lambda row: row[0])
+    result = launch(st.cuda_source(f"{HEAD}{row[1]}}}")["k"], "jit")
+    assert {(fault.kind, fault.of_copies) for fault in result.faults} == {("race", row[2])}

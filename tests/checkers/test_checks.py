@@ -1,7 +1,5 @@
 """Selection of checks, suppressed findings, schedules, and the log of timestamps at its limit."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any
@@ -77,14 +75,8 @@ def test_the_text(name: str, golden: Callable[[str, str], None]) -> None:
 def test_without_checks_nothing_is_kept() -> None:
     """Warp barriers, fences and atomics in blocks of several warps, without checks."""
     for pair in PAIRS.values():
-        how: Any = {
-            "grid": pair.grid,
-            "block": pair.block,
-            "shared": pair.shared,
-            "step_limit": 200,
-            "cooperative": pair.cooperative,
-        }
-        assert launch(pair.kernel, args={**pair.args, "FIXED": True}, **how).remarks == []
+        how: Any = {"grid": pair.grid, "block": pair.block, "shared": pair.shared, "cooperative": pair.cooperative}
+        assert launch(pair.kernel, args={**pair.args, "FIXED": True}, step_limit=200, **how).remarks == []
 
 
 # ------------------------------------------------------------------ benign and allowed

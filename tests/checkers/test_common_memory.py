@@ -1,7 +1,5 @@
 """Races between arrays that share memory: every engine against the bytes that two threads access."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

@@ -4,8 +4,6 @@ The numpy engine calls `detect.access` for each access, the jit engine takes the
 have the same findings and equivalent shadow memory.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Faults that every launch reports, without checks: once, at their line, with the information needed to correct them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Idioms of CUDA programs that order threads without a barrier: compare-and-swap loops, the last block, and warps assumed in step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +10,7 @@ from simtbed import Device, devices
 from simtbed.runtime.registry import EngineName
 
 from tests.table_checks import check_each
+from tests.texts import texts
 
 ENGINES: tuple[EngineName, ...] = ("numpy", "jit", "python")
 COUNTERS = "__device__ unsigned count; __global__ void k(int *x, volatile int *sums, int *out)"
@@ -47,26 +46,11 @@ def check(row: Idiom) -> None:
 
 
 LOOP = f"do {{ assumed = old; {SWAP}; }} while (assumed != old);"
-DOUBLE = """__device__ double add(double *to, double v) {
-    unsigned long long *p = (unsigned long long *)to, old = *p, assumed;
-    do { assumed = old; old = atomicCAS(p, assumed, __double_as_longlong(v + __longlong_as_double(assumed))); } while (assumed != old);
-    return __longlong_as_double(old);
-}"""
-MAX = """__device__ float most(float *to, float v) {
-    if (*to >= v) return *to;
-    int *p = (int *)to, old = *p, assumed;
-    do { assumed = old; if (__int_as_float(assumed) >= v) break; old = atomicCAS(p, assumed, __float_as_int(v)); } while (assumed != old);
-    return __int_as_float(old);
-}"""
-BYTE = """__device__ void add(int *word, int place, int v) {
-    int old = *word, assumed;
-    do { assumed = old; int sum = (assumed >> 8 * place & 255) + v; old = atomicCAS(word, assumed,
-         (assumed & ~(255 << 8 * place)) | (sum & 255) << 8 * place); } while (assumed != old);
-}"""
+TEXTS = texts("checkers/idioms.cu")
 SWAPS = (
-    Idiom("add of f64", "add((double *)x, 1.0);", (), ("benign race",), before=DOUBLE),
-    Idiom("maximum with early exits", "most((float *)x, t);", (), ("benign race",), before=MAX),
-    Idiom("byte of a word", "add(x + t % 2, t % 4, 1);", (), ("benign race",), before=BYTE),
+    Idiom("add of f64", "add((double *)x, 1.0);", (), ("benign race",), before=TEXTS["add of doubles"]),
+    Idiom("maximum with early exits", "most((float *)x, t);", (), ("benign race",), before=TEXTS["maximum with early exits"]),
+    Idiom("byte of a word", "add(x + t % 2, t % 4, 1);", (), ("benign race",), before=TEXTS["add to a byte"]),
     Idiom("result stored", f"int old = x[0], assumed; {LOOP} out[t] = old;", (), ("benign race",)),
     Idiom("attempt", "int old = x[0]; if (old < 3) atomicCAS(x, old, old + 1);", (), ("benign race",)),
     Idiom("verified choice", "int old = x[0]; if (atomicCAS(x, old, old + 1) == old) out[t] = 1;", (), ("benign race",)),

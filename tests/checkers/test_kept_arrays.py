@@ -1,7 +1,5 @@
 """Uninitialised reads of device arrays: written elements are recorded across launches."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,14 +1,12 @@
 """The race checker against the memory model of PTX: random programs, and the smallest program of each rule."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.sanitizer import tracking
 from simtbed.sanitizer.races import shadow
 
 from tests.checkers.memory_model import Thread
 from tests.checkers.racy_programs import Cell, Program, checker_races, disagreement, draw, model_races
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 A, B, C, D = (0, 0, 0), (0, 1, 0), (0, 0, 1), (1, 0, 0)
 """Threads of two warps of a block, of a second lane, and of another block."""
@@ -57,12 +55,10 @@ def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_every_rule_has_its_program() -> None:
-    def check(row: tuple[str, Program, set[str]]) -> None:
-        for races in (model_races(row[1]), checker_races(row[1], "jit")):
-            assert {array for array, _ in races} == row[2], races
-
-    check_each(RULES, check, lambda row: row[0])
+@each_row(RULES, lambda row: row[0])
+def test_every_rule_has_its_program(row: tuple[str, Program, set[str]]) -> None:
+    for races in (model_races(row[1]), checker_races(row[1], "jit")):
+        assert {array for array, _ in races} == row[2], races
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """The NaN checker: operations with a NaN or an infinity as their result and finite operands."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,7 +1,5 @@
 """Forward progress: lanes, warps and resident blocks that wait for later ones, as on a GPU."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

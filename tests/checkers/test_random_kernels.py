@@ -1,7 +1,5 @@
 """The race checker against all pairs of accesses, on random kernels with and without a deleted barrier."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

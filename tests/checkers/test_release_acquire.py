@@ -1,7 +1,5 @@
 """Release and acquire between threads: the idioms of CUDA have no report, an incomplete idiom is reported, and no table is too small."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Remedies of races: where a barrier is legal and orders the accesses, and one finding for one cause."""
 
-from __future__ import annotations
-
 import linecache
 from dataclasses import replace
 

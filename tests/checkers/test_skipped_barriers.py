@@ -1,7 +1,5 @@
 """Barriers that no thread reaches, because all of them continue with the next iteration or leave the loop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

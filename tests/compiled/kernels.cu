@@ -22,3 +22,12 @@ extern "C" __global__ void weighted(const float* x, float* out, int n) {
     float own = x[i];
     out[i] = weights[i & 3] * own;
 }
+
+//// constant table
+__constant__ int table[4] = {1, 2, 3, 4};
+extern "C" __global__ void __launch_bounds__(64) twice(int* x) {
+    __shared__ int row[64];
+    row[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = row[63 - threadIdx.x] * table[x[0] & 3];
+}

@@ -1,7 +1,5 @@
 """Synthetic SASS listings for small kernels, each instruction with its source line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import simtbed as st

@@ -1,7 +1,5 @@
 """Atomics with wrong lines in nvcc's line table."""
 
-from __future__ import annotations
-
 import pytest
 import simtbed as st
 from simtbed.compiled.line_table_fixes import with_fixed_lines

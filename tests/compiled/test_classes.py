@@ -1,7 +1,5 @@
 """Classification of opcodes."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.compiled.opcode_classes import access_width, is_indexed_constant_load
 from simtbed.engines.cuda.sass import Instruction

@@ -1,7 +1,5 @@
 """Kernels of cubins, launched by `st.cubin`: values, counters, architectures, mistakes, damaged files."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """The compiled view of complete kernels, with nvcc and nvdisasm."""
 
-from __future__ import annotations
-
 import linecache
 from typing import Any
 

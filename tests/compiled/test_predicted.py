@@ -1,7 +1,5 @@
 """Machine code from other doors than printed CUDA: its compiled view, its predicted time by line and by instruction."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The version of the counting rules changes if and only if the counts of a kernel change."""
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import json

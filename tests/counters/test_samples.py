@@ -1,7 +1,5 @@
 """Samples of a detailed launch: accesses by cost with an example, and lanes by iterations; equal for any number of threads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

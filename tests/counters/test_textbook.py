@@ -1,7 +1,5 @@
 """Counters of textbook kernels, derived manually. H200: 32-byte sectors, 32 banks of 4 bytes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

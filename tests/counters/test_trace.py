@@ -1,7 +1,5 @@
 """A traced launch: accesses to memory, those of a warp in order, the same from every engine and any threads."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CUDA C++ kernels as their users write them, each with a launch and its answer in NumPy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist

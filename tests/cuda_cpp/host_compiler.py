@@ -1,7 +1,5 @@
 """CUDA C++ texts compiled by a host compiler with a runtime of their own, a second opinion on the results of the emulators."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import shutil

@@ -3,8 +3,6 @@
 The included files are `self.h`, which includes itself, `latin.h` in Latin-1, `wide.h` in UTF-16, `null.h` with a null byte, and `folder`.
 """
 
-from __future__ import annotations
-
 KERNEL = "__global__ void k(int *p) { p[0] = 1; }"
 
 

@@ -1,7 +1,5 @@
 """Random kernels of CUDA C++ without a mistake: branches, loops and early returns of single lanes between steps of the whole block."""
 
-from __future__ import annotations
-
 import random
 
 BLOCK = 64

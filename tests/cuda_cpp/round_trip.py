@@ -1,7 +1,5 @@
 """The round trip of a launch: the kernel printed as CUDA C++, read back, and launched with the same arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,13 +83,9 @@ class RoundTrips:
         kernel, printed = read_back(request)
         remaining = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
         shared = request.dynamic_shared + printed.carved_bytes
-        how: dict[str, Any] = {
-            "grid": request.grid,
-            "block": request.block,
-            "shared": shared,
-            "cooperative": request.cooperative,
-        }
-        result = st.launch(kernel, args=arguments(kernel, printed, request), device=request.device, **how, **remaining)
+        how: dict[str, Any] = {"grid": request.grid, "block": request.block, "device": request.device}
+        values = arguments(kernel, printed, request)
+        result = st.launch(kernel, args=values, shared=shared, cooperative=request.cooperative, **how, **remaining)
         return details_of(result), printed
 
 

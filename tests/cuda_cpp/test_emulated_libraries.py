@@ -1,7 +1,5 @@
 """PyCUDA and CuPy without a GPU: scripts launch their kernels on an emulator."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path

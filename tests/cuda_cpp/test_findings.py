@@ -1,7 +1,5 @@
 """Findings in CUDA C++ have the line of the text, in the Python file that contains it, and CUDA's words."""
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,10 @@ import simtbed as st
 from simtbed.testing import verify
 from simtbed.testing.figures import figures
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
+from tests.texts import texts
 
+TEXTS = texts("cuda_cpp/texts.cu")
 MISTAKES = """
 __device__ float neighbour(const float *x, int i) { return x[i + 1]; }  // bounds
 __global__ void bounds(const float *x, float *out) { out[threadIdx.x] = neighbour(x, threadIdx.x); }
@@ -57,24 +57,10 @@ def _launch(name: str, **options: Any) -> st.Result:
     return st.launch(kernel, grid=1, block=64, args=args, check="all", faults="return", **options)
 
 
-NULL_POINTERS = """
-__global__ void k(int *scalar, float4 *vector, int *out) {
-    int lane = threadIdx.x;
-    if (lane == 1) out[1] = scalar[0];
-    if (lane == 2) scalar[7] = lane;
-    if (lane == 3) out[3] = atomicAdd(scalar, 1);
-    if (lane == 4) out[4] = atomicCAS(scalar + 1, 1, 2);
-    if (lane == 5) { float4 four = vector[2]; out[5] = four.x + four.w; }
-    if (lane == 6) vector[1] = make_float4(1, 2, 3, 4);
-    if (lane == 7) out[7] = lane;
-}
-"""
-
-
 def test_an_access_to_a_null_pointer_is_a_finding() -> None:
     for engine in ("jit", "numpy", "python"):
         result = st.launch(
-            st.cuda_source(NULL_POINTERS).k, grid=1, block=32, check="all", faults="return", engine=engine,
+            st.cuda_source(TEXTS["null pointers"]).k, grid=1, block=32, check="all", faults="return", engine=engine,
             args={"scalar": None, "vector": None, "out": st.zeros(8, "i32")},
         )  # fmt: skip
         lines = [fault.span.line - result.faults[0].span.line for fault in result.faults]
@@ -170,51 +156,38 @@ def test_arguments_are_checked() -> None:
             st.launch(twice, grid=1, block=4, args=args)
 
 
-OTHER_SIZES = """
-#include <cuda_fp16.h>
-__global__ void swap(double *x) {
-    unsigned long long *p = (unsigned long long *)x, old = *p, seen;
-    do { seen = old; old = atomicCAS(p, seen, __double_as_longlong(1.0 + __longlong_as_double(seen))); } while (seen != old);
-}
-__global__ void pairs(__half *x) { if (threadIdx.x < 3) ((unsigned *)x)[threadIdx.x] = 0x3c004000u; }
-__global__ void parts(float *x) { if (threadIdx.x < 3) ((unsigned short *)x)[2 * threadIdx.x + 1] = 0x4000; }
-__global__ void vectors(float4 *x) { if (threadIdx.x < 3) x[threadIdx.x].y = 1.f; }
-"""
+OTHER_SIZES = st.cuda_source(TEXTS["accesses of other sizes"])
 
 
-def test_created_arrays_are_accessed_as_other_elements() -> None:
-    source = st.cuda_source(OTHER_SIZES)
-    cases = [
+@each_row(
+    [
         (name, type, engine, value)
         for name, type in (("swap", st.f64), ("pairs", st.f16), ("parts", st.f32), ("vectors", st.float4))
         for engine in ("jit", "numpy")
         for value in (0, 1.75, None)[: 2 if name == "swap" else 3]
     ]
-
-    def check(row: tuple[str, Any, str, float | None]) -> None:
-        name, type, engine, value = row
-        new = st.empty(8, type) if value is None else st.full(8, value, type)
-        options: Any = {"grid": 1, "block": 32, "engine": engine}
-        expected = st.launch(source[name], args=(st.DeviceArray(new).numpy(),), **options).x
-        for _ in range(2):  # the second launch has a plan
-            np.testing.assert_array_equal(st.launch(source[name], args=(new,), **options).x, expected)
-        device = st.DeviceArray(new)
-        st.launch(source[name], args=(device,), **options)
-        np.testing.assert_array_equal(device.numpy(), expected)
-
-    check_each(cases, check)
+)
+def test_created_arrays_are_accessed_as_other_elements(row: tuple[str, Any, str, float | None]) -> None:
+    name, type, engine, value = row
+    new = st.empty(8, type) if value is None else st.full(8, value, type)
+    options: Any = {"grid": 1, "block": 32, "engine": engine}
+    expected = st.launch(OTHER_SIZES[name], args=(st.DeviceArray(new).numpy(),), **options).x
+    for _ in range(2):  # the second launch has a plan
+        np.testing.assert_array_equal(st.launch(OTHER_SIZES[name], args=(new,), **options).x, expected)
+    device = st.DeviceArray(new)
+    st.launch(OTHER_SIZES[name], args=(device,), **options)
+    np.testing.assert_array_equal(device.numpy(), expected)
 
 
 def test_unwritten_elements_are_those_of_the_array() -> None:
-    source = st.cuda_source(OTHER_SIZES)
     for name, type, message in (
         ("pairs", st.f16, "2 of 8 elements of x were never written, first x[6]"),
         ("parts", st.f32, "8 of 8 elements of x were never written, first x[0]"),
     ):
-        result = st.launch(source[name], grid=1, block=32, args=(st.empty(8, type),), check="uninitialised")
+        result = st.launch(OTHER_SIZES[name], grid=1, block=32, args=(st.empty(8, type),), check="uninitialised")
         assert message in str(result.remarks[0]) and "these elements hold nan" in str(result.remarks[0])
         device = st.DeviceArray(st.empty(8, type))
-        st.launch(source[name], grid=1, block=32, args=(device,), check="uninitialised")
+        st.launch(OTHER_SIZES[name], grid=1, block=32, args=(device,), check="uninitialised")
         assert device.written is not None and (~device.written).sum() == int(message[0])
 
 
@@ -300,15 +273,13 @@ def test_budgets_take_lines_of_other_languages(tmp_path: Path, monkeypatch: pyte
 UPDATES = ("h[x[i]] += 1", "h[x[i]]++", "h[x[i]] = h[x[i]] + 1", "h[x[i]] = 1 + h[x[i]]")
 
 
-def test_an_update_without_an_atomic_operation_is_one_finding() -> None:
-    def check(update: str) -> None:
-        text = f"__global__ void count(const int *x, int *h) {{ int i = threadIdx.x + blockIdx.x * 64; {update}; }}"
-        args = (np.arange(128, dtype=np.int32) % 7, np.zeros(7, np.int32))
-        result = st.launch(st.cuda_source(text).count, grid=2, block=64, args=args, check="races", faults="return")
-        (fault,) = result.faults
-        assert "use an atomic operation" in str(fault) and "fence" not in str(fault), str(fault)
-
-    check_each(UPDATES, check)
+@each_row(UPDATES)
+def test_an_update_without_an_atomic_operation_is_one_finding(update: str) -> None:
+    text = f"__global__ void count(const int *x, int *h) {{ int i = threadIdx.x + blockIdx.x * 64; {update}; }}"
+    args = (np.arange(128, dtype=np.int32) % 7, np.zeros(7, np.int32))
+    result = st.launch(st.cuda_source(text).count, grid=2, block=64, args=args, check="races", faults="return")
+    (fault,) = result.faults
+    assert "use an atomic operation" in str(fault) and "fence" not in str(fault), str(fault)
 
 
 @st.kernel

@@ -1,7 +1,5 @@
 """Cooperative groups whose lanes are data, shuffles of a variable width, memory functions, and pairs of halves."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import simtbed as st

@@ -1,7 +1,5 @@
 """CUDA C++ kernels in the habits of their users: NumPy's answers on the emulators, with equal counters and without findings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

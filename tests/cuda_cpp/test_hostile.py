@@ -1,7 +1,5 @@
 """Texts that would end a compiler or a process, or read the system's files: each is a kernel or one error."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that a CUDA C++ text includes: from the folder of its file, and from folders in its options."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

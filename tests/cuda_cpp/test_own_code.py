@@ -1,7 +1,5 @@
 """The cuda engine compiles the user's text, and later processes find a kernel on the disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -148,18 +146,9 @@ HALVES = texts("cuda_cpp/texts.cu")["halves"]
 @pytest.mark.slow
 def test_kernels_with_halves_are_found_in_the_cubin() -> None:
     """CUDA's headers have classes; the parser has built-in types."""
-    text = st.cuda_source(HALVES, (), ("first<__half>", "first<__nv_bfloat16>", "first<float>"))
-    names = [
-        "add",
-        "pairs",
-        "brain",
-        "value",
-        "plain",
-        "first<__half>",
-        "first<__nv_bfloat16>",
-        "first<float>",
-        "named",
-    ]
+    instances = ("first<__half>", "first<__nv_bfloat16>", "first<float>")
+    text = st.cuda_source(HALVES, (), instances)
+    names = ["add", "pairs", "brain", "value", "plain", *instances, "named"]
     symbols = {name: text[name].declaration.symbol for name in names}
     built = {
         name: nvcc.build(text.translation_unit, symbol, "sm_90", ("-std=c++17", *own_code.OPTIONS))

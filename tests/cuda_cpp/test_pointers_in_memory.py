@@ -1,7 +1,5 @@
 """Kernels that follow pointers in global memory: the memory of all allocations as one array, in each engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -16,20 +14,9 @@ from simtbed.llvmir.allocations import ARENA, MEMORY, TABLE
 from simtbed.runtime.arrays import split
 
 from tests.table_checks import check_each
+from tests.texts import texts
 
-SOURCE = st.cuda_source("""
-struct Node { int value; Node *next; };
-__global__ void rows(float **rows, float *out) { out[threadIdx.x] = rows[threadIdx.x / 16][threadIdx.x] + 1; }
-__global__ void list(Node *head, int *out) { for (Node *p = head; p; p = p->next) atomicAdd(out, p->value); }
-__global__ void push(Node **head, Node *nodes) {
-    Node *own = nodes + threadIdx.x;
-    own->value = threadIdx.x;
-    own->next = (Node *)atomicExch((unsigned long long *)head, (unsigned long long)own);
-}
-__global__ void wide(float4 **rows, float *out) { float4 v = rows[0][threadIdx.x]; out[threadIdx.x] = v.x + v.w; }
-__global__ void store(float **rows, int at) { rows[0][at] = 1; }
-__global__ void race(float **rows, int at) { rows[0][at] = threadIdx.x; }
-""")
+SOURCE = st.cuda_source(texts("cuda_cpp/texts.cu")["pointers in memory"])
 COUNTED = {
     "warp_instructions": 4, "warp_instructions.fp32": 1, "warp_instructions.memory": 3, "global_load_requests": 2,
     "global_store_requests": 1, "global_load_sectors": 5, "global_store_sectors": 4,

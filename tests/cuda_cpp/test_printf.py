@@ -1,7 +1,5 @@
 """printf of CUDA C++: conversions, widths, lines of several calls, as a GPU prints them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

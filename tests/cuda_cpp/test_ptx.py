@@ -1,12 +1,10 @@
 """Inline PTX in CUDA C++: each row of the table that has no other test, with the answer of Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 from tests.texts import texts
 
 A, B, C = 0x89ABCDEF, 0x12345678, 0x0F1E2D3C
@@ -124,26 +122,22 @@ def _unsigned(assembly: str) -> int:
     return int(result.out[LANE])
 
 
-def test_integers_bits_predicates_warps_and_loads() -> None:
-    def check(row: tuple[str, int]) -> None:
-        assembly, expected = row
-        assert _unsigned(assembly) == expected
-
-    check_each(ROWS, check)
+@each_row(ROWS)
+def test_integers_bits_predicates_warps_and_loads(row: tuple[str, int]) -> None:
+    assembly, expected = row
+    assert _unsigned(assembly) == expected
 
 
-def test_halves() -> None:
-    def check(row: tuple[str, list[float]]) -> None:
-        assembly, expected = row
-        text = f"""
-        __global__ void k(const unsigned *x, unsigned *out) {{
-            asm("{assembly}" : "=r"(out[0]) : "r"(x[0]), "r"(x[1]), "h"((unsigned short)x[0]));
-        }}"""
-        x = np.array([F, G, G, 0.5], np.float16).view(np.uint32)
-        out = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.u32))).out
-        assert out.view(np.float16).tolist() == expected
-
-    check_each(HALVES, check)
+@each_row(HALVES)
+def test_halves(row: tuple[str, list[float]]) -> None:
+    assembly, expected = row
+    text = f"""
+    __global__ void k(const unsigned *x, unsigned *out) {{
+        asm("{assembly}" : "=r"(out[0]) : "r"(x[0]), "r"(x[1]), "h"((unsigned short)x[0]));
+    }}"""
+    x = np.array([F, G, G, 0.5], np.float16).view(np.uint32)
+    out = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.u32))).out
+    assert out.view(np.float16).tolist() == expected
 
 
 def test_atomics_stores_and_asynchronous_copies() -> None:

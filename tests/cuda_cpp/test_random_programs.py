@@ -1,7 +1,5 @@
 """Random kernels of CUDA C++: the bits of a host compiler, and no finding, since they have no mistake."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """CUDA C++ without a counterpart is refused with its line, and never runs."""
 
-from __future__ import annotations
-
 import pytest
 import simtbed as st
 from simtbed.cuda_cpp import clang

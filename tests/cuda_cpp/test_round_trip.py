@@ -1,7 +1,5 @@
 """What simtbed prints as CUDA C++, read back: the same bits and the same memory counters. A sample; all are in tests/validation."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

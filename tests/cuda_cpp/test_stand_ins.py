@@ -1,7 +1,5 @@
 """Programs that PyCUDA and CuPy accept or refuse: the stand-ins do the same."""
 
-from __future__ import annotations
-
 import copy as copying
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """Pointers in structs passed by value: arrays of a launch, null, and the memory of other parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tensor cores in CUDA C++: inline PTX and nvcuda::wmma with the bits of the core, moves, conversions, copies, refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from simtbed.language.types import Vector
 from simtbed.runtime.registry import EngineName
 
 from tests.recorded_fragments import RECORD, Values, fragments, recorded_rows, result
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 TEXTS = texts("cuda_cpp/tensor_cores.cu")
@@ -188,26 +186,24 @@ def test_conversions_of_operands() -> None:
         assert np.array_equal(_converted(f"cvt.{mode}.tf32.f32 %0, %1;", x), expected), mode
 
 
-def test_copies_of_fewer_bytes() -> None:
-    def check(case: tuple[int, int]) -> None:
-        size, count = case
-        text = f"""
-        __global__ void k(const unsigned char *x, unsigned char *out, int bytes) {{
-            __shared__ alignas(16) unsigned char tile[{size}];
-            if (threadIdx.x == 0) {{
-                unsigned to = __cvta_generic_to_shared(tile);
-                asm volatile("cp.async.ca.shared.global [%0], [%1], {size}, %2;" :: "r"(to), "l"(x), "r"(bytes));
-                asm volatile("cp.async.wait_all;");
-                for (int i = 0; i < {size}; i++) out[i] = tile[i];
-            }}
-        }}"""
-        x = np.arange(1, 17, dtype=np.uint8)
-        out = st.launch(
-            st.cuda_source(text)["k"], grid=1, block=32, args=(x, st.zeros(size, st.u8), count), check="all"
-        ).out
-        assert out.tolist() == [*x[:count], *[0] * (size - count)]
-
-    check_each([(4, 4), (4, 0), (4, 3), (8, 4), (16, 16), (16, 0), (16, 9)], check)
+@each_row([(4, 4), (4, 0), (4, 3), (8, 4), (16, 16), (16, 0), (16, 9)])
+def test_copies_of_fewer_bytes(case: tuple[int, int]) -> None:
+    size, count = case
+    text = f"""
+    __global__ void k(const unsigned char *x, unsigned char *out, int bytes) {{
+        __shared__ alignas(16) unsigned char tile[{size}];
+        if (threadIdx.x == 0) {{
+            unsigned to = __cvta_generic_to_shared(tile);
+            asm volatile("cp.async.ca.shared.global [%0], [%1], {size}, %2;" :: "r"(to), "l"(x), "r"(bytes));
+            asm volatile("cp.async.wait_all;");
+            for (int i = 0; i < {size}; i++) out[i] = tile[i];
+        }}
+    }}"""
+    x = np.arange(1, 17, dtype=np.uint8)
+    out = st.launch(
+        st.cuda_source(text)["k"], grid=1, block=32, args=(x, st.zeros(size, st.u8), count), check="all"
+    ).out
+    assert out.tolist() == [*x[:count], *[0] * (size - count)]
 
 
 def test_pipeline_of_a_thread() -> None:
@@ -251,16 +247,14 @@ REFUSED = [
 ]
 
 
-def test_other_forms_are_refused_with_their_line() -> None:
-    def check(case: tuple[str, str]) -> None:
-        assembly, name = case
-        text = f"""__global__ void k(unsigned *x) {{
-            unsigned d = 0;
-            asm volatile("{assembly}" : "+r"(d) : "r"(x[0]), "l"(x));
-            x[0] = d;
-        }}"""
-        with pytest.raises(st.CompileError, match=name) as raised:
-            st.launch(st.cuda_source(text)["k"], grid=1, block=32, args=(np.zeros(64, np.uint32),))
-        assert "asm volatile" in str(raised.value)
-
-    check_each(REFUSED, check)
+@each_row(REFUSED)
+def test_other_forms_are_refused_with_their_line(case: tuple[str, str]) -> None:
+    assembly, name = case
+    text = f"""__global__ void k(unsigned *x) {{
+        unsigned d = 0;
+        asm volatile("{assembly}" : "+r"(d) : "r"(x[0]), "l"(x));
+        x[0] = d;
+    }}"""
+    with pytest.raises(st.CompileError, match=name) as raised:
+        st.launch(st.cuda_source(text)["k"], grid=1, block=32, args=(np.zeros(64, np.uint32),))
+    assert "asm volatile" in str(raised.value)

@@ -1,7 +1,5 @@
 """`cp.async.bulk.tensor` in inline PTX, with CUtensorMap parameters: results, and refusals of maps that are no parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ h200_textures.npz has fetches on an H200. cases: the texture and the call of eac
 the array, out: bits of the components [channels, points], of the cases one after the other.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +16,7 @@ import simtbed as st
 from simtbed.engines.cuda.printer import cuda_source as printed
 from simtbed.runtime.registry import EngineName
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 TEXTS = texts("cuda_cpp/textures.cu")
@@ -105,15 +103,13 @@ LINE = st.cuda_source(
 ).k
 
 
-def test_coordinates_outside_follow_the_address_mode() -> None:
-    def check(row: Any) -> None:
-        mode, normalized, filter, at, expected = row
-        texture = st.Texture(TABLE, address=mode, normalized=normalized, filter=filter)
-        for engine in EMULATORS:
-            args = (texture, np.array(at, np.float32), np.zeros(len(at), np.float32))
-            assert st.launch(LINE, grid=1, block=len(at), args=args, engine=engine).out.tolist() == expected
-
-    check_each(ADDRESSING, check)
+@each_row(ADDRESSING)
+def test_coordinates_outside_follow_the_address_mode(row: Any) -> None:
+    mode, normalized, filter, at, expected = row
+    texture = st.Texture(TABLE, address=mode, normalized=normalized, filter=filter)
+    for engine in EMULATORS:
+        args = (texture, np.array(at, np.float32), np.zeros(len(at), np.float32))
+        assert st.launch(LINE, grid=1, block=len(at), args=args, engine=engine).out.tolist() == expected
 
 
 def test_each_coordinate_has_its_address_mode() -> None:
@@ -175,18 +171,15 @@ def test_boundary_modes_of_surfaces() -> None:
                 st.launch(SURFACES[kernel], grid=1, block=4, args=(surface, at, last), engine=engine)
 
 
-def test_texels_of_surfaces() -> None:
-    def check(row: tuple[str, int, Any]) -> None:
-        type, channels, dtype = row
-        shape = (2, 3) if channels == 1 else (2, 3, channels)
-        values = np.arange(6 * channels).astype(dtype).reshape(shape)
-        for engine in EMULATORS:
-            args = [st.Surface(array, channels=channels) for array in (values, np.zeros_like(values))]  # type: ignore[arg-type]
-            result = st.launch(SURFACES[f"move<{type}>"], grid=1, block=(3, 2), args=args, engine=engine, check="all")
-            assert np.array_equal(result.to, values[::-1])
-
-    rows = [("signed char", 1, "i1"), ("uchar2", 2, "u1"), ("ushort4", 4, "u2"), ("int2", 2, "i4"), ("float4", 4, "f4")]
-    check_each(rows, check)
+@each_row([("signed char", 1, "i1"), ("uchar2", 2, "u1"), ("ushort4", 4, "u2"), ("int2", 2, "i4"), ("float4", 4, "f4")])
+def test_texels_of_surfaces(row: tuple[str, int, Any]) -> None:
+    type, channels, dtype = row
+    shape = (2, 3) if channels == 1 else (2, 3, channels)
+    values = np.arange(6 * channels).astype(dtype).reshape(shape)
+    for engine in EMULATORS:
+        args = [st.Surface(array, channels=channels) for array in (values, np.zeros_like(values))]  # type: ignore[arg-type]
+        result = st.launch(SURFACES[f"move<{type}>"], grid=1, block=(3, 2), args=args, engine=engine, check="all")
+        assert np.array_equal(result.to, values[::-1])
 
 
 def test_volumes_and_layers_of_surfaces() -> None:
@@ -267,13 +260,11 @@ REFUSED: list[tuple[str, Callable[[], object]]] = [
 ]
 
 
-def test_refusals_name_the_reason() -> None:
-    def check(row: tuple[str, Callable[[], object]]) -> None:
-        with pytest.raises(st.SimtbedError) as refused:
-            row[1]()
-        assert row[0] in str(refused.value)
-
-    check_each(REFUSED, check, lambda row: row[0])
+@each_row(REFUSED, lambda row: row[0])
+def test_refusals_name_the_reason(row: tuple[str, Callable[[], object]]) -> None:
+    with pytest.raises(st.SimtbedError) as refused:
+        row[1]()
+    assert row[0] in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`wgmma` in inline PTX: a tiled product with swizzled tiles of dynamic shared memory, A in registers, refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st
@@ -10,7 +8,7 @@ from simtbed.ir.tensor_cores import product_sums, rule
 from simtbed.runtime.registry import EngineName
 
 from tests.recorded_fragments import Values
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 H200 = (9, 0)
@@ -98,15 +96,13 @@ REFUSED = [
 ]
 
 
-def test_other_forms_are_refused() -> None:
-    def check(case: tuple[str, str]) -> None:
-        assembly, name = case
-        text = f"""__global__ void k(unsigned *x) {{
-            float d = 0;
-            asm volatile("{assembly}" : "+f"(d) : "l"((unsigned long long)x[0]));
-            x[0] = d;
-        }}"""
-        with pytest.raises(st.CompileError, match=name):
-            st.launch(st.cuda_source(text)["k"], grid=1, block=128, args=(np.zeros(64, np.uint32),))
-
-    check_each(REFUSED, check)
+@each_row(REFUSED)
+def test_other_forms_are_refused(case: tuple[str, str]) -> None:
+    assembly, name = case
+    text = f"""__global__ void k(unsigned *x) {{
+        float d = 0;
+        asm volatile("{assembly}" : "+f"(d) : "l"((unsigned long long)x[0]));
+        x[0] = d;
+    }}"""
+    with pytest.raises(st.CompileError, match=name):
+        st.launch(st.cuda_source(text)["k"], grid=1, block=128, args=(np.zeros(64, np.uint32),))

@@ -1,12 +1,11 @@
 """nvcuda::wmma: each type, shape and layout in global and shared memory, against products of the core's arithmetic; elements; counters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.cuda_cpp.kernel import CudaSource
 from simtbed.engines.cuda import nvcc
 from simtbed.ir import tensor_cores
 from simtbed.ir.fused import fma
@@ -33,7 +32,7 @@ BITS = {"f16": "u2", "bf16": "u2", "s8": "u1", "u8": "u1", "tf32": "u4", "f64": 
 TEXT = TEXTS["wmma"]
 
 
-def source(type: str, total: str, shape: tuple[int, int, int]) -> st.CudaSource:
+def source(type: str, total: str, shape: tuple[int, int, int]) -> CudaSource:
     """Return the kernels of a type and a shape. They compute d for A, B by rows and columns, C by the order of A."""
     sizes = ", ".join(f"{name} = {n}" for name, n in zip("MNK", shape, strict=True))
     words = {"OPERAND": TYPES[type][0], "MEMORY": TYPES[type][1], "SUM": SUMS[total], "SIZES": sizes}

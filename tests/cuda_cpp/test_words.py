@@ -1,7 +1,5 @@
 """Functions of two or four integers in a word: their bits are those of the code that nvcc makes of NVIDIA's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,14 +1,12 @@
 """Reads of device memory that no copy, memset or launch wrote."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import simtbed as st
 from simtbed.cuda_cpp.addresses import bound_to_addresses, elements, launch_in_memory, memory_at
 from simtbed.driver.memory import AddressSpace
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 SOURCE = st.cuda_source("""
 __global__ void read(const int *x, int *out) { out[threadIdx.x] = x[threadIdx.x]; }
@@ -123,13 +121,11 @@ EXPECTED: dict[Callable[[_Machine], None], list[str]] = {
 }
 
 
-def test_reads_of_unwritten_memory() -> None:
-    def check(row: tuple[Callable[[_Machine], None], list[str]]) -> None:
-        machine = _Machine()
-        row[0](machine)
-        assert machine.reads == row[1]
-
-    check_each(EXPECTED.items(), check, lambda row: row[0].__name__)
+@each_row(EXPECTED.items(), lambda row: row[0].__name__)
+def test_reads_of_unwritten_memory(row: tuple[Callable[[_Machine], None], list[str]]) -> None:
+    machine = _Machine()
+    row[0](machine)
+    assert machine.reads == row[1]
 
 
 def test_bytes_of_a_copy_that_nothing_wrote() -> None:

@@ -68,3 +68,64 @@ __global__ void over(const half *x, half *out) { out[0] = x[0]; }
 extern "C" __global__ void plain(half *x) { x[0] = x[1]; }
 template <typename T> __global__ void first(T *x, const T *y) { x[0] = y[0]; }
 namespace inner { __global__ void named(half *x, half *y) { x[0] = y[1]; } }
+
+//// null pointers
+__global__ void k(int *scalar, float4 *vector, int *out) {
+    int lane = threadIdx.x;
+    if (lane == 1) out[1] = scalar[0];
+    if (lane == 2) scalar[7] = lane;
+    if (lane == 3) out[3] = atomicAdd(scalar, 1);
+    if (lane == 4) out[4] = atomicCAS(scalar + 1, 1, 2);
+    if (lane == 5) { float4 four = vector[2]; out[5] = four.x + four.w; }
+    if (lane == 6) vector[1] = make_float4(1, 2, 3, 4);
+    if (lane == 7) out[7] = lane;
+}
+
+//// accesses of other sizes
+#include <cuda_fp16.h>
+__global__ void swap(double *x) {
+    unsigned long long *p = (unsigned long long *)x, old = *p, seen;
+    do { seen = old; old = atomicCAS(p, seen, __double_as_longlong(1.0 + __longlong_as_double(seen))); } while (seen != old);
+}
+__global__ void pairs(__half *x) { if (threadIdx.x < 3) ((unsigned *)x)[threadIdx.x] = 0x3c004000u; }
+__global__ void parts(float *x) { if (threadIdx.x < 3) ((unsigned short *)x)[2 * threadIdx.x + 1] = 0x4000; }
+__global__ void vectors(float4 *x) { if (threadIdx.x < 3) x[threadIdx.x].y = 1.f; }
+
+//// pointers in memory
+struct Node { int value; Node *next; };
+__global__ void rows(float **rows, float *out) { out[threadIdx.x] = rows[threadIdx.x / 16][threadIdx.x] + 1; }
+__global__ void list(Node *head, int *out) { for (Node *p = head; p; p = p->next) atomicAdd(out, p->value); }
+__global__ void push(Node **head, Node *nodes) {
+    Node *own = nodes + threadIdx.x;
+    own->value = threadIdx.x;
+    own->next = (Node *)atomicExch((unsigned long long *)head, (unsigned long long)own);
+}
+__global__ void wide(float4 **rows, float *out) { float4 v = rows[0][threadIdx.x]; out[threadIdx.x] = v.x + v.w; }
+__global__ void store(float **rows, int at) { rows[0][at] = 1; }
+__global__ void race(float **rows, int at) { rows[0][at] = threadIdx.x; }
+
+//// returns of inlined calls
+__device__ int find(const int *x, int n, int v)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 2; j++)
+            if (x[i] == v + j) return i;
+    return -1;
+}
+__device__ int place(const int *x, int n, int v) { if (v < 0) return -2; int at = find(x, n, v); return at < 0 ? -3 : at; }
+__global__ void k(const int *x, int *out)
+{
+    out[threadIdx.x] = 7;
+    if (threadIdx.x < 15) out[threadIdx.x] = place(x, 8, threadIdx.x - 3);
+    __syncthreads();
+    if (threadIdx.x == 3) return;
+    out[threadIdx.x] += 10;
+}
+
+//// exponentials
+__global__ void own(const float *x, float *direct, float *later, int *exact) {
+    int i = threadIdx.x;
+    direct[i] = expf(x[i]);
+    later[i] = expf(x[i]) - 1.0f;
+    exact[i] = i;
+}

@@ -1,7 +1,5 @@
 """`debugging`: one block on the python engine, the launch on jit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,7 +1,5 @@
 """Sessions of the kernel debugger: its stops, the commands for threads, warps and memory, and repeated runs of a block."""
 
-from __future__ import annotations
-
 import io
 from bdb import Breakpoint
 from pathlib import Path

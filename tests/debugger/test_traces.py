@@ -1,7 +1,5 @@
 """Traces: the assignments and stores of a thread or a warp, their table and CSV, and their first difference."""
 
-from __future__ import annotations
-
 import csv
 import io
 from typing import Any

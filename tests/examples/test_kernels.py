@@ -1,7 +1,5 @@
 """Example kernels equal NumPy or SciPy on both emulators and under every check; type checkers accept them."""
 
-from __future__ import annotations
-
 from functools import partial
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tutorial notebook: it runs from start to end, and its outputs are those in the file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Hints of compile errors: their text, and that the corrected kernels compile."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import pytest
@@ -9,17 +7,8 @@ import simtbed as st
 from simtbed import Diagnostic
 from simtbed.frontend.reader import specialise
 
-PARAMETERS = ", ".join(
-    f"{name}: st.Global[st.{type}]"
-    for name, type in {
-        "byte": "u8",
-        "word": "u32",
-        "wide": "u64",
-        "long": "i64",
-        "whole": "i32",
-        "pair": "float2",
-    }.items()
-)
+TYPES = {"byte": "u8", "word": "u32", "wide": "u64", "long": "i64", "whole": "i32", "pair": "float2"}
+PARAMETERS = ", ".join(f"{name}: st.Global[st.{type}]" for name, type in TYPES.items())
 
 
 class Point(NamedTuple):

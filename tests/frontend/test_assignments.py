@@ -1,7 +1,5 @@
 """Assignments in a kernel against Python: chained, to tuples and elements, and `:=` inside expressions."""
 
-from __future__ import annotations
-
 from textwrap import indent
 from typing import Any
 

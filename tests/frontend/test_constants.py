@@ -1,7 +1,5 @@
 """Compile-time constants in a kernel: types like literals, and hints for other objects."""
 
-from __future__ import annotations
-
 import pytest
 import simtbed as st
 from simtbed.frontend.reader import specialise

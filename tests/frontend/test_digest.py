@@ -1,7 +1,5 @@
 """Digest of a function's code: it differs for each change of the program, and only then."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import textwrap

@@ -1,7 +1,5 @@
 """Compile errors: all errors of a kernel in one report, each with file, line, caret, hint."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st
@@ -22,10 +20,7 @@ GOOD = {"x": np.ones(32, np.float32), "out": st.empty(32, "f32"), "n": 32, "K": 
     ("change", "message"),
     [
         ({"x": np.ones(32)}, r"x is Global\[f32\], the array given is float64; convert it: .astype\(np.float32\)"),
-        (
-            {"x": np.ones((1, 1, 1, 1, 4, 8), np.float32)},
-            r"x has 6 dimensions, a kernel takes 1 to 5; reshape it",
-        ),
+        ({"x": np.ones((1, 1, 1, 1, 4, 8), np.float32)}, r"x has 6 dimensions, a kernel takes 1 to 5; reshape it"),
         ({"x": np.ones((), np.float32)}, r"x has 0 dimensions, a kernel takes 1 to 5; reshape it"),
         ({"x": np.ones(32, np.float32)[::-1]}, r"x runs backwards, its strides are .*; give np.ascontiguousarray\(x\)"),
         (

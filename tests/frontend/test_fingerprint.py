@@ -1,7 +1,5 @@
 """Fingerprints of programs: equal for equal behaviour, independent of the source position."""
 
-from __future__ import annotations
-
 import simtbed as st
 from simtbed import Const, Global, Real, f32
 from simtbed.frontend.reader import specialise
@@ -41,12 +39,6 @@ def test_equal_programs_have_one() -> None:
 
 
 def test_every_difference_changes_it() -> None:
-    actual = [
-        fingerprint_of(scaled, 2.0),
-        fingerprint_of(scaled, 3.0),
-        fingerprint_of(scaled, 0.0),
-        fingerprint_of(scaled, -0.0),
-        fingerprint_of(scaled, 2.0, "f64"),
-        fingerprint_of(added, 2.0),
-    ]
+    actual = [fingerprint_of(scaled, factor) for factor in (2.0, 3.0, 0.0, -0.0)]
+    actual += [fingerprint_of(scaled, 2.0, "f64"), fingerprint_of(added, 2.0)]
     assert len(set(actual)) == len(actual)

@@ -1,7 +1,5 @@
 """The IR as text, before and after the passes, and the verifier's rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Chains of any length: `elif`, conditional expressions, `and`, sums. Only nesting has a limit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loops and the types of literals: printed programs, faults, refused loops."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

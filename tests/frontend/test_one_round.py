@@ -1,13 +1,11 @@
 """Errors of a kernel in one round: the errors behind a variable that starts as a whole number are reported too."""
 
-from __future__ import annotations
-
 import pytest
 import simtbed as st
 from simtbed import CompileError
 from simtbed.frontend.reader import specialise
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 HEAD = "def k(a: st.Global[st.u8], x: st.Global[st.f32], n: st.i32) -> None:\n    "
 START = "start it as a float, such as 0.0"
@@ -38,11 +36,7 @@ ROWS: tuple[Row, ...] = (
     ),
     (
         "s = 0\nq = 0\nfor i in range(n):\n    s += x[i]\n    q = q + x[i] * x[i]\nx[0] = q / n - (s / n) * (s / n)",
-        [
-            f"s starts as a whole number: {START}",
-            f"q starts as a whole number: {START}",
-            *["write st.f32(n)"] * 3,
-        ],
+        [f"s starts as a whole number: {START}", f"q starts as a whole number: {START}", *["write st.f32(n)"] * 3],
         "m = st.f32(n)\ns = 0.0\nq = 0.0\nfor i in range(n):\n    s += x[i]\n    q = q + x[i] * x[i]\n"
         "x[0] = q / m - (s / m) * (s / m)",
     ),
@@ -53,12 +47,10 @@ def kernel(body: str) -> st.Kernel:
     return st.kernel(source=HEAD + body.replace("\n", "\n    ") + "\n")
 
 
-def test_one_round() -> None:
-    def check(row: Row) -> None:
-        body, advice, correct = row
-        with pytest.raises(CompileError) as caught:
-            specialise(kernel(body), {})
-        assert [diagnostic.notes[-1] for diagnostic in caught.value.diagnostics] == advice
-        specialise(kernel(correct), {})
-
-    check_each(ROWS, check, lambda row: row[0][:30])
+@each_row(ROWS, lambda row: row[0][:30])
+def test_one_round(row: Row) -> None:
+    body, advice, correct = row
+    with pytest.raises(CompileError) as caught:
+        specialise(kernel(body), {})
+    assert [diagnostic.notes[-1] for diagnostic in caught.value.diagnostics] == advice
+    specialise(kernel(correct), {})

@@ -1,7 +1,5 @@
 """The text of a kernel is the one that Python executed, also if its file changes between import and launch."""
 
-from __future__ import annotations
-
 import ast
 import gc
 import importlib

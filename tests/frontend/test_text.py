@@ -1,7 +1,5 @@
 """Kernels given as text, and kernels whose text Python does not keep."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

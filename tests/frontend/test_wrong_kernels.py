@@ -1,7 +1,5 @@
 """A corpus of kernels outside the language: every message has position, caret, sentence and hint."""
 
-from __future__ import annotations
-
 import math  # noqa: F401  (the kernels use these names)
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """The GPU of tests."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed import LaunchError
 from simtbed.engines.cuda.engine import describe

@@ -4,8 +4,6 @@ The kernels are the rows of the op table, the features, the examples and the val
 `--engine sass` compares the execution with itself, without a GPU.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from contextlib import redirect_stdout

@@ -4,8 +4,6 @@ A time is the median of the batches, in microseconds for one launch. Each batch 
 inside for the rows with a synchronisation.
 """
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import threading

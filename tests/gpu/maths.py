@@ -9,8 +9,6 @@ results on an evenly spaced subset of the sweep; `--compare FOLDER` compares a c
 milliseconds of a kernel with one call for each of 64 Mi elements, medians of 7.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -7,8 +7,6 @@
 the emulator as `empty` are allocated and not filled. Kernels that would not end are omitted.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re
@@ -46,14 +44,8 @@ def program() -> str:
         for fixed in (False, True):
             own = f"twin{2 * number + fixed}"
             args = {**pair.args, "FIXED": fixed}
-            request = prepare_request(
-                pair.kernel,
-                grid=pair.grid,
-                block=pair.block,
-                args=args,
-                shared=pair.shared,
-                cooperative=pair.cooperative,
-            )
+            how: Any = {"grid": pair.grid, "block": pair.block, "shared": pair.shared, "cooperative": pair.cooperative}
+            request = prepare_request(pair.kernel, args=args, **how)
             source = cuda_source(request.program, request.block)
             lines = source.text.splitlines()
             includes |= {line for line in lines if line.startswith("#include")}

@@ -3,8 +3,6 @@
 They are computed, and so the same on every machine.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

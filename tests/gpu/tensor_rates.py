@@ -7,8 +7,6 @@ latency; two warps of each scheduler with four chains each give the interval. Gr
 latency and its interval, and those of two warpgroups the interval without the wait for the sums.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

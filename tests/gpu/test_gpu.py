@@ -1,7 +1,5 @@
 """A GPU returns the bits of the emulator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

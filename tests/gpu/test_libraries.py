@@ -3,8 +3,6 @@
 A library that is not installed skips its tests.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

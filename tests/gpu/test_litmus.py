@@ -4,8 +4,6 @@ Each thread of a row runs in a block of its own, for 32 instances in each block.
 n-th element of the outcome. A volatile access is a relaxed one; `__threadfence` is a sequentially consistent fence of the device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +13,7 @@ import simtbed as st
 from simtbed import Result
 from simtbed.runtime.registry import EngineName
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 INSTANCES = 1024
 ENGINES: tuple[EngineName, ...] = ("numpy", "jit")
@@ -81,20 +79,16 @@ TABLE = (
 )  # fmt: skip
 
 
-def test_no_forbidden_outcome(launch: Callable[..., Result]) -> None:
-    def check(row: Litmus) -> None:
-        outcomes = row.run(launch, INSTANCES).out.reshape(-1, 4)
-        for forbidden in row.forbidden:
-            assert not (outcomes[:, : len(forbidden)] == forbidden).all(axis=1).any(), f"{forbidden} occurs"
-
-    check_each(TABLE, check, lambda row: row.name)
+@each_row(TABLE, lambda row: row.name)
+def test_no_forbidden_outcome(row: Litmus, launch: Callable[..., Result]) -> None:
+    outcomes = row.run(launch, INSTANCES).out.reshape(-1, 4)
+    for forbidden in row.forbidden:
+        assert not (outcomes[:, : len(forbidden)] == forbidden).all(axis=1).any(), f"{forbidden} occurs"
 
 
 @pytest.mark.slow
-def test_races_are_those_of_the_model() -> None:
-    def check(row: Litmus) -> None:
-        for engine in ENGINES:
-            result = row.run(st.launch, 32, engine=engine, check="all", faults="return")
-            assert {fault.kind for fault in result.faults} == ({"race"} if row.races else set()), result.faults
-
-    check_each(TABLE, check, lambda row: row.name)
+@each_row(TABLE, lambda row: row.name)
+def test_races_are_those_of_the_model(row: Litmus) -> None:
+    for engine in ENGINES:
+        result = row.run(st.launch, 32, engine=engine, check="all", faults="return")
+        assert {fault.kind for fault in result.faults} == ({"race"} if row.races else set()), result.faults

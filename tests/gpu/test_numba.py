@@ -1,7 +1,5 @@
 """Kernels of Numba-CUDA on a GPU, as Numba and NVVM compile them, return the bits of the emulator."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.numba.running import PROGRAMS, run

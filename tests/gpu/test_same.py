@@ -1,7 +1,5 @@
 """Cases that the workflow runs on the emulator and again on a GPU: every feature, every example, every variant."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Launches on a GPU from several threads, kernels with 16-bit floats, and messages after a fork and an illegal access."""
 
-from __future__ import annotations
-
 import multiprocessing
 import subprocess
 import sys

@@ -5,8 +5,6 @@
 Each form is a kernel of its own. Prints a row for each form with the number of different results, and exits with 1 if one differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 

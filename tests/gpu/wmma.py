@@ -5,8 +5,6 @@
 Prints a row for each instruction with the number of different results, and exits with 1 if one differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Small listings in nvdisasm's format, for tests of parsing."""
 
-from __future__ import annotations
-
 from simtbed.engines.cuda.sass import Instruction, parse
 
 HEAD = """\t.target\tsm_90

@@ -1,7 +1,5 @@
 """Records with a wrong value at any place: each is refused with one line, or read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """SASS in nvdisasm's format: instructions with their places."""
 
-from __future__ import annotations
-
 import stat
 from pathlib import Path
 

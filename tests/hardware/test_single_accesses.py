@@ -1,7 +1,5 @@
 """Random single accesses: generation, the access of each launch, the file of counts."""
 
-from __future__ import annotations
-
 import stat
 import sys
 from collections import Counter

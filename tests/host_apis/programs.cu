@@ -514,3 +514,91 @@ int main() {
     swapped<<<1, 64>>>(x); staged<<<1, 64>>>(x, out);
     printf("%d %d %d %d\n", cudaDeviceSynchronize(), x[5], out[5], out[69]);
 }
+
+//// checked calls
+#include <cstdio>
+#include <cstdlib>
+#define CHECK(call) do { cudaError_t e = call; if (e != cudaSuccess) { \
+    printf("%d: %s, %s\n", __LINE__, cudaGetErrorName(e), cudaGetErrorString(e)); return 1; } } while (0)
+
+//// pointers
+struct Node { int value; Node *next; };
+struct Pool { Node *nodes; int used; Node *heads[4]; };
+__device__ Node *first;
+__constant__ float *weights[2];
+__global__ void sum(Node *head, int *out) { for (Node *p = head; p; p = p->next) atomicAdd(out, p->value); }
+__global__ void reverse(Node **head) {
+    Node *last = nullptr, *p = *head;
+    while (p) { Node *next = p->next; p->next = last; last = p; p = next; }
+    *head = last;
+}
+__global__ void push(Pool *pool) {
+    Node *own = pool->nodes + atomicAdd(&pool->used, 1);
+    own->value = threadIdx.x;
+    unsigned long long *head = (unsigned long long *)&pool->heads[threadIdx.x % 4], old = *(volatile unsigned long long *)head, seen;
+    do { seen = old; own->next = (Node *)seen; old = atomicCAS(head, seen, (unsigned long long)own); } while (old != seen);
+}
+__global__ void count(Pool *pool, int *out) {
+    int sum = 0;
+    for (int h = 0; h < 4; h++) for (Node *p = pool->heads[h]; p; p = p->next) sum += p->value;
+    *out = sum;
+}
+__global__ void constant(float *out) { out[0] = weights[0][1] + weights[1][2]; }
+__global__ void set(Node *node) { first = node; }
+__global__ void get(int *out) { *out = first->value; }
+__global__ void local(float **rows, float *out) {
+    float *own[2];
+    for (int i = 0; i < 2; i++) own[i] = rows[i ^ (threadIdx.x & 1)];
+    out[threadIdx.x] = own[0][0] - own[1][0];
+}
+__global__ void shared(float **rows, float *out) {
+    __shared__ float *tile[2];
+    if (threadIdx.x < 2) tile[threadIdx.x] = rows[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x & 1][2];
+}
+__global__ void vector(float4 **rows, float4 *out) { out[0] = rows[0][1]; }
+template <class T> T *device(const T *values, int count) {
+    T *p; if (cudaMalloc(&p, count * sizeof(T)) || cudaMemcpy(p, values, count * sizeof(T), cudaMemcpyHostToDevice)) exit(9);
+    return p;
+}
+template <class T> T host(const T *p, int at = 0) { T v; if (cudaMemcpy(&v, p + at, sizeof v, cudaMemcpyDeviceToHost)) exit(8); return v; }
+int main() {
+    int zero = 0, *out = device(&zero, 1);
+    Node *head = nullptr;
+    for (int i = 1; i <= 10; i++) { Node n{i, head}; head = device(&n, 1); }
+    Node **holder = device(&head, 1);
+    reverse<<<1, 1>>>(holder); head = host(holder); if (host(head).value != 1) return 2;
+    sum<<<1, 1>>>(head, out); printf("list %d\n", host(out));
+    Pool h{}; CHECK(cudaMalloc(&h.nodes, 64 * sizeof(Node))); Pool *pool = device(&h, 1);
+    push<<<1, 64>>>(pool); count<<<1, 1>>>(pool, out); printf("stack %d\n", host(out));
+    float v[8] = {1, 2, 3, 4}, w[8] = {10, 2, 3, 4, 10, 2, 3, 4}, *rows[] = {device(v, 8), device(w, 8)}, **table = device(rows, 2);
+    float *c = device(v, 8);
+    CHECK(cudaMemcpyToSymbol(weights, rows, 16)); constant<<<1, 1>>>(c); printf("constant %g\n", host(c));
+    set<<<1, 1>>>(head); get<<<1, 1>>>(out); printf("variable %d\n", host(out));
+    local<<<1, 2>>>(table, c); printf("local %g %g\n", host(c), host(c, 1));
+    shared<<<1, 4>>>(table, c); printf("shared %g\n", host(c, 3));
+    vector<<<1, 1>>>((float4 **)table + 1, (float4 *)c); printf("vector %g %g\n", host(c), host(c, 3));
+    CHECK(cudaGetLastError());
+    return 0;
+}
+
+//// unit
+extern __device__ int counter;
+static __device__ int own = 2;
+__device__ int twice(int x);
+__global__ void first(int *x) { x[0] = twice(counter) + own; counter++; }
+int in_other_unit(int *d);
+int main() {
+int *d, h = 0, c = 0; cudaMalloc(&d, 4); first<<<1, 1>>>(d); c = in_other_unit(d);
+cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d); return 10 * c + h; }
+
+//// other unit
+__device__ int counter = 5;
+static __device__ int scale = 2;
+__device__ int twice(int x) { return scale * x; }
+__global__ void first(int *x);
+__global__ void second(int *x, int n) { x[n] += twice(counter); counter += 1; }
+int in_other_unit(int *d) {
+second<<<1, 1>>>(d, 0); first<<<1, 1>>>(d); second<<<1, 1>>>(d, N);
+int c; cudaMemcpyFromSymbol(&c, counter, 4); return c; }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 from tests.texts import texts
 
 pytest.importorskip("ziglang")
@@ -35,19 +35,17 @@ def _command(folder: Path, word: str) -> tuple[list[str], dict[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_ends_of_programs(tmp_path: Path) -> None:
-    def check(word: str) -> None:
-        code, expected = ENDS[word]
-        words, environment = _command(tmp_path, word)
-        result = subprocess.run(
-            words, cwd=tmp_path, env=environment, input="a\n", capture_output=True, text=True, timeout=600, check=False
-        )
-        output = result.stdout + result.stderr
-        assert (result.returncode, expected in output, "Traceback" in output) == (code, True, False), result
-        assert result.stderr.count("simtbed:") <= 1 and "k  " in result.stdout, result
-        assert not [*(tmp_path / "tmp").iterdir()]
-
-    check_each(ENDS, check)
+@each_row(ENDS)
+def test_ends_of_programs(word: str, tmp_path: Path) -> None:
+    code, expected = ENDS[word]
+    words, environment = _command(tmp_path, word)
+    result = subprocess.run(
+        words, cwd=tmp_path, env=environment, input="a\n", capture_output=True, text=True, timeout=600, check=False
+    )
+    output = result.stdout + result.stderr
+    assert (result.returncode, expected in output, "Traceback" in output) == (code, True, False), result
+    assert result.stderr.count("simtbed:") <= 1 and "k  " in result.stdout, result
+    assert not [*(tmp_path / "tmp").iterdir()]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from simtbed.host_apis.cuda.runtime import Runtime
 from simtbed.host_apis.cuda.unit import short_name
 from simtbed.reports.targets.target import CudaProgram, find_target, is_built
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 from tests.texts import texts
 
 from .programs import ARRAYS_AND_GRAPHS, CHECKED, MANY_FUNCTIONS, POINTERS, VECTOR_ADD, run
@@ -171,13 +171,11 @@ def test_a_name_of_a_template_instance_is_shortened() -> None:
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_programs(tmp_path: Path) -> None:
-    def check(name: str) -> None:
-        text, arguments, code, expected = PROGRAMS[name]
-        result = run(tmp_path, text, *arguments)
-        assert (result.returncode, expected in result.stdout + result.stderr) == (code, True), result
-
-    check_each(PROGRAMS, check)
+@each_row(PROGRAMS)
+def test_programs(name: str, tmp_path: Path) -> None:
+    text, arguments, code, expected = PROGRAMS[name]
+    result = run(tmp_path, text, *arguments)
+    assert (result.returncode, expected in result.stdout + result.stderr) == (code, True), result
 
 
 @pytest.mark.slow
@@ -267,7 +265,7 @@ def test_races_between_streams_and_copies_of_unwritten_bytes(tmp_path: Path) -> 
     kernel, host = content["kernels"]
     order = "on stream {} and by {} on stream {} without an order"
     assert [(d["line"], d["count"], d["message"]) for d in kernel["faults"]] == [
-        (1, 16, "a[0] is accessed by add " + order.format(1, "add", 2)),
+        (1, 16, "a[0] is accessed by add " + order.format(1, "add", 2))
     ]
     assert [(d["line"], d["count"], d["message"]) for d in host["faults"]] == [
         (5, 64, "memory[0] is accessed by a copy " + order.format(2, "a copy", 1)),
@@ -323,26 +321,7 @@ def test_a_second_run_compiles_and_translates_nothing(tmp_path: Path, monkeypatc
     assert not imported & {"simtbed.cuda_cpp.header", "simtbed.cuda_cpp.lowering", "simtbed.llvmir.translate"}
 
 
-UNITS = """
-extern __device__ int counter;
-static __device__ int own = 2;
-__device__ int twice(int x);
-__global__ void first(int *x) { x[0] = twice(counter) + own; counter++; }
-int in_other_unit(int *d);
-int main() {
-int *d, h = 0, c = 0; cudaMalloc(&d, 4); first<<<1, 1>>>(d); c = in_other_unit(d);
-cudaMemcpy(&h, d, 4, cudaMemcpyDeviceToHost); cudaFree(d); return 10 * c + h; }
-"""
-OTHER_UNIT = """
-__device__ int counter = 5;
-static __device__ int scale = 2;
-__device__ int twice(int x) { return scale * x; }
-__global__ void first(int *x);
-__global__ void second(int *x, int n) { x[n] += twice(counter); counter += 1; }
-int in_other_unit(int *d) {
-second<<<1, 1>>>(d, 0); first<<<1, 1>>>(d); second<<<1, 1>>>(d, N);
-int c; cudaMemcpyFromSymbol(&c, counter, 4); return c; }
-"""
+UNITS, OTHER_UNIT = TEXTS["unit"], TEXTS["other unit"]
 
 
 @pytest.mark.slow
@@ -352,7 +331,7 @@ def test_linked_units(tmp_path: Path) -> None:
     result = run(tmp_path, UNITS, "other.cu", "-rdc=true", "-O3", "-DN=0")
     assert result.returncode == 10 * 9 + 2 * 7 + 2 + 2 * 8, result
     faulty = run(tmp_path, UNITS, "other.cu", "-rdc", "true", "-DN=1")
-    assert "other.cu:6:41: global read out of bounds: x[1]" in faulty.stdout, faulty
+    assert "other.cu:5:41: global read out of bounds: x[1]" in faulty.stdout, faulty
     (tmp_path / "other.cu").write_text(OTHER_UNIT + "__device__ int twice(float x) { return 3; }")
     clash = run(tmp_path, UNITS.replace("scale", "x") + "__device__ int counter;", "other.cu", "-rdc=true", "-DN=0")
     assert (clash.returncode, "counter" in clash.stderr) == (2, True), clash
@@ -369,11 +348,9 @@ COMMANDS = {
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_other_commands(tmp_path: Path) -> None:
-    def check(command: str) -> None:
-        text, code, expected = COMMANDS[command]
-        result = run(tmp_path, text, "--", command=command, input="where\nquit\n")
-        output = result.stdout + result.stderr
-        assert (result.returncode, expected in output) == (code, True), result
-
-    check_each(COMMANDS, check)
+@each_row(COMMANDS)
+def test_other_commands(command: str, tmp_path: Path) -> None:
+    text, code, expected = COMMANDS[command]
+    result = run(tmp_path, text, "--", command=command, input="where\nquit\n")
+    output = result.stdout + result.stderr
+    assert (result.returncode, expected in output) == (code, True), result

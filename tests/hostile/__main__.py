@@ -1,7 +1,5 @@
 """`python -m tests.hostile [TRIALS [FIRST [FORMAT ...]]]`: mutated files of every format; 1 where one is mishandled."""
 
-from __future__ import annotations
-
 import faulthandler
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """The formats that commands read, each with small good files of it: where mutations begin."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -69,15 +67,8 @@ def bcf() -> bytes:
         return bytes([len(value) << 4 | 7]) + value
 
     def record(contig: int, position: int, alleles: list[bytes], info: bytes, fields: dict[str, bytes]) -> bytes:
-        shared = struct.pack(
-            "<iiifII",
-            contig,
-            position - 1,
-            len(alleles[0]),
-            9.0,
-            len(alleles) << 16 | bool(info),
-            len(fields) << 24 | 2,
-        )
+        numbers = (len(alleles) << 16 | bool(info), len(fields) << 24 | 2)
+        shared = struct.pack("<iiifII", contig, position - 1, len(alleles[0]), 9.0, *numbers)
         shared += string(b"rs") + b"".join(map(string, alleles)) + b"\x11\x00" + info
         single = b"".join(bytes([0x11, names[name]]) + data for name, data in fields.items())
         return struct.pack("<II", len(shared), len(single)) + shared + single

@@ -1,7 +1,5 @@
 """A command that gets a signal at one of its imports: a moment that does not depend on the speed of the machine."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

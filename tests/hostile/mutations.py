@@ -1,7 +1,5 @@
 """Good files made bad: bytes flipped, cut, repeated, replaced by what readers trip over; equal seeds, equal files."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Commands in processes of their own, with a locale, a cache and an environment."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Wrong arguments: every public entry point refuses them with one sentence that names what is wrong."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
@@ -88,44 +86,14 @@ def _wrong_arguments() -> Iterable[tuple[str, Any]]:
     deep: Any = ()
     for _ in range(5000):
         deep = (deep,)
-    consts = [
-        None,
-        b"1",
-        [1],
-        {},
-        {1},
-        object(),
-        np.ones(3),
-        (1, [2]),
-        (None,),
-        deep,
-        (0,) * 100_000,
-        1 << 64,
-        10**5000,
-        (1, b"a"),
-    ]
+    consts: list[Any] = [None, b"1", [1], {}, {1}, object(), np.ones(3), (1, [2]), (None,), deep, (1, b"a")]
+    consts += [(0,) * 100_000, 1 << 64, 10**5000]
     yield from (("K", one) for one in consts)
 
 
 SIZES: list[Any] = [w for w in NOT_WHOLE if w not in ([1], (1,))]  # one number in a tuple is a size
-SIZES += [
-    0,
-    -1,
-    *HUGE,
-    (),
-    [],
-    (1, 2, 3, 4),
-    (0,),
-    (1, 0),
-    (1, -1),
-    (1, 1.0),
-    (1, "2"),
-    (1, None),
-    (1, True),
-    (1, (1,)),
-    "111",
-    range(0),
-]
+SIZES += [0, -1, *HUGE, (), [], (1, 2, 3, 4), (0,), "111", range(0)]
+SIZES += [(1, size) for size in (0, -1, 1.0, "2", None, True, (1,))]
 LAUNCHING: dict[str, list[Any]] = {
     "grid": [*SIZES, 1 << 31, (1 << 31, 1), (1, 65536), (1, 70000, 1), (1, 1, 65536), (1, 1 << 40)],
     "block": [*SIZES, 1025, (1, 1025), (1, 1, 65), (1, 1, 128), (32, 33), (16, 16, 5), 1 << 31],
@@ -309,18 +277,8 @@ def test_wrong_new_arrays(make: Callable[..., Any]) -> None:
 
 
 def test_wrong_device_arrays() -> None:
-    contents: list[Any] = [
-        None,
-        1,
-        "x",
-        [1.0],
-        np.array(1.0),
-        np.ones(3, object),
-        np.ones(3, ">i4"),
-        np.array(["a"]),
-        {},
-        f32,
-    ]
+    contents: list[Any] = [None, 1, "x", [1.0], {}, f32, np.array(1.0), np.array(["a"])]
+    contents += [np.ones(3, object), np.ones(3, ">i4")]
     each_refused(contents, st.DeviceArray, "contents")
 
 
@@ -357,29 +315,11 @@ def test_wrong_questions_to_a_result() -> None:
 
 
 # ------------------------------------------------------------------ devices
-ODD: list[Any] = [
-    None,
-    -1,
-    "x",
-    1.5,
-    math.nan,
-    math.inf,
-    True,
-    [],
-    (),
-    (1,),
-    (-1, 0),
-    {},
-    1 << 60,
-    object(),
-    ("a", "b", "c"),
-]
+ODD: list[Any] = [None, -1, "x", 1.5, math.nan, math.inf, True, 1 << 60, object()]
+ODD += [[], {}, (), (1,), (-1, 0), ("a", "b", "c")]
 FITTING: dict[str, list[Any]] = {
-    "name": ["x"],
-    "dated": ["x"],
-    "source": ["x"],
-    "shared_load_merges": [True],
-    "loads_cached": [True],
+    **{name: ["x"] for name in ("name", "dated", "source")},
+    **{name: [True] for name in ("shared_load_merges", "loads_cached")},
 }
 
 
@@ -400,16 +340,8 @@ def test_rates_are_refused_where_they_are_made(name: str) -> None:
 )
 def test_a_device_file_is_refused(value: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    for name in (
-        "sms",
-        "banks",
-        "bank_width",
-        "sector",
-        "threads_per_block",
-        "warps_per_sm",
-        "compute_capability",
-        "rates",
-    ):
+    names = ("sms", "banks", "bank_width", "sector", "threads_per_block", "warps_per_sm", "compute_capability", "rates")
+    for name in names:
         if (name, value) in {("sms", "1073741824"), ("warps_per_sm", "1073741824"), ("rates", "{}")}:
             continue  # large, and no mistake; an empty table changes nothing
         path.write_text(f'like = "H200"\n{name} = {value}\n')
@@ -417,8 +349,7 @@ def test_a_device_file_is_refused(value: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [b"", b"\0", b"like = 3", b"[" * 5000, b"\xff", b"like = 'like.toml'", b"x." * 3000 + b"y=1"],
+    "data", [b"", b"\0", b"like = 3", b"[" * 5000, b"\xff", b"like = 'like.toml'", b"x." * 3000 + b"y=1"]
 )
 def test_a_file_that_is_no_device_is_refused(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"

@@ -1,7 +1,5 @@
 """Entries of the disk cache: a damaged entry is recompiled without an error."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os
@@ -202,8 +200,7 @@ def test_changed_code_with_a_valid_digest_is_not_linked(cache: Path, expected: l
                 [start + chosen.randrange(64), chosen.randrange(start, len(content))]
             )  # the ELF header too
             disk_cache.save(
-                path.name,
-                content[:place] + bytes([content[place] ^ chosen.randrange(1, 256)]) + content[place + 1 :],
+                path.name, content[:place] + bytes([content[place] ^ chosen.randrange(1, 256)]) + content[place + 1 :]
             )
         assert compile_all() == expected
     assert from_disk() == expected

@@ -1,7 +1,5 @@
 """Keys of the disk cache: an entry is reused only if all its inputs are unchanged."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

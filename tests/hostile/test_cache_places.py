@@ -1,7 +1,5 @@
 """Folders of the disk cache: only a folder without write access of other users is used, and none is required."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,13 +1,11 @@
 """Hostile values of every option of the file commands: they end with 0 or 2, and with one line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 from tests.hostile.trial import command
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 VALUES = (
     "", "0", "-1", "1e400", "nan", "inf", "-inf", "99999999999999999999", "\xb2", "x", "\x1b[31m", "a\nb", "1,2,3,4",
@@ -36,17 +34,11 @@ def test_options_are_handled(name: str, option: str, tmp_path: Path, monkeypatch
             assert message.rstrip("\n").isprintable()
 
 
-def test_empty_values_are_refused() -> None:
+@each_row([
+    ["pairhmm", "--example", "--dask", ""], ["pairhmm", "--example", "-o", ""], ["pairhmm", ""],
+    ["profile", "--kernel", "", "sfs/iterative"], ["whatif", "--const", "", "sfs/iterative"], ["profile", ""],
+])  # fmt: skip
+def test_empty_values_are_refused(arguments: list[str]) -> None:
     """An unset variable of a shell is no value: `--dask "$SCHEDULER"` does not run on this machine."""
-
-    def check(arguments: list[str]) -> None:
-        code, printed, message = command(arguments)
-        assert (code, printed) == (2, b"") and " is empty. " in message and message.count("\n") == 1
-
-    check_each(
-        [
-            ["pairhmm", "--example", "--dask", ""], ["pairhmm", "--example", "-o", ""], ["pairhmm", ""],
-            ["profile", "--kernel", "", "sfs/iterative"], ["whatif", "--const", "", "sfs/iterative"], ["profile", ""],
-        ],
-        check,
-    )  # fmt: skip
+    code, printed, message = command(arguments)
+    assert (code, printed) == (2, b"") and " is empty. " in message and message.count("\n") == 1

@@ -1,7 +1,5 @@
 """Limits of the process: too little memory, no more threads or processes. A command ends with 3 and one line."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -1,7 +1,5 @@
 """Files of reports: none is an input or another output, and none is there unless all are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Results do not depend on threads, hash seeds, locales or time zones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from simtbed.runtime.request import prepare_request
 from simtbed.testing.conformance import FEATURES, Feature, assert_same
 
 from tests.hostile.processes import COMMANDS, answer, checked_kernels, run_alone, start
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 
 # ------------------------------------------------------------------ threads
@@ -38,16 +36,13 @@ def test_threads_do_not_change_a_variant(family: str, variant: str, monkeypatch:
     assert_threads_agree(family, variant, monkeypatch)
 
 
-def check_threads(feature: Feature) -> None:
+@each_row([feature for feature in FEATURES if feature.grid != 1], lambda feature: feature.name)
+def test_threads_do_not_change_a_feature(feature: Feature) -> None:
+    """Outputs, counters, faults and printed lines, in their order. Threads share the blocks of a grid."""
     request = feature.launch(prepare_request)
     alone, together = (LlvmEngine(threads=threads).run(request) for threads in (1, 5))
     assert_same(together, alone, request)
     assert (together.faults, together.printed) == (alone.faults, alone.printed)
-
-
-def test_threads_do_not_change_a_feature() -> None:
-    """Outputs, counters, faults and printed lines, in their order. Threads share the blocks of a grid."""
-    check_each([feature for feature in FEATURES if feature.grid != 1], check_threads, lambda feature: feature.name)
 
 
 # ------------------------------------------------------------------ the environment

@@ -1,7 +1,5 @@
 """Where a second reader exists, both read the same: VCF and BCF as pysam does, FASTQ as a plain loop does."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator

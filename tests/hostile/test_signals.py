@@ -1,7 +1,5 @@
 """Signals at any moment of a command: its exit code names the signal, and there is no traceback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -20,31 +18,30 @@ from simtbed.reports.cli import app
 from simtbed.reports.targets import forwarding
 
 from tests.hostile import moments
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 
-def test_which_processes_are_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(row: tuple[list[str], list[str], bool]) -> None:
-        argv, started_as, expected = row
-        monkeypatch.setattr(sys, "argv", argv)
-        monkeypatch.setattr(sys, "orig_argv", started_as)
-        assert interrupts.is_command() is expected
-
-    check_each(
-        [
-            (["/usr/bin/simtbed", "list"], ["python", "/usr/bin/simtbed", "list"], True),
-            (["simtbed.exe"], ["python", "simtbed.exe"], True),
-            (["-m", "list"], ["python", "-X", "dev", "-m", "simtbed", "list"], True),
-            (["-m"], ["python", "-Im", "simtbed"], True),
-            (["-m"], ["python", "-m", "pytest", "-m", "simtbed"], False),
-            (["-m"], ["python", "-m", "simtbed.reports.hardware.profiled_process"], False),
-            (["-c", "simtbed"], ["python", "-c", "import simtbed", "simtbed"], False),
-            (["script.py", "-m", "simtbed"], ["python", "script.py", "-m", "simtbed"], False),
-            ([], ["python"], False),
-            ([""], ["python", ""], False),
-        ],
-        check,
-    )
+@each_row(
+    [
+        (["/usr/bin/simtbed", "list"], ["python", "/usr/bin/simtbed", "list"], True),
+        (["simtbed.exe"], ["python", "simtbed.exe"], True),
+        (["-m", "list"], ["python", "-X", "dev", "-m", "simtbed", "list"], True),
+        (["-m"], ["python", "-Im", "simtbed"], True),
+        (["-m"], ["python", "-m", "pytest", "-m", "simtbed"], False),
+        (["-m"], ["python", "-m", "simtbed.reports.hardware.profiled_process"], False),
+        (["-c", "simtbed"], ["python", "-c", "import simtbed", "simtbed"], False),
+        (["script.py", "-m", "simtbed"], ["python", "script.py", "-m", "simtbed"], False),
+        ([], ["python"], False),
+        ([""], ["python", ""], False),
+    ]
+)
+def test_which_processes_are_the_command(
+    row: tuple[list[str], list[str], bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    argv, started_as, expected = row
+    monkeypatch.setattr(sys, "argv", argv)
+    monkeypatch.setattr(sys, "orig_argv", started_as)
+    assert interrupts.is_command() is expected
 
 
 def test_a_signal_in_an_import_is_no_error_of_the_import() -> None:
@@ -57,12 +54,8 @@ def test_a_signal_in_an_import_is_no_error_of_the_import() -> None:
     interrupted.__context__ = Stopped(signal.SIGTERM)
     outer = RuntimeError()
     outer.__context__ = interrupted
-    assert [code(Stopped(signal.SIGHUP)), code(KeyboardInterrupt()), code(interrupted), code(outer)] == [
-        129,
-        130,
-        143,
-        143,
-    ]
+    codes = [code(error) for error in (Stopped(signal.SIGHUP), KeyboardInterrupt(), interrupted, outer)]
+    assert codes == [129, 130, 143, 143]
     assert app._signal(ImportError("x")) is None
 
 

@@ -1,7 +1,5 @@
 """Standard streams that are closed or full: the exit code reports it, without a crash."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

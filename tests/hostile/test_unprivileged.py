@@ -1,7 +1,5 @@
 """Commands run where neither the package nor a home can be written. `.ci/run` does it for the installed package."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

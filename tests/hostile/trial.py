@@ -1,7 +1,5 @@
 """One trial: a command line on hostile files, and the properties required for any files."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

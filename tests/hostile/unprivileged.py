@@ -3,8 +3,6 @@
 Root runs them as an unprivileged user. Other users run them as themselves, on a package that they cannot write.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

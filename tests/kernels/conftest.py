@@ -1,7 +1,5 @@
 """Fixtures of all families: a launcher, and the published data if available."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """A launcher that records its launches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

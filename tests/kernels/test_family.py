@@ -1,7 +1,5 @@
 """Families are light rows, and all family folders have the same structure."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """A CUDA driver that records its calls: memory, streams, events, launches and graphs, each at once and in order."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Multi-dimensional arrays and strided views: arguments, results, printed programs, refused arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Failed assertions: the values of the condition, and messages with values, on each engine and in the printed program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

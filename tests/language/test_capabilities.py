@@ -1,7 +1,5 @@
 """Words that not every device has are refused where it has not, with their place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -9,7 +7,7 @@ import simtbed as st
 from simtbed import LaunchError, devices
 from simtbed.runtime.request import prepare_request
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 NEEDS: list[tuple[str, str, str, str]] = [
     ("out[st.lane] = st.reduce_add(st.lane)", "i32", r"st\.reduce_add", "8.0"),
@@ -25,13 +23,11 @@ NEEDS: list[tuple[str, str, str, str]] = [
 ]
 
 
-def test_older_devices_are_refused() -> None:
-    def check(row: tuple[str, str, str, str]) -> None:
-        line, type, word, capability = row
-        kernel = st.kernel(source=f"def k(out: st.Global[st.{type}]) -> None:\n    {line}\n")
-        how: Any = {"grid": 1, "block": 32, "args": {"out": st.zeros(32, type)}}
-        prepare_request(kernel, **how, device=devices.H200)
-        with pytest.raises(LaunchError, match=rf":2: {word} needs compute capability {capability}, K40 has 3.5"):
-            prepare_request(kernel, **how, device=devices.K40)
-
-    check_each(NEEDS, check)
+@each_row(NEEDS)
+def test_older_devices_are_refused(row: tuple[str, str, str, str]) -> None:
+    line, type, word, capability = row
+    kernel = st.kernel(source=f"def k(out: st.Global[st.{type}]) -> None:\n    {line}\n")
+    how: Any = {"grid": 1, "block": 32, "args": {"out": st.zeros(32, type)}}
+    prepare_request(kernel, **how, device=devices.H200)
+    with pytest.raises(LaunchError, match=rf":2: {word} needs compute capability {capability}, K40 has 3.5"):
+        prepare_request(kernel, **how, device=devices.K40)

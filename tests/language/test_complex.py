@@ -1,7 +1,5 @@
 """Complex numbers: what is printed, what is refused, what a launch takes, the bits of a division."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Both emulators pass the conformance suite, and the suite fails an engine that is wrong."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Conditions on constants: the arm that is not taken is not read, in conditional expressions as in `if`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

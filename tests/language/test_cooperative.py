@@ -1,7 +1,5 @@
 """Cooperative launches: what is refused, what the printed kernel is, how it is launched on a GPU."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

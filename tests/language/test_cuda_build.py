@@ -1,7 +1,5 @@
 """Search for nvcc, its reports, and the cache: a damaged or missing entry costs only a compilation."""
 
-from __future__ import annotations
-
 import re
 import struct
 import tempfile
@@ -16,16 +14,9 @@ from simtbed.errors import UnavailableError
 from simtbed.runtime.engine import Resources
 
 from tests.compilers import needs_nvcc
+from tests.texts import texts
 
-KERNEL = """\
-__constant__ int table[4] = {1, 2, 3, 4};
-extern "C" __global__ void __launch_bounds__(64) twice(int* x) {
-    __shared__ int row[64];
-    row[threadIdx.x] = x[threadIdx.x];
-    __syncthreads();
-    x[threadIdx.x] = row[63 - threadIdx.x] * table[x[0] & 3];
-}
-"""
+KERNEL = texts("compiled/kernels.cu")["constant table"]
 REPORT = """\
 ptxas info    : Compiling entry function 'other' for 'sm_90'
 ptxas info    : Function properties for other

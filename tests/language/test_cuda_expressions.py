@@ -1,7 +1,5 @@
 """Printed expressions of CUDA C++: a compiler reads the tree that was printed, and literals read back exactly."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

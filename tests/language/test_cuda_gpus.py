@@ -1,7 +1,5 @@
 """Work shared by several GPUs: every piece once, answers in order, errors in order."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

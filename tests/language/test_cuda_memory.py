@@ -1,7 +1,5 @@
 """Memory in printed CUDA C++: declarations, addresses, and launch errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -111,10 +109,7 @@ def test_each_launch_has_its_own_table(engine: EngineName) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (
-            np.zeros(16385, np.float32),
-            "table has 65,540 bytes of constant tables: a kernel has at most 65,536",
-        ),
+        (np.zeros(16385, np.float32), "table has 65,540 bytes of constant tables: a kernel has at most 65,536"),
         (np.zeros(4), r"table is Constant\[f32\]: give a NumPy array of one dimension and of float32"),
         ((1.0, 2.0), r"table is Constant\[f32\]: give a NumPy array"),
     ],

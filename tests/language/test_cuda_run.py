@@ -1,7 +1,5 @@
 """The cuda engine against a recording driver: transfers, allocations, frees and reports of a launch."""
 
-from __future__ import annotations
-
 import gc
 import runpy
 import subprocess
@@ -38,7 +36,7 @@ class MemoryError(Error):
 
 
 class Allocation:
-    def __init__(self, notes: Notes, size: int) -> None:
+    def __init__(self, notes: "Notes", size: int) -> None:
         if size > 1 << 20:
             raise MemoryError("out of memory")
         self.data, self.notes, self.address = bytearray(size), notes, 4096 * (1 + len(notes.allocations))
@@ -64,7 +62,7 @@ class Pooled(Allocation):
 class Pool:
     """Device memory not counted as allocated: it remains in the pool. addresses: of all allocations."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: "Notes") -> None:
         self.notes, self.addresses = notes, list[int]()
 
     def allocate(self, size: int) -> Allocation:
@@ -136,7 +134,7 @@ class Event:
 
     def synchronize(self) -> None: ...
 
-    def time_till(self, other: Event) -> float:
+    def time_till(self, other: "Event") -> float:
         return 0.25
 
 
@@ -200,6 +198,10 @@ def measured(x: Global[f32], out: Global[i32], n: i32, yes: bool) -> None:
     out[0] = len(x) + len(buffer) + n
 
 
+ARGUMENTS = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
+ARGUMENTS_OF_FIVE = {**ARGUMENTS, "x": np.zeros(5, np.float32), "out": st.empty(2, "i32")}
+
+
 def test_a_launch_passes_addresses_scalars_and_lengths(notes: Notes) -> None:
     x = np.zeros(5, np.float32)
     args = {"x": x, "out": st.zeros(2, "i32"), "n": 3, "yes": True}
@@ -240,13 +242,12 @@ def _forgotten() -> None:
 
 
 def test_another_process_finds_the_kernel_by_its_digest(notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    args = {"x": np.zeros(5, np.float32), "out": st.empty(2, "i32"), "n": 3, "yes": True}
     _forgotten()  # other tests use other caches
-    first = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    first = launch(measured, grid=1, block=64, args=ARGUMENTS_OF_FIVE, engine="cuda", shared=400)
     _forgotten()
     for module, name in ((reader, "specialise"), (reader, "signature"), (printer, "cuda_source"), (nvcc, "build")):
         monkeypatch.setattr(module, name, lambda *arguments: pytest.fail("made again"))
-    second = launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+    second = launch(measured, grid=1, block=64, args=ARGUMENTS_OF_FIVE, engine="cuda", shared=400)
     assert (second.resources, second.out.tolist()) == (first.resources, first.out.tolist())
     (a, first_call), (b, second_call) = notes.launches
     assert first_call == second_call
@@ -276,8 +277,7 @@ def test_a_moved_kernel_is_recompiled(tmp_path: Path) -> None:
 
 
 def test_the_interface_of_a_kernel_outlives_its_process(notes: Notes) -> None:
-    args = {"x": np.zeros(5, np.float32), "out": st.empty(2, "i32"), "n": 3, "yes": True}
-    actual = binary.binary(prepare_request(measured, grid=1, block=64, args=args, shared=400), "sm_90")
+    actual = binary.binary(prepare_request(measured, grid=1, block=64, args=ARGUMENTS_OF_FIVE, shared=400), "sm_90")
     assert binary._decode(binary._encode(actual)) == actual
     assert actual.interface.written == {"out"}
 
@@ -321,8 +321,7 @@ def test_an_array_without_elements_has_no_memory(notes: Notes) -> None:
 
 
 def test_more_than_48_kib_are_requested(notes: Notes) -> None:
-    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
-    launch(measured, grid=1, block=64, args=args, engine="cuda", shared=60000)
+    launch(measured, grid=1, block=64, args=ARGUMENTS, engine="cuda", shared=60000)
     assert notes.attributes == [(functions.MAX_DYNAMIC_SHARED, 60000)]
 
 
@@ -343,16 +342,14 @@ def test_a_kernel_is_unloaded_in_its_context(notes: Notes) -> None:
 
 
 def test_timing_copies_the_inputs_once(notes: Notes) -> None:
-    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
-    request = prepare_request(measured, grid=1, block=64, args=args, shared=400)
+    request = prepare_request(measured, grid=1, block=64, args=ARGUMENTS, shared=400)
     assert CudaEngine().time(request, 3) == [0.25] * 3
     assert len(notes.launches) == 4
     assert len(notes.allocations) == 2
 
 
 def test_what_a_launch_is_timed_behind_is_not_timed(notes: Notes) -> None:
-    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
-    before, timed = (prepare_request(measured, grid=n, block=64, args=args, shared=400) for n in (1, 2))
+    before, timed = (prepare_request(measured, grid=n, block=64, args=ARGUMENTS, shared=400) for n in (1, 2))
     assert CudaEngine().time_behind(before, timed, 2) == [0.25] * 2
     assert [options["grid"][0] for _, options in notes.launches] == [1, 2, 1, 2]
 
@@ -387,9 +384,8 @@ def test_launches_run_on_the_selected_gpu(notes: Notes) -> None:
 
 def test_a_failed_launch_names_the_kernel(notes: Notes) -> None:
     notes.fails = True
-    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError, match=r"measured failed on the GPU: .*illegal memory access"):
-        launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+        launch(measured, grid=1, block=64, args=ARGUMENTS, engine="cuda", shared=400)
 
 
 def test_arrays_that_do_not_fit_are_measured(notes: Notes) -> None:
@@ -402,9 +398,8 @@ def test_without_pycuda_one_line_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "pycuda", None)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
     driver._CONTEXTS.clear()
-    args = {"x": np.zeros(1, np.float32), "out": st.empty(1, "i32"), "n": 3, "yes": True}
     with pytest.raises(LaunchError) as error:
-        launch(measured, grid=1, block=64, args=args, engine="cuda", shared=400)
+        launch(measured, grid=1, block=64, args=ARGUMENTS, engine="cuda", shared=400)
     assert str(error.value) == 'PyCUDA is not installed: pip install "simtbed[cuda]"'
 
 

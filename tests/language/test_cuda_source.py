@@ -1,7 +1,5 @@
 """Printed CUDA C++: golden texts, order of accesses, and compilation by nvcc."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable
@@ -39,18 +37,9 @@ def compile_all(sources: list[Source], folder: Path) -> None:
     texts = [re.sub(r'#include.*|extern "C" ', "", source.text) for source in sources]
     bodies = [f"namespace part_{number} {{\n{text}\n}}\n" for number, text in enumerate(texts)]
     (folder / "all.cu").write_text("\n".join([*includes, *bodies]))
-    options = [o for o in OPTIONS if o != "--resource-usage"]
-    command = [
-        str(find_nvcc()),
-        "-cubin",
-        "-arch=sm_90a",
-        "-Xcudafe",
-        "--display_error_number",
-        *options,
-        "-o",
-        "all.cubin",
-        "all.cu",
-    ]
+    options = ["-cubin", "-arch=sm_90a", "-Xcudafe", "--display_error_number"]
+    options += [o for o in OPTIONS if o != "--resource-usage"]
+    command = [str(find_nvcc()), *options, "-o", "all.cubin", "all.cu"]
     finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
 

@@ -1,7 +1,5 @@
 """Launches on a GPU from several threads, after a fork, and after an error that lasts, against a recording driver."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

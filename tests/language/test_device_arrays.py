@@ -1,7 +1,5 @@
 """Arrays that persist on an engine between launches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

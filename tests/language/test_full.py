@@ -1,7 +1,5 @@
 """Arrays that are full of a value: what is taken, what is refused, and what a host sees of them."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any, NamedTuple
 

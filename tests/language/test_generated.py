@@ -1,7 +1,5 @@
 """Generated kernels: the engines give the same outputs, counts and faults."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

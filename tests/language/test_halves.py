@@ -1,7 +1,5 @@
 """f16 and bf16 in kernels: the printed CUDA, what is refused and where it is needed, arguments, and what is said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The jit engine against the numpy engine: barriers, early exits of lanes, atomic operations, memory, prints, erroneous kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

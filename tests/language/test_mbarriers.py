@@ -1,7 +1,5 @@
 """Barriers in shared memory: deadlocks named by their element, refusals, and the printed instructions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,16 +12,13 @@ from simtbed.testing.conformance import FEATURES
 
 from tests.checkers.corpus import PAIRS
 from tests.compilers import needs_nvcc
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 
-def test_deadlocks_are_named_by_the_barrier() -> None:
-    def check(engine: EngineName) -> None:
-        (fault,) = PAIRS["bytes_that_nothing_completes"].launch(False, engine).faults
-        assert fault.message == "deadlock: waits for the barrier barriers[1]: 0 arrivals and 16 bytes are pending"
-
-    engines: list[EngineName] = ["numpy", "jit", "python"]
-    check_each(engines, check)
+@each_row(["numpy", "jit", "python"])
+def test_deadlocks_are_named_by_the_barrier(engine: EngineName) -> None:
+    (fault,) = PAIRS["bytes_that_nothing_completes"].launch(False, engine).faults
+    assert fault.message == "deadlock: waits for the barrier barriers[1]: 0 arrivals and 16 bytes are pending"
 
 
 @st.kernel

@@ -1,7 +1,5 @@
 """Kernel prints: shown immediately, with block and thread, up to a limit; equal on every engine."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """The python engine: the answers of the feature kernels, sessions of pdb, faults at their lines, and calls of Python functions."""
 
-from __future__ import annotations
-
 import io
 import logging
 import pdb
@@ -19,6 +17,7 @@ from simtbed.testing.conformance import cases
 
 from tests.checkers.corpus import PAIRS
 from tests.table_checks import check_each
+from tests.texts import texts
 
 MISTAKES = (
     "break_out_of_a_barrier_loop",
@@ -156,18 +155,12 @@ def test_a_fault_is_an_exception_at_its_line() -> None:
 @pytest.mark.parametrize("name", [name for name in PAIRS if name in MISTAKES])
 def test_findings_are_those_of_jit(name: str) -> None:
     pair = PAIRS[name]
-    options: dict[str, Any] = {
-        "grid": pair.grid,
-        "block": pair.block,
-        "device": pair.device,
-        "faults": "return",
-        "step_limit": 200,
-    }
+    options: dict[str, Any] = {"grid": pair.grid, "block": pair.block, "device": pair.device, "step_limit": 200}
     for fixed in (False, True):
         args = {**pair.args, "FIXED": fixed}
         check = "bounds,alignment,uninitialised,barriers,arithmetic"
         python, jit = (
-            st.launch(pair.kernel, args=args, check=check, engine=engine, **options).faults
+            st.launch(pair.kernel, args=args, check=check, engine=engine, faults="return", **options).faults
             for engine in ("python", "jit")
         )
         assert [_text(fault) for fault in python] == [_text(fault) for fault in jit[:1]]
@@ -279,32 +272,11 @@ def test_an_allowed_finding_does_not_stop_the_launch() -> None:
     assert [r.kind for r in results[0].remarks] == [r.kind for r in results[1].remarks] == ["allowed"]
 
 
-CALLS = """
-__device__ int find(const int *x, int n, int v)
-{
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < 2; j++)
-            if (x[i] == v + j) return i;
-    return -1;
-}
-__device__ int place(const int *x, int n, int v) { if (v < 0) return -2; int at = find(x, n, v); return at < 0 ? -3 : at; }
-__global__ void k(const int *x, int *out)
-{
-    out[threadIdx.x] = 7;
-    if (threadIdx.x < 15) out[threadIdx.x] = place(x, 8, threadIdx.x - 3);
-    __syncthreads();
-    if (threadIdx.x == 3) return;
-    out[threadIdx.x] += 10;
-}
-"""
-
-
 def test_returns_of_inlined_calls() -> None:
     """A return leaves the innermost call alone, through loops."""
     x = np.array([0, 2, 4, 6, 8, 1, 3, 5], np.int32)
-    result = st.launch(
-        st.cuda_source(CALLS)["k"], grid=1, block=32, args=(x, st.empty(32, i32)), engine="python", check="all"
-    )
+    kernel = st.cuda_source(texts("cuda_cpp/texts.cu")["returns of inlined calls"])["k"]
+    result = st.launch(kernel, grid=1, block=32, args=(x, st.empty(32, i32)), engine="python", check="all")
     expected = [-2] * 3 + [0, 1, 1, 2, 2, 3, 3, 4, 4] + [-3] * 3 + [7] * 17
     expected = [value + 10 * (thread != 3) for thread, value in enumerate(expected)]
     assert result.out.tolist() == expected

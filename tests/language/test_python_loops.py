@@ -1,7 +1,5 @@
 """Loops against Python's semantics: generated kernels and the same text run as Python, lane by lane."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Shapes of arrays in a kernel: numbers, or one tuple of them; names of types and words on the host."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st
@@ -9,7 +7,7 @@ from simtbed import Const, Global, f32
 from simtbed.frontend.reader import specialise
 from simtbed.machine.device import DEVICES
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 SHAPE = (4, 8)
 
@@ -53,15 +51,13 @@ LINES = [
 ]
 
 
-def test_the_message_names_the_correction() -> None:
-    def check(case: tuple[str, str, str]) -> None:
-        line, message, advice = case
-        kernel = st.kernel(source=f"def k(x: st.Global[st.f32]) -> None:\n    {line}\n")
-        with pytest.raises(st.CompileError) as caught:
-            specialise(kernel, {})
-        assert message in str(caught.value) and advice in str(caught.value), str(caught.value)
-
-    check_each(LINES, check)
+@each_row(LINES)
+def test_the_message_names_the_correction(case: tuple[str, str, str]) -> None:
+    line, message, advice = case
+    kernel = st.kernel(source=f"def k(x: st.Global[st.f32]) -> None:\n    {line}\n")
+    with pytest.raises(st.CompileError) as caught:
+        specialise(kernel, {})
+    assert message in str(caught.value) and advice in str(caught.value), str(caught.value)
 
 
 def test_a_module_that_is_not_imported() -> None:

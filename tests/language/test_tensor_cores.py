@@ -1,7 +1,5 @@
 """Tensor cores: an H200's results in every engine, mutations of the rule, layouts, refusals and faults."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

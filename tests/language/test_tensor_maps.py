@@ -1,7 +1,5 @@
 """Copies of boxes of tensors: types, ranks, swizzles and borders against NumPy; refusals, findings and printed instructions."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from typing import Any
@@ -244,11 +242,7 @@ def test_rules_of_the_hardware() -> None:
     wide = np.zeros((4, 6, 64), np.float32)
     for array, options, message in (
         (wide[:, :, :10], {"box": (1, 1, 10)}, "a row of the box is a multiple of 16 bytes, not 40"),
-        (
-            wide,
-            {"box": (1, 1, 64), "swizzle": 128},
-            "a row of the box is the 128 bytes of the swizzle, not 256",
-        ),
+        (wide, {"box": (1, 1, 64), "swizzle": 128}, "a row of the box is the 128 bytes of the swizzle, not 256"),
         (wide, {"box": (1, 257, 4)}, "256"),
         (wide, {"box": (1, 4)}, "a box of as many, not 3 and 2"),
         (wide, {"box": (1, 1, 4), "swizzle": 16}, "swizzle is 0, 32, 64 or 128, not 16"),

@@ -1,7 +1,5 @@
 """Tuples and structs: printed programs, refused kernels, launch arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

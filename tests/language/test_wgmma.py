@@ -1,7 +1,5 @@
 """Matrix multiply-accumulates of a warpgroup: an H200's results in every engine, layouts in shared memory, refusals and faults."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

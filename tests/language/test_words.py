@@ -1,7 +1,5 @@
 """Words of other languages: each has an error message with existing words, as listed in the documentation."""
 
-from __future__ import annotations
-
 import ast
 import math
 import random

@@ -1,7 +1,5 @@
 """min and max of zeros of both signs: -0 is smaller than +0, in each order of the operands and on each engine."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

@@ -1,7 +1,5 @@
 """Kernels and operands of `wgmma`: one product of a warpgroup, with A in registers or in shared memory, in each layout."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """LLVM functions run by LLVM itself on this machine, one call a thread."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

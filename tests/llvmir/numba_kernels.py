@@ -1,7 +1,5 @@
 """LLVM IR of Numba-CUDA for kernels of one-dimensional arrays of i64, compiled without a GPU, and their Python meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from types import SimpleNamespace

@@ -3,8 +3,6 @@
 It knows integer expressions, if, while, for over range, break, continue, return, else of loops, and calls. Values have 64 bits.
 """
 
-from __future__ import annotations
-
 import ast
 
 from tests.texts import texts

@@ -1,7 +1,5 @@
 """Kernels of translated LLVM IR, and launches of them on every engine."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

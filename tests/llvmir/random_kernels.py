@@ -1,7 +1,5 @@
 """Random kernels with all kinds of control flow: text of Python functions whose loops end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls of libdevice, of functions of halves, of warp intrinsics and of inline assembly."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Instructions and intrinsics of numbers: their results on each engine have the bits that LLVM computes on this machine."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pointers and memory: several memories, views, several sizes in local memory, dynamic shared memory, addresses, refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from simtbed.llvmir.parameters import (
 )
 
 from tests.llvmir.programs import ENGINES, run, translated
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 from tests.texts import texts
 
 TEXTS = texts("llvmir/memory.ll")
@@ -226,12 +224,10 @@ REFUSALS = {
 }  # fmt: skip
 
 
-def test_refusals_name_the_construct() -> None:
-    def refused(row: tuple[str, str]) -> None:
-        body, message = row
-        with pytest.raises(CompileError) as error:
-            translated(_text("ptr %x, i64 %n", f"  {body}"), [X, ScalarParameter("n", I64)])
-        (diagnostic,) = error.value.diagnostics
-        assert message in diagnostic.message
-
-    check_each(REFUSALS.items(), refused)
+@each_row(REFUSALS.items())
+def test_refusals_name_the_construct(row: tuple[str, str]) -> None:
+    body, message = row
+    with pytest.raises(CompileError) as error:
+        translated(_text("ptr %x, i64 %n", f"  {body}"), [X, ScalarParameter("n", I64)])
+    (diagnostic,) = error.value.diagnostics
+    assert message in diagnostic.message

@@ -1,7 +1,5 @@
 """Random kernels: results of the translated program and of Python, by two compilers to LLVM IR and several sets of passes."""
 
-from __future__ import annotations
-
 import linecache
 from types import SimpleNamespace
 from typing import Any
@@ -19,20 +17,12 @@ from tests.llvmir.plain_compiler import llvm_text
 from tests.llvmir.programs import ENGINES, run, translated
 
 THREADS = 32
+COMBINED = ("instruction_combine", "simplify_cfg")
 PASSES = (
     ("always_inliner", "sroa"),
     ("always_inliner", "sroa", "simplify_cfg", "instruction_combine", "simplify_cfg"),
     ("always_inliner", "sroa", "simplify_cfg", "jump_threading", "instruction_combine", "simplify_cfg"),
-    (
-        "always_inliner",
-        "sroa",
-        "instruction_combine",
-        "simplify_cfg",
-        "loop_rotate",
-        "reassociate",
-        "simplify_cfg",
-        "sccp",
-    ),
+    ("always_inliner", "sroa", *COMBINED, "loop_rotate", "reassociate", "simplify_cfg", "sccp"),
     ("always_inliner", "sroa", "simplify_cfg", "jump_threading", "loop_unroll", "simplify_cfg", "aggressive_dce"),
 )
 

@@ -1,7 +1,5 @@
 """Structured statements of random graphs: replays of the graph, and mutations that the verifier reports."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random

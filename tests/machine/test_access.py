@@ -1,7 +1,5 @@
 """Files of accesses: every measured row is reproduced, and malformed rows are reported."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shared accesses: the compiled rules against their plain form, and textbook patterns."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Global accesses: the counting rules against plain sets, one warp at a time and many at once."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import permutations
 from typing import Any

@@ -1,7 +1,5 @@
 """Devices: found by name, loaded from TOML, refused outside the range of the counting rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path

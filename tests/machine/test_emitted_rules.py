@@ -4,8 +4,6 @@ Properties over random addresses, lane masks, strides and devices. The kernels a
 masks are data.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Occupancy: published values, and one case for each limiting rule."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 python -m tests.maths.fit > emulator/maths/coefficients.py
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The names of fast functions in CUDA C++, inline PTX and Numba: each has the bits of its row of the table of operations."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 import simtbed as st
 from simtbed.ir.ops import TABLE
+from simtbed.runtime.registry import EngineName
 
 from .test_special_functions import Values, operands
 
@@ -49,7 +48,7 @@ def differing(names: dict[str, str], x: Values, y: Values, results: Values) -> l
 
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
-def test_names_of_cuda(engine: st.EngineName) -> None:
+def test_names_of_cuda(engine: EngineName) -> None:
     x, y = operands(350)
 
     def assembly(name: str) -> str:
@@ -77,7 +76,7 @@ HALVES = {
 
 
 @pytest.mark.parametrize("engine", ["numpy", "jit"])
-def test_halves_are_truncated(engine: st.EngineName) -> None:
+def test_halves_are_truncated(engine: EngineName) -> None:
     """All 2^16 arguments. Beyond the exponents of f16 is infinity."""
     text = "__global__ void k(const unsigned short *a, unsigned short *out, int n) {\n"
     text += "int i = blockIdx.x * blockDim.x + threadIdx.x; unsigned short r;\n"

@@ -1,7 +1,5 @@
 """Mathematical functions: errors over sweeps, exact results, coefficients, and their engines."""
 
-from __future__ import annotations
-
 import ctypes
 import math
 import platform

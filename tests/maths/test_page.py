@@ -1,7 +1,5 @@
 """The page of the language states the bounds of the table."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

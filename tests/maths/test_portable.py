@@ -1,7 +1,5 @@
 """Portable mathematics in printed CUDA: every function of the library as a device function, with the bits of the emulators."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `python -m tests.maths.test_special_functions` compares all 2^32 arguments of each instruction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from simtbed.ir.maths import Computed
 from simtbed.ir.ops import TABLE
 
 from tests.sass.programs import run
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 Values = Any
 INPUTS = [
@@ -80,12 +78,10 @@ def differing(groups: Callable[[int], Iterable[int]]) -> list[str]:
         ]
 
 
-def test_special_values() -> None:
-    def check(name: str) -> None:
-        expected = [int(digits, 16) for digits in SPECIAL[name].split()]
-        assert results(name, np.array(INPUTS, np.uint32)).tolist() == expected
-
-    check_each(SPECIAL, check)
+@each_row(SPECIAL)
+def test_special_values(name: str) -> None:
+    expected = [int(digits, 16) for digits in SPECIAL[name].split()]
+    assert results(name, np.array(INPUTS, np.uint32)).tolist() == expected
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Kernels with traffic and time computable by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed.model.launches import observe
@@ -198,10 +196,7 @@ def observed(
     """Observe a launch on arrays of ones. elements: of x, by default one per thread. outputs: per thread. most: sampled lines."""
     n = blocks * block
     x, out = ("i32" if kernel in whole else "f32" for whole in ((total, voted), (total, voted, swap)))
-    args = {
-        "x": np.ones(elements or n, np.int32 if x == "i32" else np.float32),
-        "out": st.zeros(outputs * n, out),
-    }
+    args = {"x": np.ones(elements or n, np.int32 if x == "i32" else np.float32), "out": st.zeros(outputs * n, out)}
     if kernel is chain:
         args.pop("x")
     request = prepare_request(kernel, grid=blocks, block=block, args={**args, **consts}, device=device)

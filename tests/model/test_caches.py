@@ -1,7 +1,5 @@
 """Caches: traffic computable by hand, cold and warm, on one SM and on all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Executed warps: a simulated warp executes its own path, also with divergence; classes, the longest warp."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed import devices
@@ -10,7 +8,7 @@ from simtbed.model.instruction_stream import PROFILE_WORDS, WORDS, Field, Instru
 from simtbed.model.sm_simulator import SimulationResult, SmWorkload, run
 
 from tests.sass import programs
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 H200 = devices.H200
 LANE, WARP = "S2R R0, SR_LANEID", "S2R R9, SR_TID.X"
@@ -55,12 +53,10 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-def test_a_simulated_warp_executes_its_program() -> None:
-    def check(name: str) -> None:
-        warps = warps_of(*PROGRAMS[name])
-        assert simulated(warps, 0).issued == warps.lengths[0] == warps.executions.sum()
-
-    check_each(PROGRAMS, check)
+@each_row(PROGRAMS)
+def test_a_simulated_warp_executes_its_program(name: str) -> None:
+    warps = warps_of(*PROGRAMS[name])
+    assert simulated(warps, 0).issued == warps.lengths[0] == warps.executions.sum()
 
 
 LOOPS = (LANE, WARP, "SHF.R.U32.HI R2, RZ, 0x5, R9", "IADD3 R2, R2, {}, RZ", *loop("R2", start=4), "EXIT")

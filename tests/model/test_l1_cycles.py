@@ -1,7 +1,5 @@
 """L1 cycles of loads, compared with Nsight Compute on an H100 for random patterns and for two distant lines."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from pathlib import Path

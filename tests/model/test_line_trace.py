@@ -1,7 +1,5 @@
 """Traces of executed SASS: equal for interpreted and compiled code; lines, sectors, phases and sites of accesses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Outputs of the configurations of a sweep: comparison with the launch as given, and the best choice."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Memory traffic by warp class, including classes that hit in L1 only."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Native functions with the language's features: loops, branches, device functions, tables, local arrays."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import simtbed as st

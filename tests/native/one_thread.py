@@ -1,7 +1,5 @@
 """A native function on an emulator, as a kernel of one thread with every check: what it must agree with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

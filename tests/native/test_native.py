@@ -1,7 +1,5 @@
 """Native functions against an emulator; accepted arguments and refused operations."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

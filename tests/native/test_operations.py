@@ -1,7 +1,5 @@
 """Every row of the op table in a native function gives what the table says."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The host loops that ship, on an emulator with every check: nothing out of bounds, nothing read before it is written."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Kernels of Numba-CUDA, each with features that `programs.py` lacks, and their results by NumPy. Run under the hook."""
 
 # mypy: allow-untyped-defs
-from __future__ import annotations
-
 import math
 from typing import Any
 

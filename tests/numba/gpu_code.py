@@ -1,8 +1,6 @@
 """Own code of Numba's kernels for a GPU: bytes of parameters, and PTX. Run as a script, in a process of its own."""
 
 # mypy: allow-untyped-defs, allow-untyped-calls
-from __future__ import annotations
-
 import pickle
 import re
 

@@ -1,8 +1,6 @@
 """Idioms of Numba-CUDA programs, with the results of NumPy. Run under the hook."""
 
 # mypy: allow-untyped-defs
-from __future__ import annotations
-
 import numpy as np
 from numba import cuda, float32
 

@@ -1,8 +1,6 @@
 """Kernels of Numba-CUDA with one mistake each. The comment in a line states the kind of the finding and the text of its columns."""
 
 # mypy: allow-untyped-defs
-from __future__ import annotations
-
 import sys
 from typing import Any
 

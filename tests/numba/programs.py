@@ -1,8 +1,6 @@
 """Kernels of Numba-CUDA as users write them, with arguments and the results of NumPy. Numba-CUDA is imported: run under the hook."""
 
 # mypy: allow-untyped-defs
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 """Kernels with debug=True that raise, each with the line of the finding in the comment `# raises`; long chains; prints in branches."""
 
 # mypy: allow-untyped-defs
-from __future__ import annotations
-
 import numpy as np
 from numba import cuda
 

@@ -1,7 +1,5 @@
 """Programs of Numba-CUDA in processes of their own, under commands of simtbed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

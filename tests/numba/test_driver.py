@@ -1,7 +1,5 @@
 """The driver over host memory: allocations, copies, contexts, events, refusals."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """The code of Numba's kernels for a GPU, without a GPU."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.compilers import needs_nvcc

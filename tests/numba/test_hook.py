@@ -1,7 +1,5 @@
 """The import hook: a program with a child process, the refusal of CUDASIM and of other versions."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import venv

@@ -1,7 +1,5 @@
 """Keys of kernels: the files whose versions are in them."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

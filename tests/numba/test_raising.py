@@ -1,7 +1,5 @@
 """Exceptions of kernels with debug=True: raised on the host, found at their statements. Prints in branches, long chains, empty bodies."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """numba-cuda's own tests on the emulator: the list of skipped tests, and a sample of the suite."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import distribution, version
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The words of findings in Numba's kernels."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reference for the op table: operations on single numbers in exact Python arithmetic."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Callable
@@ -79,10 +77,7 @@ _FLOATS: dict[str, Callable[..., Any]] = {
 
 
 def _precise(name: str) -> Callable[..., Any]:
-    functions = {
-        "sqrt": mpmath.sqrt,
-        "rsqrt": lambda x: 1 / mpmath.sqrt(x),
-    }
+    functions = {"sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x)}
 
     def scalar_result(type: Scalar, x: float) -> float:
         if math.isnan(x) or x < 0:

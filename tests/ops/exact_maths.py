@@ -1,7 +1,5 @@
 """Reference for the mathematical functions: single numbers with mpmath, special values by Annex F of C."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """f16 and bf16 against rational arithmetic: every conversion to f32, ties and their neighbours, random operands."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from fractions import Fraction

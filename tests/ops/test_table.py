@@ -1,7 +1,5 @@
 """The op table: each row's NumPy meaning against exact arithmetic, and the language's use of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ from simtbed.testing.conformance.edge_values import CASES, comparable, operands
 from simtbed.testing.conformance.operations import Group, group_id, shifts
 
 from tests.ops.exact import evaluate
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 Case = tuple[Op, Scalar]
 APPROXIMATE = ("$fast_", "$mufu_", "$full_divide")
@@ -58,7 +56,8 @@ def test_shifts_by_other_types_are_exact() -> None:
     check_each(shifts(), check_shifts, group_id)
 
 
-def check_repeatable(case: Case) -> None:
+@each_row(CASES, case_name)
+def test_results_outside_the_domain_are_repeatable(case: Case) -> None:
     row, type = case
     arrays = operands(row, type)
     with np.errstate(all="ignore"):
@@ -66,19 +65,12 @@ def check_repeatable(case: Case) -> None:
     assert first.tobytes() == second.tobytes()
 
 
-def test_results_outside_the_domain_are_repeatable() -> None:
-    check_each(CASES, check_repeatable, case_name)
-
-
-def check_complete(case: Case) -> None:
+@each_row(CASES, case_name)
+def test_rows_are_complete(case: Case) -> None:
     row, type = case
     spelling = row.spelling(type)
     assert all(f"{{{i}}}" in spelling for i in range(row.operands))
     assert row.cost_class(type) in COSTS
-
-
-def test_rows_are_complete() -> None:
-    check_each(CASES, check_complete, case_name)
 
 
 def test_policies_accept_different_results() -> None:

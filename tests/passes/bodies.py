@@ -3,8 +3,6 @@
 The language is read without a compiler that rewrites it: the nodes of a kernel are those that its body states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 import simtbed as st

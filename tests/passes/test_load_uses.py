@@ -1,7 +1,5 @@
 """Uses of loaded values: proposals of compare-and-swaps, and polls of flags."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Global, i32
@@ -11,7 +9,7 @@ from simtbed.passes.load_uses import load_uses
 from simtbed.runtime.request import prepare_request
 
 from tests.passes.bodies import kernel_of
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 OLD = "old = x[0]\n"
 SWAP = "st.compare_swap(x, 0, old, old + 1)"
@@ -45,13 +43,11 @@ SWAPS = (
 )  # fmt: skip
 
 
-def test_proposals_of_compare_and_swaps() -> None:
-    def check(row: tuple[str, list[bool]]) -> None:
-        kernel = kernel_of(row[0])
-        loads = [stmt.site for stmt, access in accesses(kernel) if isinstance(access, ir.Load)]
-        assert [site in load_uses(kernel).proposals for site in loads] == row[1]
-
-    check_each(SWAPS, check, lambda row: row[0])
+@each_row(SWAPS, lambda row: row[0])
+def test_proposals_of_compare_and_swaps(row: tuple[str, list[bool]]) -> None:
+    kernel = kernel_of(row[0])
+    loads = [stmt.site for stmt, access in accesses(kernel) if isinstance(access, ir.Load)]
+    assert [site in load_uses(kernel).proposals for site in loads] == row[1]
 
 
 @st.kernel

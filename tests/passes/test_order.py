@@ -1,7 +1,5 @@
 """Results that depend on the order of threads, loops that wait for other threads, and kernels that claim work from a counter."""
 
-from __future__ import annotations
-
 from simtbed.ir import nodes as ir
 from simtbed.passes.barriers import changed_arrays, order_matters
 from simtbed.passes.thread_order import order_dependent_arrays
@@ -9,7 +7,7 @@ from simtbed.passes.waiting import may_stall, sees_others, waits
 from simtbed.passes.work_queues import uses_dynamic_work
 
 from tests.passes.bodies import first_loop, kernel_of
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 ADD = "st.atomic_add(count, 0, 1)"
 TAKE = "st.compare_swap(count, 0, 0, 1)"
@@ -42,13 +40,11 @@ ORDERS: tuple[tuple[str, set[str], bool], ...] = (
 )  # fmt: skip
 
 
-def test_thread_order() -> None:
-    def check(row: tuple[str, set[str], bool]) -> None:
-        kernel = kernel_of(row[0])
-        assert set(order_dependent_arrays(kernel)) == row[1]
-        assert order_matters(kernel) == row[2]
-
-    check_each(ORDERS, check, lambda row: row[0])
+@each_row(ORDERS, lambda row: row[0])
+def test_thread_order(row: tuple[str, set[str], bool]) -> None:
+    kernel = kernel_of(row[0])
+    assert set(order_dependent_arrays(kernel)) == row[1]
+    assert order_matters(kernel) == row[2]
 
 
 def test_the_cause_is_the_first_access() -> None:
@@ -88,12 +84,10 @@ LOOPS = (
 )  # fmt: skip
 
 
-def test_loops_that_wait() -> None:
-    def check(row: tuple[str, bool, bool, bool]) -> None:
-        loop = first_loop(kernel_of(row[0]))
-        assert (waits(loop), bool(may_stall(loop)), sees_others(loop)) == row[1:]
-
-    check_each(LOOPS, check, lambda row: row[0])
+@each_row(LOOPS, lambda row: row[0])
+def test_loops_that_wait(row: tuple[str, bool, bool, bool]) -> None:
+    loop = first_loop(kernel_of(row[0]))
+    assert (waits(loop), bool(may_stall(loop)), sees_others(loop)) == row[1:]
 
 
 def test_sites_of_progress() -> None:
@@ -127,8 +121,6 @@ QUEUES = (
 )  # fmt: skip
 
 
-def test_work_queues() -> None:
-    def check(row: tuple[str, bool]) -> None:
-        assert uses_dynamic_work(kernel_of(row[0])) == row[1]
-
-    check_each(QUEUES, check, lambda row: row[0])
+@each_row(QUEUES, lambda row: row[0])
+def test_work_queues(row: tuple[str, bool]) -> None:
+    assert uses_dynamic_work(kernel_of(row[0])) == row[1]

@@ -1,7 +1,5 @@
 """Facts of values: rounded results, indices known at run time, varying conditions, intervals, required capabilities."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from typing import Any
@@ -21,7 +19,7 @@ from simtbed.passes.varying_control import Group, varying_control
 from simtbed.runtime.request import prepare_request
 
 from tests.passes.bodies import kernel_of, lines_of, request_of
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 GROUPS: tuple[Group, ...] = ("warp", "block", "grid")
 CONDITIONS = (
@@ -52,18 +50,16 @@ CONDITIONS = (
 MEMORY = "s = st.shared(st.i32, 64); s[t] = 1; a = st.local(st.i32, 2); a[0] = x[t]; a[n] = 1; st.sync()"
 
 
-def test_conditions_that_vary() -> None:
-    def check(row: tuple[str, tuple[bool, ...]]) -> None:
-        branch = kernel_of(f"{MEMORY}\nif {row[0]}:\n out[t] = 1")
-        loop = kernel_of(f"{MEMORY}\nwhile True:\n out[t] = 1\n if {row[0]}:\n  break")
-        for group, varies in zip(GROUPS, row[1], strict=True):
-            varying = varying_control(branch, group, (2, 1, 1), (64, 1, 1))
-            assert lines_of(branch, varying.conditions) == ({2} if varies else set()), group
-            assert lines_of(branch, varying.branches) == {2}
-            varying = varying_control(loop, group, (2, 1, 1), (64, 1, 1))
-            assert lines_of(loop, varying.conditions) == ({2, 4} if varies else set()), group
-
-    check_each(CONDITIONS, check, lambda row: row[0])
+@each_row(CONDITIONS, lambda row: row[0])
+def test_conditions_that_vary(row: tuple[str, tuple[bool, ...]]) -> None:
+    branch = kernel_of(f"{MEMORY}\nif {row[0]}:\n out[t] = 1")
+    loop = kernel_of(f"{MEMORY}\nwhile True:\n out[t] = 1\n if {row[0]}:\n  break")
+    for group, varies in zip(GROUPS, row[1], strict=True):
+        varying = varying_control(branch, group, (2, 1, 1), (64, 1, 1))
+        assert lines_of(branch, varying.conditions) == ({2} if varies else set()), group
+        assert lines_of(branch, varying.branches) == {2}
+        varying = varying_control(loop, group, (2, 1, 1), (64, 1, 1))
+        assert lines_of(loop, varying.conditions) == ({2, 4} if varies else set()), group
 
 
 @st.device
@@ -109,12 +105,10 @@ ROUNDED: tuple[tuple[str, dict[str, str | None]], ...] = (
 )  # fmt: skip
 
 
-def test_rounded_arrays() -> None:
-    def check(row: tuple[str, dict[str, str | None]]) -> None:
-        rounded = rounded_arrays(kernel_of(row[0].replace("E", "st.exp(st.f32(x[t]))").replace("i32(", "st.i32(")))
-        assert {name: one.bound and one.bound.name for name, one in rounded.items()} == row[1]
-
-    check_each(ROUNDED, check, lambda row: row[0])
+@each_row(ROUNDED, lambda row: row[0])
+def test_rounded_arrays(row: tuple[str, dict[str, str | None]]) -> None:
+    rounded = rounded_arrays(kernel_of(row[0].replace("E", "st.exp(st.f32(x[t]))").replace("i32(", "st.i32(")))
+    assert {name: one.bound and one.bound.name for name, one in rounded.items()} == row[1]
 
 
 INDICES = (
@@ -160,13 +154,11 @@ ATOMICS = (
 )  # fmt: skip
 
 
-def test_sites_of_atomic_operations() -> None:
-    def check(row: tuple[str, str, bool]) -> None:
-        _, sites = number(ir.Program(kernel_of(row[0]), ()))
-        (site,) = (s for s in sites if "atomic" in s.kind or "reduction" in s.kind)
-        assert (site.kind, site.combines) == row[1:]
-
-    check_each(ATOMICS, check, lambda row: row[0])
+@each_row(ATOMICS, lambda row: row[0])
+def test_sites_of_atomic_operations(row: tuple[str, str, bool]) -> None:
+    _, sites = number(ir.Program(kernel_of(row[0]), ()))
+    (site,) = (s for s in sites if "atomic" in s.kind or "reduction" in s.kind)
+    assert (site.kind, site.combines) == row[1:]
 
 
 def test_parents_of_sites() -> None:
@@ -219,11 +211,9 @@ CYCLES = (
 )  # fmt: skip
 
 
-def test_intervals_of_terms() -> None:
-    def check(row: tuple[list[Term], tuple[int, int]]) -> None:
-        assert evaluated(row[0], lambda leaf: (3, 4) if leaf == "n" else None)[-1] == row[1]
-
-    check_each(CYCLES, check)
+@each_row(CYCLES)
+def test_intervals_of_terms(row: tuple[list[Term], tuple[int, int]]) -> None:
+    assert evaluated(row[0], lambda leaf: (3, 4) if leaf == "n" else None)[-1] == row[1]
 
 
 def test_counters_that_wrap() -> None:
@@ -256,11 +246,9 @@ CAPABILITIES: tuple[tuple[str, list[Any]], ...] = (
 )  # fmt: skip
 
 
-def test_capabilities() -> None:
-    def check(row: tuple[str, list[Any]]) -> None:
-        program = request_of(row[0]).program
-        requirements, line = needed(program), program.kernel.span.line + 2
-        assert [(one.word, one.capability) for one in requirements] == row[1]
-        assert all(one.place.endswith(f":{line}") for one in requirements)
-
-    check_each(CAPABILITIES, check, lambda row: row[0])
+@each_row(CAPABILITIES, lambda row: row[0])
+def test_capabilities(row: tuple[str, list[Any]]) -> None:
+    program = request_of(row[0]).program
+    requirements, line = needed(program), program.kernel.span.line + 2
+    assert [(one.word, one.capability) for one in requirements] == row[1]
+    assert all(one.place.endswith(f":{line}") for one in requirements)

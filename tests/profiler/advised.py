@@ -1,7 +1,5 @@
 """Kernels with an avoidable cost, and the kernels after the advised change, written as the advice says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -100,16 +98,6 @@ def store_pairs(x: Global[f32], out: Global[f32], n: i32, SPLIT: Const) -> None:
 
 
 @st.kernel
-def chunks(x: Global[f32], out: Global[f32], PER: Const, TOTAL: Const) -> None:
-    """Sums of PER elements by thread: neighbours, or with TOTAL > 0 every TOTAL-th."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    total = f32(0)
-    for k in range(PER):
-        total += x[k * TOTAL + i if TOTAL > 0 else i * PER + k]
-    out[i] = total
-
-
-@st.kernel
 def shifted(x: Global[f32], out: Global[f32], OFFSET: Const) -> None:
     """out[i] = x[i + OFFSET]."""
     i = st.block.x * st.block_dim.x + st.thread.x
@@ -117,17 +105,10 @@ def shifted(x: Global[f32], out: Global[f32], OFFSET: Const) -> None:
 
 
 @st.kernel
-def doubled(x: Global[f32], out: Global[f32]) -> None:
-    """Skip a header of one element at the start of x and of out."""
+def doubled(x: Global[f32], out: Global[f32], SKIPPED: Const) -> None:
+    """Skip a header of one element at the start of x and of out, or with SKIPPED 8 also seven unused elements."""
     i = st.block.x * st.block_dim.x + st.thread.x
-    out[i + 1] = 2.0 * x[i + 1]
-
-
-@st.kernel
-def doubled_after_seven(x: Global[f32], out: Global[f32]) -> None:
-    """The same with seven unused elements before the first of each array."""
-    i = st.block.x * st.block_dim.x + st.thread.x
-    out[i + 8] = 2.0 * x[i + 8]
+    out[i + SKIPPED] = 2.0 * x[i + SKIPPED]
 
 
 # ------------------------------------------------------------------ gathers
@@ -413,8 +394,8 @@ ADVISED = [
     ),
     Advised(
         "chunks", "uncoalesced access", "another assignment of elements to threads",
-        partial(profile, chunks, x=floats(N * 20), out=st.empty(N, f32), PER=20, TOTAL=0),
-        partial(profile, chunks, x=floats(N * 20), out=st.empty(N, f32), PER=20, TOTAL=N),
+        partial(profile, column, x=floats(N * 20), out=st.empty(N, f32), K=20, ACROSS=0),
+        partial(profile, column, x=floats(N * 20), out=st.empty(N, f32), K=20, ACROSS=N),
     ),
     Advised(
         "shifted input", "misaligned access", "load of x touches 5 sectors instead of 4: .* Put 5 unused elements before",
@@ -423,8 +404,8 @@ ADVISED = [
     ),
     Advised(
         "array with a header", "misaligned access", "store of out touches 5 sectors instead of 4: .* Put 7 unused elements before",
-        partial(profile, doubled, x=floats(N + 8), out=st.empty(N + 8, f32)),
-        partial(profile, doubled_after_seven, x=floats(N + 8), out=st.empty(N + 8, f32)),
+        partial(profile, doubled, x=floats(N + 8), out=st.empty(N + 8, f32), SKIPPED=1),
+        partial(profile, doubled, x=floats(N + 8), out=st.empty(N + 8, f32), SKIPPED=8),
     ),
     Advised(
         "gather", "scattered access", "order of the elements of x that they access",

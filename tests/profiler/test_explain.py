@@ -1,7 +1,5 @@
 """Explanations of avoidable costs: the advised change saves what it promises, and kernels without the cost get no advice."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path
@@ -15,26 +13,23 @@ from simtbed.profiler.lane_elements import LaneElements
 from simtbed.profiler.remedies import NUMBERS, Remedy, Saving, merge_remedies
 from simtbed.profiler.trace import ENTRY
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 from .advised import ADVISED, Advised, N, column, floats, gather, histogram, profile, shifted
 from .unadvised import SPARSE, UNADVISED, UNPREDICTED, Unadvised
 
 
-def test_an_advised_change_saves_what_is_predicted() -> None:
+@each_row(ADVISED, lambda case: case.name)
+def test_an_advised_change_saves_what_is_predicted(case: Advised) -> None:
     """The changed kernel has no such cost with a prediction, and its counters change by the prediction, within 20 %."""
-
-    def check(case: Advised) -> None:
-        before, after = case.before(), case.after()
-        advice = [one for one in before.explanations() if one.what == case.what]
-        assert any(re.search(case.pattern, str(one)) for one in advice), [str(one) for one in before.explanations()]
-        assert [str(one) for one in before.explanations() if one.savings and one not in advice] == []
-        assert [str(one) for one in after.explanations() if one.what == case.what and one.savings] == []
-        for saving in (saving for one in advice for saving in one.savings):
-            actual = before.totals()[saving.counter] - after.totals()[saving.counter]
-            assert actual == pytest.approx(saving.saved, rel=0.2), saving
-
-    check_each(ADVISED, check, lambda case: case.name)
+    before, after = case.before(), case.after()
+    advice = [one for one in before.explanations() if one.what == case.what]
+    assert any(re.search(case.pattern, str(one)) for one in advice), [str(one) for one in before.explanations()]
+    assert [str(one) for one in before.explanations() if one.savings and one not in advice] == []
+    assert [str(one) for one in after.explanations() if one.what == case.what and one.savings] == []
+    for saving in (saving for one in advice for saving in one.savings):
+        actual = before.totals()[saving.counter] - after.totals()[saving.counter]
+        assert actual == pytest.approx(saving.saved, rel=0.2), saving
 
 
 def test_every_rule_with_a_prediction_is_applied() -> None:
@@ -42,20 +37,16 @@ def test_every_rule_with_a_prediction_is_applied() -> None:
     assert rules >= NUMBERS.keys() - {"scattered", "conflicts"}
 
 
-def test_kernels_without_an_avoidable_cost_get_no_advice() -> None:
-    def check(case: Unadvised) -> None:
-        advice = [one for one in case.run().explanations() if not case.kinds or one.what in case.kinds]
-        assert [str(one) for one in advice] == []
-
-    check_each(UNADVISED, check, lambda case: case.name)
+@each_row(UNADVISED, lambda case: case.name)
+def test_kernels_without_an_avoidable_cost_get_no_advice(case: Unadvised) -> None:
+    advice = [one for one in case.run().explanations() if not case.kinds or one.what in case.kinds]
+    assert [str(one) for one in advice] == []
 
 
-def test_an_effect_that_is_unknown_is_not_predicted() -> None:
-    def check(case: Unadvised) -> None:
-        (advice,) = case.run().explanations()
-        assert advice.what in case.kinds and advice.savings == () and "Saves" not in str(advice)
-
-    check_each(UNPREDICTED, check, lambda case: case.name)
+@each_row(UNPREDICTED, lambda case: case.name)
+def test_an_effect_that_is_unknown_is_not_predicted(case: Unadvised) -> None:
+    (advice,) = case.run().explanations()
+    assert advice.what in case.kinds and advice.savings == () and "Saves" not in str(advice)
 
 
 def test_advice_states_the_instructions_that_it_adds() -> None:
@@ -128,16 +119,8 @@ def elements(indices: Any, mask: int = 0xFFFFFFFF) -> LaneElements:
     return LaneElements.from_entries(entries, 4)
 
 
-def test_patterns_of_lanes() -> None:
-    """Elements by lane; the step from lane to lane; the distance and the length of runs."""
-
-    def check(row: tuple[Any, int, tuple[int, int], int]) -> None:
-        indices, step, spacing, distinct = row
-        lanes = elements(indices)
-        actual = (int(lanes.lane_step[0]), tuple(lanes.spacing[0].tolist()), int(lanes.distinct[0]))
-        assert actual == (step, spacing, distinct)
-
-    table = [
+@each_row(
+    [
         ([7] * 32, 0, (0, 0), 1),
         (range(5, 37), 1, (0, 0), 32),
         (range(99, 3, -3), -3, (3, 1), 32),
@@ -148,7 +131,13 @@ def test_patterns_of_lanes() -> None:
         ([n // 2 for n in range(32)], 0, (0, 0), 16),
         ([n * n for n in range(32)], 0, (0, 0), 32),
     ]
-    check_each(table, check)
+)
+def test_patterns_of_lanes(row: tuple[Any, int, tuple[int, int], int]) -> None:
+    """Elements by lane; the step from lane to lane; the distance and the length of runs."""
+    indices, step, spacing, distinct = row
+    lanes = elements(indices)
+    actual = (int(lanes.lane_step[0]), tuple(lanes.spacing[0].tolist()), int(lanes.distinct[0]))
+    assert actual == (step, spacing, distinct)
 
 
 def test_a_pattern_is_of_the_active_lanes() -> None:

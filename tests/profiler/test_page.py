@@ -1,7 +1,5 @@
 """Page of a run: one file without external resources; in a browser its tables sort and its keys work."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

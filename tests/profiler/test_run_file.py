@@ -1,7 +1,5 @@
 """Run files from untrusted sources: a file with any wrong value is refused with one sentence."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -36,16 +34,9 @@ def good() -> dict[str, Any]:
         st.launch(halves, grid=1, block=32, args=args, detail=True)
     content: dict[str, Any] = json.loads(run.json())
     assert content["launches"][0]["samples"]["remedies"]
-    content["launches"][0]["remarks"] = [
-        {
-            "kind": "race",
-            "message": "m",
-            "span": content["kernels"][0]["span"],
-            "notes": ["n"],
-            "count": 1,
-            "related": None,
-        }
-    ]
+    span = content["kernels"][0]["span"]
+    remark = {"kind": "race", "message": "m", "span": span, "notes": ["n"], "count": 1, "related": None}
+    content["launches"][0]["remarks"] = [remark]
     return content
 
 

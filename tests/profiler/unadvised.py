@@ -1,7 +1,5 @@
 """Kernels without an avoidable cost of some kind, though they resemble those of `advised`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

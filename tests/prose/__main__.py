@@ -1,7 +1,5 @@
 """Print the table of private words and relative pronouns, or the private words of the folders named."""
 
-from __future__ import annotations
-
 import sys
 
 from tabulate import tabulate

@@ -1,7 +1,5 @@
 """Each folder's prose has few private words, few relative pronouns, and identifiers that are names of the field."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.prose.measure import ROOT, Passage, Tally, passages, split, tallies, vocabulary

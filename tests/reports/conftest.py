@@ -1,7 +1,5 @@
 """Fixture to run command lines in this process, with a small kernel family in addition to the shipped ones."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

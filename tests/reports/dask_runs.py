@@ -1,7 +1,5 @@
 """Clusters, and command lines that are run with and without one, for the tests of `--dask`."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

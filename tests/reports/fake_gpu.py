@@ -1,7 +1,5 @@
 """A fake GPU: small launches are emulated, larger ones return zeros, and every launch reports one millisecond."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 

@@ -1,7 +1,5 @@
 """A family small enough to work out by hand: sums of blocks, right, wrong, and out of bounds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`simtbed align`, from file to file, and `simtbed bench align`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

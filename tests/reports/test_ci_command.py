@@ -1,7 +1,5 @@
 """`simtbed ci init`, and our own workflows: their jobs are interpreted, and the scripts in them run here."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

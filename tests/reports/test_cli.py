@@ -1,7 +1,5 @@
 """The command line: help, refusals, exit codes, tables and JSON."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`simtbed correct R1 R2`: pairs are written in step, as read mappers expect; files out of step are refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`simtbed cuda`: the source of a variant, and what nvcc makes of it where there is one."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

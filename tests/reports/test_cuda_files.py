@@ -1,7 +1,5 @@
 """Commands on CUDA C++: `.cu` files with a description of their launches, and scripts that import PyCUDA."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path
@@ -16,17 +14,10 @@ from simtbed.reports.targets import cuda_file
 from tests.hostile.mutations import mutated
 from tests.pages import ROOT
 from tests.reports.conftest import Simtbed, command_line
-from tests.table_checks import check_each
+from tests.table_checks import each_row
+from tests.texts import texts
 
-KERNEL = """template <typename T> __global__ void shift(const T *in, T *out, int n)
-{
-    __shared__ T tile[64];
-    int i = threadIdx.x;
-    tile[i] = in[i];
-    __syncthreads();
-    if (i < n) out[i] = tile[(i + 1) % 64];
-}
-"""
+KERNEL = texts("reports/kernels.cu")["shift"]
 LAUNCH = """[[launch]]
 kernel = "shift<float>"
 grid = 1
@@ -109,19 +100,18 @@ WRONG = [
 
 
 @pytest.mark.slow
-def test_wrong_descriptions_are_refused(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@each_row(WRONG)
+def test_wrong_descriptions_are_refused(
+    row: tuple[str, str, str], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One line names the file and the key; the exit code is 2. No value is converted to another one."""
-
-    def check(row: tuple[str, str, str]) -> None:
-        old, new, reason = row
-        (project / "shift.toml").write_text(LAUNCH.replace(old, new, 1))
-        with pytest.raises(SystemExit) as error:
-            cuda_file.run("shift.cu", "shift.toml")
-        message = capsys.readouterr().err
-        assert error.value.code == 2 and message.startswith("simtbed: ") and reason in message, message
-        assert message.count("\n") == 1 or "expression" in message
-
-    check_each(WRONG, check)
+    old, new, reason = row
+    (project / "shift.toml").write_text(LAUNCH.replace(old, new, 1))
+    with pytest.raises(SystemExit) as error:
+        cuda_file.run("shift.cu", "shift.toml")
+    message = capsys.readouterr().err
+    assert error.value.code == 2 and message.startswith("simtbed: ") and reason in message, message
+    assert message.count("\n") == 1 or "expression" in message
 
 
 def test_descriptions_are_read(project: Path) -> None:
@@ -189,13 +179,10 @@ def _exit_code() -> Any:
 
 
 @pytest.mark.slow
-def test_mutated_descriptions(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@each_row(range(50))
+def test_mutated_descriptions(seed: int, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Any bytes are launched or refused."""
-
-    def check(seed: int) -> None:
-        (project / "shift.toml").write_bytes(mutated(LAUNCH.encode(), seed))
-        code = _exit_code()
-        assert code in (0, 1, 2)
-        assert code < 2 or capsys.readouterr().err.startswith("simtbed: ")
-
-    check_each(range(50), check)
+    (project / "shift.toml").write_bytes(mutated(LAUNCH.encode(), seed))
+    code = _exit_code()
+    assert code in (0, 1, 2)
+    assert code < 2 or capsys.readouterr().err.startswith("simtbed: ")

@@ -1,7 +1,5 @@
 """`--dask`: the same files as a serial run. tests/validation runs these tests with processes, and kills one in the middle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import islice

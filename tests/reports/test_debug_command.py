@@ -1,12 +1,12 @@
 """`simtbed debug`: exit codes, stops of targets, and CUDA C++ files. `tests/test_docs.py` runs the sessions of the page."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.texts import texts
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
@@ -34,15 +34,7 @@ if __name__ == "__main__":
     main()
 """
 
-CUDA = """__global__ void reverse(const float *in, float *out, int n) {
-    __shared__ float tile[64];
-    int t = threadIdx.x;
-    tile[t] = in[t];
-    __syncthreads();
-    int source = n - t;
-    out[t] = tile[source];
-}
-"""
+CUDA = texts("reports/kernels.cu")["reverse"]
 
 LAUNCHES = """[[launch]]
 kernel = "reverse"

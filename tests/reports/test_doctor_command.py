@@ -1,7 +1,5 @@
 """`simtbed doctor`: available components, missing components and their remedies."""
 
-from __future__ import annotations
-
 import json
 import re
 

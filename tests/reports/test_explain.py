@@ -1,7 +1,5 @@
 """`simtbed explain` and `simtbed list` by paper: every variant says what it is, from one source."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

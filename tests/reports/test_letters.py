@@ -1,7 +1,5 @@
 """Letters of sequences: case, U, N and IUPAC codes give the same answers in every command and format, and with the oracle."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

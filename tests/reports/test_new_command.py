@@ -1,7 +1,5 @@
 """`simtbed new`: the project is whole, and its test passes as it is written."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

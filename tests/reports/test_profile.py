@@ -1,7 +1,5 @@
 """`simtbed profile`: figures worked out by hand for sums of four blocks of 64, 200 numbers in all."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

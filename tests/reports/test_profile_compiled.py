@@ -1,7 +1,5 @@
 """`simtbed profile --compiled`: what compiled kernels execute, predicted where nvcc and nvdisasm are installed."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

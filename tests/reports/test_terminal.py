@@ -1,7 +1,5 @@
 """Progress without a terminal."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.reports.terminal import announced, progress
 

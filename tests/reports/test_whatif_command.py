@@ -1,7 +1,5 @@
 """`simtbed whatif`: targets of every kind, axes, files, JSON with its keys, and refusals in one line."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Arrays of other libraries without copies: memory of the host and of a GPU, in and out, by both protocols."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Atomic minimum and maximum of floats in IR programs: the same values and counters with every engine that emulates, and printed."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Counters of loops near the limits of their types: the numbers of Python's `range` on every engine, and the printed program."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Direct launches of a plan on a GPU, against a recording driver: no binding, and everything that may change is noticed."""
 
-from __future__ import annotations
-
 import gc
 import math
 from collections.abc import Callable
@@ -37,6 +35,14 @@ def run(args: Any, stream: Stream | None = None, **options: Any) -> st.Result:
 
 def arguments(n: int = 3000) -> dict[str, Any]:
     return {"x": DeviceArray(np.ones(32, np.int32)), "out": DeviceArray(np.zeros(32, np.int32)), "n": n}
+
+
+def launched() -> dict[str, Any]:
+    """Return arguments after three launches, of which the last is direct."""
+    args = arguments()
+    for _ in range(3):
+        run(args)
+    return args
 
 
 @pytest.fixture
@@ -105,9 +111,7 @@ def test_numbers_have_the_bits_of_a_bound_launch(notes: Notes) -> None:
     for value, message in ((1e39, "holds up to"), (3.40282355e38, "holds up to"), ("1", "a number is expected")):
         with pytest.raises(LaunchError, match=message):
             launch(scaled, grid=1, block=32, args=(array, value), engine="cuda")
-    args = arguments()
-    for _ in range(3):
-        run(args)
+    args = launched()
     for number, message in ((1 << 31, "does not fit"), (True, "whole number"), (1.0, "whole number")):
         with pytest.raises(LaunchError, match=message):
             run({**args, "n": number})
@@ -139,9 +143,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("case", CHANGES)
 def test_other_options_are_another_launch(notes: Notes, case: str) -> None:
-    args = arguments()
-    for _ in range(3):
-        run(args)
+    args = launched()
     run(args, **CHANGES[case])
     assert notes.launches[-1][1]["grid"][0] == (2 if case == "grid" else 1)
     assert notes.launches[-1][1]["shared"] == (64 if case == "shared" else 0)
@@ -152,9 +154,7 @@ def test_other_options_are_another_launch(notes: Notes, case: str) -> None:
 
 
 def test_another_name_is_refused(notes: Notes) -> None:
-    args = arguments()
-    for _ in range(3):
-        run(args)
+    args = launched()
     with pytest.raises(LaunchError, match="no parameter m"):
         run({"x": args["x"], "out": args["out"], "m": args["n"]})
     with pytest.raises(LaunchError, match="one DeviceArray is given for two parameters"):
@@ -162,18 +162,14 @@ def test_another_name_is_refused(notes: Notes) -> None:
 
 
 def test_a_moved_array_is_noticed(notes: Notes) -> None:
-    args = arguments()
-    for _ in range(3):
-        run(args)
+    args = launched()
     args["out"].fetch()
     run(args)
     assert [values[1] for values, _ in notes.launches] == [8192] * 3 + [12288]
 
 
 def test_a_changed_kernel_is_noticed(notes: Notes, monkeypatch: pytest.MonkeyPatch, bound: list[Any]) -> None:
-    args = arguments()
-    for _ in range(3):
-        run(args)
+    args = launched()
     monkeypatch.setitem(globals(), "AMOUNT", 2)
     run(args)
     assert len(bound) == 1 and vars(moved)["_facts"].plans.keys()
@@ -195,18 +191,14 @@ def test_contents_that_decide_the_code_are_read_each_launch(notes: Notes, bound:
 
 
 def test_observers_and_graphs_see_direct_launches(notes: Notes) -> None:
-    args = arguments()
-    for _ in range(3):
-        run(args)
+    args = launched()
     with st.capture() as graph:
         run(args)
     assert len(notes.launches) == 3 and len(graph.launches) == 1
 
 
 def test_a_direct_launch_keeps_no_array_alive(notes: Notes) -> None:
-    args = arguments()
-    for _ in range(3):
-        run(args)
+    args = launched()
     del args
     gc.collect()
     assert notes.freed == 2
@@ -218,7 +210,7 @@ def test_a_failed_direct_launch_is_named_with_its_place(notes: Notes) -> None:
     notes.driver.fails_later = True
     with pytest.raises(
         LaunchError,
-        match=r"^moved \([^)]*test_direct.py:35\) failed on the GPU: an illegal memory access was encountered$",
+        match=r"^moved \([^)]*test_direct.py:33\) failed on the GPU: an illegal memory access was encountered$",
     ):
         results[-1].wait()
     notes.driver.fails_later = False

@@ -1,7 +1,5 @@
 """Arguments that are arrays of other libraries, subclasses of `np.ndarray`, or numbers in arrays without dimensions."""
 
-from __future__ import annotations
-
 import array
 import ctypes
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A fork while other threads launch kernels: the child waits for no lock of a thread that it does not have."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
@@ -21,7 +19,7 @@ from simtbed import Global, forking, i32
 from simtbed.llvm import compiler
 from simtbed.runtime import observing
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -54,18 +52,16 @@ def in_thread(work: Callable[[Callable[[], None]], None]) -> Iterator[None]:
     thread.join()
 
 
-def test_locks_are_free_in_the_child() -> None:
-    def check(lock: threading.RLock) -> None:
-        def hold(pause: Callable[[], None]) -> None:
-            with lock:
-                pause()
+@each_row([compiler._LOCK, ffi.lib._lock._lock, observing._LOCK])
+def test_locks_are_free_in_the_child(lock: threading.RLock) -> None:
+    def hold(pause: Callable[[], None]) -> None:
+        with lock:
+            pause()
 
-        with in_thread(hold):
-            assert child(lambda: lock.acquire(timeout=1))
-        assert lock.acquire(timeout=1)
-        lock.release()
-
-    check_each([compiler._LOCK, ffi.lib._lock._lock, observing._LOCK], check)
+    with in_thread(hold):
+        assert child(lambda: lock.acquire(timeout=1))
+    assert lock.acquire(timeout=1)
+    lock.release()
 
 
 class Slow:

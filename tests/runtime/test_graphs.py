@@ -1,7 +1,5 @@
 """Graphs: recorded launches run at each replay, in the order of their streams."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Launches in place: arrays that share memory, copies for repeated launches, refusals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace

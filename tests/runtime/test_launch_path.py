@@ -1,7 +1,5 @@
 """The path of a warm launch through the package: the files it passes, and its steps back up the layers."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import cache

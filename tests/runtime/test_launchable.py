@@ -1,7 +1,5 @@
 """The protocol of kernels: another front end's kernel is launched, checked, verified and swept as the language's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a process may take of the machine's memory, and the default of `--max-memory` that is made of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Lines of launch records: what is written is read again, and other content is refused."""
 
-from __future__ import annotations
-
 import json
 import sys
 import typing
@@ -39,7 +37,7 @@ from simtbed.runtime.specialisation import Specialisation
 from simtbed.runtime.tolerance import Tolerance
 from simtbed.sanitizer import checkers
 from simtbed.span import Span
-from simtbed.testing.conformance.feature import FEATURES, Feature
+from simtbed.testing.conformance.feature import FEATURES
 from simtbed.testing.source_text import kernel_from_source
 from simtbed.testing.strategies import Generated, kernels
 
@@ -208,10 +206,6 @@ def check_program(program: Program | HostCall) -> set[Any]:
     return set(leaves(program))
 
 
-def check_feature(one: Feature) -> None:
-    check_program(one.launch(prepare_request).program)
-
-
 @st.kernel
 def printing(out: Global[i32]) -> None:
     print("thread", st.thread.x)
@@ -222,7 +216,7 @@ def test_device_functions_with_several_results_are_read_again() -> None:
     names = {"tuples_of_device_functions", "complex_numbers_of_device_functions", "structs"}
     chosen = [one for one in FEATURES if one.name in names]
     assert len(chosen) == len(names)
-    check_each(chosen, check_feature, lambda one: one.name)
+    check_each(chosen, lambda one: check_program(one.launch(prepare_request).program), lambda one: one.name)
 
 
 @pytest.mark.slow

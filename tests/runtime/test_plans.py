@@ -1,7 +1,5 @@
 """Launch plans: a repeated launch is validated by its plan, and everything that a launch may refuse is refused again."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from typing import Any

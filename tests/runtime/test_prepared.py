@@ -1,7 +1,5 @@
 """Preparation of programs: the passes run once for all sets of checks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

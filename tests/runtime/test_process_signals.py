@@ -1,7 +1,5 @@
 """Signals are delayed while processes are started, whichever thread receives them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """`st.profiling`: recorded launches, unchanged results of the program, and run files."""
 
-from __future__ import annotations
-
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,14 +1,12 @@
 """Refused arguments of a launch: all of them in one error, with the errors of the compilation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 
 @st.kernel
@@ -50,16 +48,14 @@ CASES: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
-def test_all_refusals_are_one_error() -> None:
-    def check(case: tuple[dict[str, Any], dict[str, Any], list[str]]) -> None:
-        changed, options, expected = case
-        with pytest.raises(st.LaunchError) as caught:
-            st.launch(scaled, **{"grid": 1, "block": 8, "args": arguments(**changed), **options})
-        lines = str(caught.value).split("\n")
-        assert len(lines) == len(expected), lines
-        assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True)), lines
-
-    check_each(CASES, check)
+@each_row(CASES)
+def test_all_refusals_are_one_error(case: tuple[dict[str, Any], dict[str, Any], list[str]]) -> None:
+    changed, options, expected = case
+    with pytest.raises(st.LaunchError) as caught:
+        st.launch(scaled, **{"grid": 1, "block": 8, "args": arguments(**changed), **options})
+    lines = str(caught.value).split("\n")
+    assert len(lines) == len(expected), lines
+    assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True)), lines
 
 
 def test_missing_arguments_do_not_hide_others() -> None:

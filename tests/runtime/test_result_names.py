@@ -1,7 +1,5 @@
 """Names of a result: its arrays, and its members."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

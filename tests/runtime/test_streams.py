@@ -1,7 +1,5 @@
 """Streams and events: order on the emulators, races between streams, and queued launches on a recording driver."""
 
-from __future__ import annotations
-
 import pickle
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Tracebacks of errors of launches end at the user's call, in every place that shows them; short texts of results."""
 
-from __future__ import annotations
-
 import io
 import pydoc
 import sys
@@ -16,36 +14,25 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import (
-    CompileError,
-    FaultError,
-    Global,
-    HostCallError,
-    LaunchError,
-    SimtbedError,
-    f32,
-    profiling,
-    tracebacks,
-)
 from simtbed.errors import VerifyError
 from simtbed.span import Span
 from simtbed.testing import verify
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 
 @st.kernel
-def refused(out: Global[f32]) -> None:
+def refused(out: st.Global[st.f32]) -> None:
     out[0] = absent  # type: ignore[name-defined]  # noqa: F821
 
 
 @st.kernel
-def beyond(out: Global[f32]) -> None:
-    out[st.lane + 1] = f32(1)
+def beyond(out: st.Global[st.f32]) -> None:
+    out[st.lane + 1] = st.f32(1)
 
 
 @st.kernel
-def copied(x: Global[f32], out: Global[f32]) -> None:
+def copied(x: st.Global[st.f32], out: st.Global[st.f32]) -> None:
     out[st.lane] = x[st.lane]
 
 
@@ -53,27 +40,27 @@ def run(kernel: Any, *args: Any, **how: Any) -> Any:
     return st.launch(kernel, grid=1, block=32, args=args, engine="numpy", **how)
 
 
-CASES: dict[str, tuple[type[SimtbedError], Callable[[], object]]] = {
-    "a refused kernel": (CompileError, lambda: run(refused, st.empty(1, f32))),
-    "a fault": (FaultError, lambda: run(beyond, st.empty(32, f32), counters=False)),
-    "a wrong argument": (LaunchError, lambda: run(beyond, 3)),
-    "a wrong shape": (LaunchError, lambda: st.empty(-1, f32)),
-    "a wrong value": (LaunchError, lambda: st.full(3, "x", f32)),
-    "whatif": (CompileError, lambda: st.whatif(refused, grid=1, block=1, args={"out": st.empty(1, f32)})),
-    "verify": (CompileError, lambda: verify(refused, grid=1, block=1, args={"out": st.empty(1, f32)})),
+CASES: dict[str, tuple[type[st.SimtbedError], Callable[[], object]]] = {
+    "a refused kernel": (st.CompileError, lambda: run(refused, st.empty(1, st.f32))),
+    "a fault": (st.FaultError, lambda: run(beyond, st.empty(32, st.f32), counters=False)),
+    "a wrong argument": (st.LaunchError, lambda: run(beyond, 3)),
+    "a wrong shape": (st.LaunchError, lambda: st.empty(-1, st.f32)),
+    "a wrong value": (st.LaunchError, lambda: st.full(3, "x", st.f32)),
+    "whatif": (st.CompileError, lambda: st.whatif(refused, grid=1, block=1, args={"out": st.empty(1, st.f32)})),
+    "verify": (st.CompileError, lambda: verify(refused, grid=1, block=1, args={"out": st.empty(1, st.f32)})),
 }
 
 
-UNDECORATED: dict[str, tuple[type[SimtbedError], Callable[[], object]]] = {
-    "a kernel that is called": (HostCallError, lambda: copied(1, 2)),
-    "a word on the host": (HostCallError, st.sync),
-    "a device array of a list": (LaunchError, lambda: st.DeviceArray([1])),  # type: ignore[arg-type]
-    "not a function": (LaunchError, lambda: st.kernel(3)),  # type: ignore[call-overload]
+UNDECORATED: dict[str, tuple[type[st.SimtbedError], Callable[[], object]]] = {
+    "a kernel that is called": (st.HostCallError, lambda: copied(1, 2)),
+    "a word on the host": (st.HostCallError, st.sync),
+    "a device array of a list": (st.LaunchError, lambda: st.DeviceArray([1])),  # type: ignore[arg-type]
+    "not a function": (st.LaunchError, lambda: st.kernel(3)),  # type: ignore[call-overload]
 }
 """Functions without the hidden frame."""
 
 
-def caught(name: str) -> SimtbedError:
+def caught(name: str) -> st.SimtbedError:
     kind, act = {**CASES, **UNDECORATED}[name]
     with pytest.raises(kind) as error:
         act()
@@ -95,15 +82,13 @@ def hooks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.__excepthook__)
 
 
-def test_an_uncaught_error_shows_user_frames_and_message() -> None:
-    def check(name: str) -> None:
-        error = caught(name)
-        with redirect_stderr(io.StringIO()) as shown:
-            sys.excepthook(type(error), error, error.__traceback__)
-        text = shown.getvalue()
-        assert own_files(text) == [] and __file__ in text and text.rstrip().endswith(str(error).splitlines()[-1])
-
-    check_each([*CASES, *UNDECORATED], check)
+@each_row([*CASES, *UNDECORATED])
+def test_an_uncaught_error_shows_user_frames_and_message(name: str) -> None:
+    error = caught(name)
+    with redirect_stderr(io.StringIO()) as shown:
+        sys.excepthook(type(error), error, error.__traceback__)
+    text = shown.getvalue()
+    assert own_files(text) == [] and __file__ in text and text.rstrip().endswith(str(error).splitlines()[-1])
 
 
 def test_a_thread_shows_the_same() -> None:
@@ -115,13 +100,11 @@ def test_a_thread_shows_the_same() -> None:
     assert own_files(shown.getvalue()) == [] and "global write out of bounds" in shown.getvalue()
 
 
-def test_a_caught_error_has_one_hidden_frame() -> None:
-    def check(name: str) -> None:
-        frames = traceback.extract_tb(caught(name).__traceback__)
-        (own,) = (frame.name for frame in frames if frame.filename.startswith(PACKAGE))
-        assert own in ("call", "launch")
-
-    check_each(CASES, check)
+@each_row(CASES)
+def test_a_caught_error_has_one_hidden_frame(name: str) -> None:
+    frames = traceback.extract_tb(caught(name).__traceback__)
+    (own,) = (frame.name for frame in frames if frame.filename.startswith(PACKAGE))
+    assert own in ("call", "launch")
 
 
 def test_pytest_shows_the_call(pytester: pytest.Pytester) -> None:
@@ -146,13 +129,13 @@ def test_other_errors_and_hooks_are_unchanged() -> None:
         raise VerifyError("a defect")
 
     with pytest.raises(VerifyError) as error:
-        tracebacks.without_own_frames(defect)()
+        st.tracebacks.without_own_frames(defect)()
     assert traceback.extract_tb(error.value.__traceback__)[-1].name == "defect"
     assert sys.excepthook is sys.__excepthook__
     sys.excepthook = own = lambda *args: None
     caught("a fault")
     assert sys.excepthook is own
-    assert tracebacks.user_frames(ValueError(), error.value.__traceback__) is error.value.__traceback__
+    assert st.tracebacks.user_frames(ValueError(), error.value.__traceback__) is error.value.__traceback__
 
 
 def test_a_notebook_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,8 +151,8 @@ def test_a_notebook_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_short_texts() -> None:
-    with profiling() as launches:
-        result = run(copied, np.ones(32, np.float32), st.empty(32, f32))
+    with st.profiling() as launches:
+        result = run(copied, np.ones(32, np.float32), st.empty(32, st.f32))
     profile = result.profile()
     assert [repr(one) for one in (result, launches, launches.launches[0], result.counters, profile)] == [
         "<Result of copied: out float32[32]; faults 0; warp instructions 2>",

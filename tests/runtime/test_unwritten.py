@@ -1,7 +1,5 @@
 """Elements of `empty` arrays that no thread writes: poison for the host, a remark of the check, a failure of `verify`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +15,7 @@ from simtbed.runtime.registry import EngineName
 from simtbed.testing import Disagreement, verify
 from simtbed.testing.comparing import Comparison
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 EMULATORS: tuple[EngineName, ...] = ("numpy", "jit")
 engines = pytest.mark.parametrize("engine", EMULATORS)
@@ -98,20 +96,18 @@ def remarks(kernel: Any, args: dict[str, Any], engine: EngineName = "numpy", **h
     return [remark.message for remark in result.remarks]
 
 
-def test_poison_is_nan_or_a_repeated_byte() -> None:
-    def check(name: str) -> None:
-        type: Any = {**SCALARS, **VECTORS}[name]
-        array = st.DeviceArray(st.empty(3, name)).numpy()
-        scalar = type.element if name in VECTORS else type
-        words = array.reshape(-1).view(scalar.dtype)
-        if scalar.kind == "float":
-            assert np.isnan(words.astype(float)).all()
-        elif scalar.kind == "bool":
-            assert words.all()
-        else:
-            assert set(words.view(np.uint8).tolist()) == {0xCD}
-
-    check_each([*SCALARS, *VECTORS], check)
+@each_row([*SCALARS, *VECTORS])
+def test_poison_is_nan_or_a_repeated_byte(name: str) -> None:
+    type: Any = {**SCALARS, **VECTORS}[name]
+    array = st.DeviceArray(st.empty(3, name)).numpy()
+    scalar = type.element if name in VECTORS else type
+    words = array.reshape(-1).view(scalar.dtype)
+    if scalar.kind == "float":
+        assert np.isnan(words.astype(float)).all()
+    elif scalar.kind == "bool":
+        assert words.all()
+    else:
+        assert set(words.view(np.uint8).tolist()) == {0xCD}
 
 
 @engines

@@ -1,7 +1,5 @@
 """Accesses of another type than their array's element: the verifier, offsets, and the printed CUDA."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

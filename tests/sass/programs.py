@@ -1,7 +1,5 @@
 """Small SASS programs for the emulator: instructions at 0x0, 0x10, ..., without nvcc."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Barriers in shared memory and bulk copies: words and phases of barriers, copied bytes, wild addresses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.sass import execution

@@ -1,7 +1,5 @@
 """Kernels of nvcc, interpreted with NumPy and compiled: equal outputs, executions, branches and transactions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any

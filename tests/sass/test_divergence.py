@@ -1,7 +1,5 @@
 """Divergence of warps: executions by address of small programs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.sass.state import ExecutionError

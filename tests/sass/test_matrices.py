@@ -1,7 +1,5 @@
 """Instructions of the tensor cores: each shape and type against the core's arithmetic, moves of matrices, missing lanes."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from typing import Any

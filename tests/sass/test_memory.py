@@ -1,14 +1,12 @@
 """Memory instructions: values, transactions, atomics in the order of lanes, wild addresses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.cubin_sections import Sections
 from simtbed.sass.state import ExecutionError
 
 from tests.sass.programs import run
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 OUT = ("S2R R0, SR_LANEID", "LDC.64 R2, c[0x0][0x210]")
 
@@ -85,9 +83,8 @@ def test_atomics() -> None:
     check_each(cases, lambda case: _equal(stored(*case[0]), case[1]))
 
 
-def test_transactions_follow_the_rules_of_the_machine() -> None:
-    """Requests; sectors or wavefronts; lines or conflicts."""
-    cases = [
+@each_row(
+    [
         (("IMAD.WIDE.U32 R8, R0, 0x4, R2", "LDG.E R6, desc[UR4][R8.64]"), [1, 4, 1]),
         (("IMAD.WIDE.U32 R8, R0, 0x8, R2", "LDG.E R6, desc[UR4][R8.64]"), [1, 8, 2]),
         (("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 LDG.E R6, desc[UR4][R2.64]"), [1, 1, 1]),
@@ -99,12 +96,11 @@ def test_transactions_follow_the_rules_of_the_machine() -> None:
         (("ATOMS.CAST.SPIN R6, [RZ], RZ, R0",), [1, 1, 0]),
         (("LDC R1, c[0x0][0x28]", "LDL R6, [R1+-0x8]"), [1, 0, 0]),
     ]
-
-    def check(case: tuple[tuple[str, ...], list[int]]) -> None:
-        counts, _ = run(*OUT, *case[0], "EXIT", arrays={"data": np.zeros(128, np.uint32)})
-        assert counts.traffic[len(OUT) + len(case[0]) - 1].tolist() == case[1]
-
-    check_each(cases, check)
+)
+def test_transactions_follow_the_rules_of_the_machine(case: tuple[tuple[str, ...], list[int]]) -> None:
+    """Requests; sectors or wavefronts; lines or conflicts."""
+    counts, _ = run(*OUT, *case[0], "EXIT", arrays={"data": np.zeros(128, np.uint32)})
+    assert counts.traffic[len(OUT) + len(case[0]) - 1].tolist() == case[1]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Conformance of the opcode table: each row with operands and the results of the hardware's definition."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -17,7 +15,7 @@ from simtbed.sass.rows import bind
 from simtbed.sass.state import GlobalMemory, State
 
 from tests.sass.programs import instruction, instructions, run
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 from tests.texts import texts
 
 CASES = texts("sass/opcodes.sass")["opcodes"]
@@ -73,21 +71,18 @@ def check_state(s: State, after: str) -> None:
 ROWS_OF_CASES = CASES.strip().splitlines()
 
 
-def check(case: str) -> None:
+def instruction_text(case: str) -> str:
+    return case.rsplit("|", 2)[0].strip()
+
+
+@each_row(ROWS_OF_CASES)
+def test_each_row_computes_what_the_hardware_does(case: str) -> None:
     text, before, after = case.rsplit("|", 2)
     s = state_before(before)
     (step,) = Program.from_listing([instruction(0, text.strip())]).steps
     assert step.execute is not None
     step.execute(s, slice(None), np.ones((1, 32), np.bool_), Counts(devices.H200, np.ones(1, np.bool_), 1))
     check_state(s, after)
-
-
-def instruction_text(case: str) -> str:
-    return case.rsplit("|", 2)[0].strip()
-
-
-def test_each_row_computes_what_the_hardware_does() -> None:
-    check_each(ROWS_OF_CASES, check)
 
 
 def test_each_row_has_the_same_results_compiled() -> None:

@@ -1,7 +1,5 @@
 """Directed rounding of products and sums against exact fractions, in all of the range of double precision."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

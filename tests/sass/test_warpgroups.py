@@ -1,7 +1,5 @@
 """Products of warpgroups: each type against a product of whole numbers; operands in registers, signs, transposes, predicates."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

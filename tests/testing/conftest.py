@@ -1,7 +1,5 @@
 """Runs of pytest within pytest."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """Pytest plugin with a simulated GPU: the engine cuda answers as the numpy engine does, without counters."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from simtbed.engines.numpy.engine import NumpyEngine

@@ -1,7 +1,5 @@
 """Small projects for runs of pytest within pytest: a kernel, and tests of it with budgets, with races or without faults."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages

@@ -9,8 +9,6 @@ A process has one hash seed and one locale. The number of threads is read at eac
 several numbers of threads, and uses this module as its pytest plugin.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -1,10 +1,8 @@
 """Changes of metrics as texts, and whether they are an improvement."""
 
-from __future__ import annotations
-
 from simtbed.testing.figures import Change, improvement
 
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 TEXTS = [
     (Change("sectors", 16, 32), "sectors: 16 in the baseline, now 32 (+100 %)"),
@@ -22,15 +20,11 @@ IMPROVEMENTS = [
 ]
 
 
-def test_a_change_is_signed_and_rounded() -> None:
-    def check(case: tuple[Change, str]) -> None:
-        assert str(case[0]) == case[1]
-
-    check_each(TEXTS, check)
+@each_row(TEXTS)
+def test_a_change_is_signed_and_rounded(case: tuple[Change, str]) -> None:
+    assert str(case[0]) == case[1]
 
 
-def test_an_improvement_has_no_larger_count() -> None:
-    def check(case: tuple[list[Change], str]) -> None:
-        assert improvement(case[0]) == case[1]
-
-    check_each(IMPROVEMENTS, check)
+@each_row(IMPROVEMENTS)
+def test_an_improvement_has_no_larger_count(case: tuple[list[Change], str]) -> None:
+    assert improvement(case[0]) == case[1]

@@ -1,7 +1,5 @@
 """Findings fail their test after every later event: skips, expected failures, further tries, the end of the run."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

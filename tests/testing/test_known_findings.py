@@ -1,7 +1,5 @@
 """Pins of known findings: the printed text is TOML for every name and source line."""
 
-from __future__ import annotations
-
 import linecache
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """CUDA's own mathematical functions compared with portable ones: the arrays that they reach, the bounds, and the findings."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +17,8 @@ from simtbed.runtime.request import prepare_request
 from simtbed.runtime.tolerance import Tolerance
 from simtbed.testing import Disagreement, native_maths, verify, verifying
 from simtbed.testing.comparing import Comparison
+
+from tests.texts import texts
 
 
 @st.kernel
@@ -203,19 +203,11 @@ def test_verify(monkeypatch: pytest.MonkeyPatch) -> None:
         verify(exponential, grid=1, block=32, args=args, engines=("jit", "cuda"))
 
 
-OWN = """
-__global__ void own(const float *x, float *direct, float *later, int *exact) {
-    int i = threadIdx.x;
-    direct[i] = expf(x[i]);
-    later[i] = expf(x[i]) - 1.0f;
-    exact[i] = i;
-}
-"""
-
-
 def of_own_code() -> Request:
     args = {"x": np.linspace(-3, 3, 32, dtype=np.float32), **zeros("direct", "later"), "exact": st.zeros(32, i32)}
-    return prepare_request(st.cuda_source(OWN)["own"], grid=1, block=32, args=args, counters=False)
+    return prepare_request(
+        st.cuda_source(texts("cuda_cpp/texts.cu")["exponentials"])["own"], grid=1, block=32, args=args, counters=False
+    )
 
 
 @pytest.mark.slow

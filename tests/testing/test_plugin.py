@@ -1,7 +1,5 @@
 """The pytest plugin: engines, checks, known findings, budgets, records and reports."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Files of a project with a wrong value: each is refused with one line that names file, key and expectation."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

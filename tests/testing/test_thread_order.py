@@ -1,7 +1,5 @@
 """Results that depend on the order of threads: the arrays that a kernel's atomic operations reach, and their comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """`simtbed.testing.verify` and the strategies: agreement, disagreement, the writing thread, and shrunk examples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Run with SIMTBED_TRITON=1; the names of kernels may be arguments.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
-from __future__ import annotations
-
 import sys
 from typing import Any
 

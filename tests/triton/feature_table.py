@@ -1,8 +1,6 @@
 """The table of features of Triton that scripts here run, their inputs, and the comparison of their results."""
 
 # mypy: allow-untyped-defs
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 """Kernels of Triton on elements, with their results by PyTorch. Run with SIMTBED_TRITON=1; the names of kernels may be arguments."""
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
-from __future__ import annotations
-
 import sys
 
 import torch
@@ -26,17 +24,8 @@ def _add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 @feature
 def add() -> None:
-    for dtype in (
-        torch.float32,
-        torch.float16,
-        torch.bfloat16,
-        torch.float64,
-        torch.int8,
-        torch.int16,
-        torch.int32,
-        torch.int64,
-        torch.uint8,
-    ):
+    floats = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+    for dtype in (*floats, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8):
         for n in (1000, 1003):
             x, y = random(n, dtype=dtype), random(n, dtype=dtype) // 2
             out = torch.empty_like(x)

@@ -1,8 +1,6 @@
 """Kernels of Triton with one mistake each. The comment in a line states the kind of the finding and the text of its columns."""
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
-from __future__ import annotations
-
 import sys
 
 import torch

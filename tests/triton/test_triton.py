@@ -1,7 +1,5 @@
 """Programs of Triton on the emulator: results by PyTorch, findings at lines and columns, refusals."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

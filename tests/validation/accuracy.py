@@ -4,8 +4,6 @@
 all recorded counters (some minutes) and writes `records/accuracy.toml`.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import tomllib

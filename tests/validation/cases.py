@@ -3,8 +3,6 @@
 `simtbed hardware compare --cases tests.validation.cases:cases`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module

@@ -4,8 +4,6 @@ Inputs must not depend on the processor. NumPy selects functions by the features
 the last bits: `exp`, `log`, `sin`, `linalg`, products of matrices.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

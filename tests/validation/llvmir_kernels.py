@@ -1,7 +1,5 @@
 """Random kernels through the LLVM IR front end, compared with Python: `python -m tests.validation.llvmir_kernels COUNT`."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Data of the installed package that derive from records: `python -m tests.validation.packaged --write`."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

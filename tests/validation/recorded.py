@@ -1,7 +1,5 @@
 """Records of GPUs, below `tests/validation/records`: counters and answers of cases, times of launches."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import Any

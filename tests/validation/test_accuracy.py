@@ -1,7 +1,5 @@
 """Values of accuracy in README.md and docs/, and generated data of the package, are those of the records."""
 
-from __future__ import annotations
-
 from tests.validation import accuracy, packaged
 from tests.validation.kernels import KERNELS
 from tests.validation.recorded import ROOT

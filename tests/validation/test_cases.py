@@ -1,7 +1,5 @@
 """The printed kernel of every case compiles with nvcc."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from simtbed.reports.hardware.recording import RecordingLauncher

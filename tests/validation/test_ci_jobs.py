@@ -1,7 +1,5 @@
 """The jobs that `simtbed ci init` writes, interpreted: on GitHub with a GPU, on GitLab, and interrupted."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Work on a Dask cluster: order of the results, equality with the serial run, lost workers, one-line errors."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`simtbed hardware compare`: differences, stale kernels, idle reasons, the command."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,59 +11,49 @@ from simtbed.reports.hardware import compare as comparing
 from simtbed.reports.hardware import record, text
 from simtbed.reports.hardware.compare import Executions, compare
 from simtbed.reports.hardware.figures import FIGURES
+from simtbed.reports.hardware.profiled import Profiled
 from simtbed.sass.operands import UnsupportedInstruction
 
 from tests.reports.conftest import Simtbed
 from tests.validation.recorded import load_record
 
-FEW = "tests.validation.cases:few"
+FEW, NAIVE = "tests.validation.cases:few", "pairhmm intertask-naive"
 
 
 # ------------------------------------------------------------------ differences
 @pytest.fixture(scope="module")
 def few_recorded() -> record.Record:
     full = load_record("h200")
-    return replace(
-        full,
-        counters={
-            "pairhmm wavefront-loaded": full.counters["pairhmm wavefront-loaded"],
-            "pairhmm intertask-naive": full.counters["pairhmm intertask-naive"],
-        },
-    )
+    names = ("pairhmm wavefront-loaded", NAIVE)
+    return replace(full, counters={name: full.counters[name] for name in names})
+
+
+def compared(recorded: record.Record, kernel: Profiled) -> comparing.Comparison:
+    """Compare a record with other counters of the naive kernel."""
+    return compare(replace(recorded, counters=recorded.counters | {NAIVE: (kernel,)}), [FEW])
 
 
 def test_different_metric_is_unexplained(few_recorded: record.Record) -> None:
-    kernel = few_recorded.counters["pairhmm intertask-naive"][0]
+    kernel = few_recorded.counters[NAIVE][0]
     wrong = replace(kernel, figures=kernel.figures | {"global_load_sectors": kernel.figures["global_load_sectors"] + 1})
-    comparison = compare(
-        replace(few_recorded, counters=few_recorded.counters | {"pairhmm intertask-naive": (wrong,)}), [FEW]
-    )
-    assert [(c.kernel, c.figure.name) for c in comparison.unexplained] == [
-        ("pairhmm intertask-naive", "global_load_sectors")
-    ]
+    comparison = compared(few_recorded, wrong)
+    assert [(c.kernel, c.figure.name) for c in comparison.unexplained] == [(NAIVE, "global_load_sectors")]
     assert not comparison.holds
     assert "UNEXPLAINED" in text.table(comparison)
 
 
 def test_changed_kernel_is_stale(few_recorded: record.Record) -> None:
-    changed = replace(few_recorded.counters["pairhmm intertask-naive"][0], source="0" * 64)
-    comparison = compare(
-        replace(few_recorded, counters=few_recorded.counters | {"pairhmm intertask-naive": (changed,)}), [FEW]
-    )
-    assert comparison.stale == ("pairhmm intertask-naive",)
-    assert "pairhmm intertask-naive is not in the record as it is printed now; record it again" in text.table(
-        comparison
-    )
+    comparison = compared(few_recorded, replace(few_recorded.counters[NAIVE][0], source="0" * 64))
+    assert comparison.stale == (NAIVE,)
+    assert f"{NAIVE} is not in the record as it is printed now; record it again" in text.table(comparison)
 
 
 def test_idle_reason_is_reported(few_recorded: record.Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = comparing.Reason(("pairhmm intertask-naive",), ("global_load_sectors",), "none", "")
+    idle = comparing.Reason((NAIVE,), ("global_load_sectors",), "none", "")
     monkeypatch.setattr(comparing, "reasons", lambda: (*real(), idle))
     comparison = compare(few_recorded, [FEW])
     assert comparison.idle == (idle,)
-    assert "pairhmm intertask-naive: the reason given for global_load_sectors explains nothing" in text.table(
-        comparison
-    )
+    assert f"{NAIVE}: the reason given for global_load_sectors explains nothing" in text.table(comparison)
 
 
 def test_a_reason_is_idle_only_when_all_its_kernels_are_compared(

@@ -1,7 +1,5 @@
 """The emulator compared with all recorded counters. One test a comparison, so that each is computed once."""
 
-from __future__ import annotations
-
 import tomllib
 
 import pytest

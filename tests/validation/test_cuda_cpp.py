@@ -1,7 +1,5 @@
 """Round trips of all validation kernels, examples and features through CUDA C++, and of the checkers' corpus."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import simtbed as st

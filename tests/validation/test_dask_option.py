@@ -1,7 +1,5 @@
 """`--dask`: the same files as a serial run if a worker is killed in the middle."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

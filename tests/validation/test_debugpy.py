@@ -1,8 +1,6 @@
 """A session of the Debug Adapter Protocol, as of VS Code and PyCharm, with debugpy: a breakpoint in a kernel, its variables, a step
 over a barrier."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
@@ -113,16 +111,8 @@ def client(script: Path) -> Iterator[Client]:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-    command = [
-        sys.executable,
-        "-Xfrozen_modules=off",
-        "-m",
-        "debugpy",
-        "--listen",
-        f"127.0.0.1:{port}",
-        "--wait-for-client",
-        str(script),
-    ]
+    options = ("--listen", f"127.0.0.1:{port}", "--wait-for-client")
+    command = [sys.executable, "-Xfrozen_modules=off", "-m", "debugpy", *options, str(script)]
     output = script.with_suffix(".txt")  # debugpy's adapter keeps it open after the script's end
     with output.open("w") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:
         try:

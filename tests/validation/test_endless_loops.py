@@ -1,7 +1,5 @@
 """Endless loops end with one fault; long loops and waits for a lock that is released are not reported."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

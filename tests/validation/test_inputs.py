@@ -1,7 +1,5 @@
 """Inputs of the validation kernels have the same bits on every processor, and tests with inputs from NumPy pass on older ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -54,15 +52,7 @@ TESTS = (
 
 @pytest.mark.parametrize("processor", ["sse", "avx2"])
 def test_results_do_not_depend_on_the_processor(processor: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n0",
-        "-p",
-        "no:cacheprovider",
-        *(f"tests/{name}" for name in TESTS),
-    ]
+    options = ("-q", "-n0", "-p", "no:cacheprovider")
+    command = [sys.executable, "-m", "pytest", *options, *(f"tests/{name}" for name in TESTS)]
     process = subprocess.run(command, cwd=ROOT, env=environment_of(processor), capture_output=True, text=True)
     assert process.returncode == 0, process.stdout[-3000:]

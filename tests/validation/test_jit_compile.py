@@ -1,7 +1,5 @@
 """Compiled code: disk cache, older processors, several threads."""
 
-from __future__ import annotations
-
 import gc
 import math
 import multiprocessing

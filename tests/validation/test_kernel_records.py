@@ -1,7 +1,5 @@
 """Recorded answers of the validation kernels: both GPUs, and the emulator."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

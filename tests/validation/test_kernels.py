@@ -1,7 +1,5 @@
 """Textbook kernels: NumPy's answers, at the size of the counters and at every size and block of the times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random kernels through the LLVM IR front end, beyond those of tests/llvmir."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.llvmir.test_random_kernels import difference

@@ -1,7 +1,5 @@
 """Local arrays that no compiler keeps in registers, compared with nvcc's local memory."""
 
-from __future__ import annotations
-
 import simtbed as st
 from simtbed.engines.cuda import nvcc
 from simtbed.engines.cuda.printer import cuda_source

@@ -1,7 +1,5 @@
 """Memory does not grow with the file."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Uninitialised memory of GPU and host does not affect results, except for requested zeros."""
 
-from __future__ import annotations
-
 from functools import partial
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """The project that `simtbed new` writes has no finding, and its test fails if the kernel is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.reports.conftest import Simtbed

@@ -1,7 +1,5 @@
 """Kernels of the launches on one SM: outputs and counters."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,7 +1,5 @@
 """The jit engine passes the conformance suite when LLVM optimises."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.engines.llvm.engine import LlvmEngine
 from simtbed.testing.conformance import Case, cases

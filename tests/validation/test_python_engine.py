@@ -1,7 +1,5 @@
 """The python engine compared with the others: the whole conformance suite and the corpus of mistakes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -17,7 +15,7 @@ from simtbed.testing.conformance import FEATURES, Feature, cases
 
 from tests.checkers.corpus import PAIRS
 from tests.language.test_python_engine import _text
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 CHECKS = "bounds,alignment,uninitialised,barriers,arithmetic"
 WAITS = (
@@ -45,11 +43,9 @@ def _same(request: Request) -> None:
     assert [_text(fault) for fault in actual.faults] == [_text(fault) for fault in expected.faults[:1]]
 
 
-def test_features_equal_the_numpy_engine_to_the_bit() -> None:
-    def check(feature: Feature) -> None:
-        _same(feature.launch(prepare_request))
-
-    check_each(FEATURES, check, lambda feature: feature.name)
+@each_row(FEATURES, lambda feature: feature.name)
+def test_features_equal_the_numpy_engine_to_the_bit(feature: Feature) -> None:
+    _same(feature.launch(prepare_request))
 
 
 @pytest.mark.parametrize("name", MISTAKES)

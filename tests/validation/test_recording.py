@@ -1,7 +1,5 @@
 """Records of GPU counters: calls of Nsight Compute, parsed pages, stored values, refused files."""
 
-from __future__ import annotations
-
 import json
 import stat
 from dataclasses import replace

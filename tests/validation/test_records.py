@@ -1,7 +1,5 @@
 """The emulator's printed kernels and results equal those of each recorded GPU; a stale record fails."""
 
-from __future__ import annotations
-
 import os
 from functools import partial
 from pathlib import Path

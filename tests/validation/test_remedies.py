@@ -1,7 +1,5 @@
 """The remedy of every racy kernel, inserted by a program: the corrected kernel has no such race."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

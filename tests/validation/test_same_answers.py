@@ -1,7 +1,5 @@
 """Answers of commands do not depend on locales, hash seeds, time zones, full disks, or commands that run at the same time."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

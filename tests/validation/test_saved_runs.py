@@ -1,7 +1,5 @@
 """A saved run, a record or a file of a project with a wrong value at any place is refused with one line, or read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Launches of scattered accesses: outputs, and the sources of the records."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

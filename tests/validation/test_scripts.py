@@ -1,7 +1,5 @@
 """All example scripts run under profile, check and verify without a change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

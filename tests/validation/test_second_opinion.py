@@ -1,7 +1,5 @@
 """The same CUDA C++ text on the jit engine and compiled by a host compiler: equal bits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -99,16 +97,8 @@ def test_kernels_in_users_habits(tmp_path: Path) -> None:
         if _different(result, {array: arrays[array] for array in result.buffers if array in arrays}):
             different.add(name)
     assert different <= {"addresses as numbers"}  # the order and the alignment of arrays are those of the host
-    known = (
-        "cooperative",
-        "complex",
-        "__NV_ATOMIC",
-        "long2",
-        "__hadd",
-        "__fadd_rd",
-        "normcdfinv",
-        "half",
-    )  # what the headers of the host do not have
+    # what the headers of the host do not have
+    known = ("cooperative", "complex", "__NV_ATOMIC", "long2", "__hadd", "__fadd_rd", "normcdfinv", "half")
     assert all(any(word in texts[name][0] for word in known) for name in host.refused), "\n".join(
         f"{n}: {t}" for n, t in host.refused.items()
     )

@@ -1,7 +1,5 @@
 """Standard streams that are closed or full, in all combinations."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

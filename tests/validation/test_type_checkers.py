@@ -1,7 +1,5 @@
 """mypy and Pyright accept the examples as files of a user."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

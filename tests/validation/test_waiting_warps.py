@@ -1,7 +1,5 @@
 """Interleaving of warps that wait for each other: endless waits are reported, and plain loads may observe no store."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

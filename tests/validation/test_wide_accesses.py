@@ -1,7 +1,5 @@
 """Random CUDA C++ kernels that access bytes of global, shared and local memory with several types, on every engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

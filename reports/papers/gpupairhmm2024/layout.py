@@ -1,7 +1,5 @@
 """Figures 1 to 3 and section III.A of gpuPairHMM 2024: cells, mapping to threads, stages, partition of the reads."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

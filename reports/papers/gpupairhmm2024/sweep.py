@@ -1,7 +1,5 @@
 """Figure 4 and Tables I and II of gpuPairHMM 2024: peak performance by length, and whole workflows with transfers."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

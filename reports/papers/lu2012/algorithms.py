@@ -1,7 +1,5 @@
 """Algorithms and Figures 1 to 6 of Lu 2012, by the shipped kernels."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Table 1 and Figures 7 to 14 of Lu 2012: times, counters and occupancy of the construction, normalisation, components."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

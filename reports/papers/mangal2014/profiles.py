@@ -1,7 +1,5 @@
 """Tables, Figure 1, section 5.2 and algorithms of Mangal and Jain 2014: profiles, filter queries, speedups, answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache, partial
 
@@ -22,22 +20,7 @@ from ..definitions import printed
 from ..measured import Benchmark, Machine
 from ..paper import Chart, Figures, Row, Series, Setting, Table
 from ..values import floors, limit, predicted_cells, speedups, timed_cells
-from .counting import (
-    ALL_READS,
-    ALONE,
-    GPU,
-    MIN_MULTIPLICITY,
-    PROFILES,
-    TIMED,
-    Data,
-    K,
-    Probes,
-    Work,
-    corrected,
-    counted,
-    throughput,
-    vote_phase,
-)
+from . import counting
 
 BEFORE, AFTER = "thread-per-read", "warp-per-read"
 ERROR_RATES = 0.005, 0.01, 0.025
@@ -50,11 +33,11 @@ TRAFFIC = {
 }
 
 
-def work(setting: Setting, variant: str, split: int | None = None, error_rate: float | None = None) -> Work:
+def work(setting: Setting, variant: str, split: int | None = None, error_rate: float | None = None) -> counting.Work:
     """Return a variant on the reads of a report."""
     rate = error_rate or float(setting["error_rate"])
-    data = Data(setting.whole("genome"), setting.whole("reads"), rate, setting.data)
-    return Work(variant, data, setting.engine, split)
+    data = counting.Data(setting.whole("genome"), setting.whole("reads"), rate, setting.data)
+    return counting.Work(variant, data, setting.engine, split)
 
 
 def efficiency(counters: Counters) -> float:
@@ -71,15 +54,15 @@ def traffic(counters: Counters, reads: int) -> Row:
 def _profile(setting: Setting, variant: str) -> tuple[list[Row], dict[str, list[Value]]]:
     """Return the rows of metrics, and the values by name."""
     counters, prediction, printed = (
-        counted(work(setting, variant)),
-        throughput(work(setting, variant), GPU),
-        PROFILES[variant],
+        counting.counted(work(setting, variant)),
+        counting.throughput(work(setting, variant), counting.GPU),
+        counting.PROFILES[variant],
     )
     device, shared, registers = recorded.DEVICES[0], prediction.shared_bytes, printed["registers"]
     measured = recorded.warp_execution_efficiency(f"correction {variant} bloom", KERNELS[variant])
     percent = None if measured is None else 100 * measured
     # in blocks of 256 threads
-    by_rule = occupancy(GPU, BLOCK, registers, int(1024 * printed["shared"])).percent
+    by_rule = occupancy(counting.GPU, BLOCK, registers, int(1024 * printed["shared"])).percent
     rates = {name: prediction.bandwidth(name) for name in ("l2", "dram")}
     ours = recorded.registers(f"correction {variant}")
     model, gpu, emulated = "time model: K20m", f"GPU: {device}", f"emulator: {variant}"
@@ -95,7 +78,7 @@ def _profile(setting: Setting, variant: str) -> tuple[list[Row], dict[str, list[
     rows: list[Row] = [{"metric": name, "paper: Kepler K20m": value, **row} for name, (value, row) in cells.items()]
     rows += [{"metric": name, emulated: count} for name, count in traffic(counters, setting.whole("reads")).items()]
     values = {
-        "efficiency": [Value(counted_by(GPU), efficiency(counters)), Value(recorded.origin(), percent)],
+        "efficiency": [Value(counted_by(counting.GPU), efficiency(counters)), Value(recorded.origin(), percent)],
         "occupancy": [Value(Origin(Source.paper, "CUDA's rule for its registers"), by_rule)],
         "registers": [Value(recorded.origin(), ours)], **{name: [rate] for name, rate in rates.items()},
     }  # fmt: skip
@@ -104,9 +87,9 @@ def _profile(setting: Setting, variant: str) -> tuple[list[Row], dict[str, list[
 
 def before(setting: Setting) -> Figures:
     """Table 1."""
-    counters = counted(work(setting, BEFORE))
+    counters = counting.counted(work(setting, BEFORE))
     rows, values = _profile(setting, BEFORE)
-    rates = [(100 * rate, efficiency(counted(work(setting, BEFORE, error_rate=rate)))) for rate in ERROR_RATES]
+    rates = [(100 * rate, efficiency(counting.counted(work(setting, BEFORE, error_rate=rate)))) for rate in ERROR_RATES]
     lines: list[Row] = [{"errors, %": x, "emulator: warp execution efficiency, %": round(y, 1)} for x, y in rates]
     memory = {"shared": counters.total("shared_store_requests"), "local": counters.total("local_stores")}
     return Figures(
@@ -115,22 +98,22 @@ def before(setting: Setting) -> Figures:
         [Chart("warp execution efficiency", "errors, %", "%", [
             Series("original kernel", Source.emulator, rates), Series("Table 1", Source.paper, [(rate, 3.5) for rate, _ in rates]),
         ])],
-        {"alone": efficiency(counted(work(setting, ALONE)))},
-        counted_by(GPU),
+        {"alone": efficiency(counting.counted(work(setting, counting.ALONE)))},
+        counted_by(counting.GPU),
     )  # fmt: skip
 
 
 def after(setting: Setting) -> Figures:
     """Table 3."""
     (rows, now), (_, previous) = _profile(setting, AFTER), _profile(setting, BEFORE)
-    shared = throughput(work(setting, AFTER), GPU).shared_bytes / 1024
+    shared = counting.throughput(work(setting, AFTER), counting.GPU).shared_bytes / 1024
     changes = {
         "rises": [quotient(now[level][0], previous[level][0], level) for level in ("l2", "dram")],
         "registers": [quotient(now["registers"][0], previous["registers"][0])],
     }
-    texts = {"vote": 100 * vote_phase(counted(work(setting, AFTER)))}
+    texts = {"vote": 100 * counting.vote_phase(counting.counted(work(setting, AFTER)))}
     tables = [Table("The new kernel", rows)]
-    return Figures({**now, **changes, "shared": shared}, tables, texts=texts, rule=counted_by(GPU))
+    return Figures({**now, **changes, "shared": shared}, tables, texts=texts, rule=counted_by(counting.GPU))
 
 
 # ------------------------------------------------------------------ Figure 1 and Table 2
@@ -138,14 +121,16 @@ def filters(setting: Setting) -> Figures:
     """Figure 1 and Table 2: queries of the standard filter and of the split filter."""
     values: dict[str, list[Value]] = {name: [] for name in ("hits", "texture", "seconds", "accesses")}
     rows: list[Row] = []
-    probes: list[Probes] = []
-    rule, reads = counted_by(GPU), setting.whole("reads")
+    probes: list[counting.Probes] = []
+    rule, reads = counted_by(counting.GPU), setting.whole("reads")
     for name, split in (("before", None), ("after", max(3, round(1 / float(setting["split"]))))):
-        p = Probes.from_counters(counted(work(setting, BEFORE, split)))
-        profiled, timed = (throughput(work(setting, BEFORE, split), device) for device in (GPU, TIMED))
-        accesses, texture = round(p.bits / reads * ALL_READS), profiled.bandwidth("texture", name)
+        p = counting.Probes.from_counters(counting.counted(work(setting, BEFORE, split)))
+        profiled, timed = (
+            counting.throughput(work(setting, BEFORE, split), device) for device in (counting.GPU, counting.TIMED)
+        )
+        accesses, texture = round(p.bits / reads * counting.ALL_READS), profiled.bandwidth("texture", name)
         probes.append(p)
-        values["hits"].append(Value(predicted_for(GPU), 100 * profiled.hits, name))
+        values["hits"].append(Value(predicted_for(counting.GPU), 100 * profiled.hits, name))
         values["texture"].append(texture)
         values["seconds"].append(timed.seconds)
         values["accesses"].append(Value(rule, accesses))
@@ -180,7 +165,7 @@ MEMORY = ("DRAM", "L2", "L1")
 """Limits of the time model that are memory."""
 STEPS: list[tuple[str, float, str]] = printed("mangal2014")["steps"]
 """Table 4: step, seconds, variant."""
-CHECKED = Data(600, 300, 0.02)
+CHECKED = counting.Data(600, 300, 0.02)
 """Reads of the correctness check."""
 READS_IN_GLOBAL, READS_IN_SHARED = (
     pipeline.Optimisations(unroll=False, reads_in_shared=shared, votes_in_shared=False) for shared in (False, True)
@@ -196,7 +181,7 @@ def benchmarks(setting: Setting) -> Iterator[Benchmark]:
 
 
 @lru_cache(maxsize=1)
-def _prepared(data: Data) -> tuple[Problem, pipeline.Filter]:
+def _prepared(data: counting.Data) -> tuple[Problem, pipeline.Filter]:
     problem = data.problem()
     return problem, pipeline.filter_of(problem, Runner("cuda"), words=False)
 
@@ -210,7 +195,7 @@ def _kernel(setting: Setting, variant: str, repeat: int) -> tuple[list[float], f
 
 # ------------------------------------------------------------------ Table 4 and section 5.2
 def _seconds(setting: Setting, variant: str) -> Value:
-    return throughput(work(setting, variant), TIMED).seconds
+    return counting.throughput(work(setting, variant), counting.TIMED).seconds
 
 
 def _speedup(setting: Setting, before: str, after: str) -> list[Value]:
@@ -225,10 +210,10 @@ def steps(setting: Setting) -> Figures:
     """Table 4."""
     rows: list[Row] = []
     for step, seconds, variant in STEPS:
-        corrected_reads, counters = corrected(work(setting, variant))
+        corrected_reads, counters = counting.corrected(work(setting, variant))
         reads = len(corrected_reads.reads)
-        resource, nanoseconds = limit(floors(counters, reads, TIMED))
-        prediction = throughput(work(setting, variant), TIMED)
+        resource, nanoseconds = limit(floors(counters, reads, counting.TIMED))
+        prediction = counting.throughput(work(setting, variant), counting.TIMED)
         rows.append({
             "step": step, "variant": variant, "paper: seconds": seconds,
             "emulator: warp instructions per read": round(counters.total("warp_instructions") / reads),
@@ -236,8 +221,8 @@ def steps(setting: Setting) -> Figures:
             **{f"emulator: {name}": count for name, count in traffic(counters, reads).items()},
             **predicted_cells("M2090, seconds of 1.7 million reads", prediction.seconds),
             "time model: bound by": prediction.pace.estimate.bound,
-            "emulator: seconds by counts": round(ALL_READS * nanoseconds / 1e9, 2), "emulator: for": resource,
-            **timed_cells(setting, variant, Machine.gpu, "seconds of 1.7 million reads", ALL_READS),
+            "emulator: seconds by counts": round(counting.ALL_READS * nanoseconds / 1e9, 2), "emulator: for": resource,
+            **timed_cells(setting, variant, Machine.gpu, "seconds of 1.7 million reads", counting.ALL_READS),
         })  # fmt: skip
     first, alone, direct, unrolled, shared, warp = (variant for _, _, variant in STEPS)
     pairs = {
@@ -246,8 +231,9 @@ def steps(setting: Setting) -> Figures:
     }  # fmt: skip
     times = [(variant, _seconds(setting, variant).amount) for _, _, variant in STEPS]
     by_memory = rows[-1]["time model: bound by"] in MEMORY
+    memory = [Value(predicted_for(counting.TIMED), int(by_memory))]
     return Figures(
-        {**{name: _speedup(setting, *pair) for name, pair in pairs.items()}, "memory": [Value(predicted_for(TIMED), int(by_memory))]},
+        {**{name: _speedup(setting, *pair) for name, pair in pairs.items()}, "memory": memory},
         [Table("Steps, each with those before it", rows)],
         [Chart("Table 4", "", "seconds of 1.7 million reads", [
             Series("paper, M2090", Source.paper, [(variant, seconds) for _, seconds, variant in STEPS]),
@@ -260,7 +246,9 @@ def reads_in_shared(setting: Setting) -> Figures:
     """Section 5.2."""
     data, engine = work(setting, BEFORE).data, setting.engine
     slow, fast = (
-        throughput(Work("thread-per-read-lean", data, engine, switches=switches), TIMED).seconds
+        counting.throughput(
+            counting.Work("thread-per-read-lean", data, engine, switches=switches), counting.TIMED
+        ).seconds
         for switches in (READS_IN_GLOBAL, READS_IN_SHARED)
     )
     rows: list[Row] = [
@@ -283,8 +271,8 @@ def differing(setting: Setting, variant: str) -> int:
     filter = pipeline.filter_of(problem, runner, words=False)
     corrected_reads = pipeline.correct(problem.reads, filter, problem.parameters, variant, runner)
     reads = problem.reads.strings()
-    bloom = Bloom(solid_kmers(reads, K, MIN_MULTIPLICITY), "standard", 16)
-    expected = [correct(read, bloom, K, 2, 20, True) for read in reads[:FEW]]
+    bloom = Bloom(solid_kmers(reads, counting.K, counting.MIN_MULTIPLICITY), "standard", 16)
+    expected = [correct(read, bloom, counting.K, 2, 20, True) for read in reads[:FEW]]
     actual = [(chr(corrected_reads.flags[r]), corrected_reads.sequence(r)) for r in range(len(expected))]
     return sum(one != (e.flag, e.sequence) for one, e in zip(actual, expected, strict=True))
 
@@ -298,14 +286,15 @@ def original_algorithm(setting: Setting) -> Figures:
 def new_algorithm(setting: Setting) -> Figures:
     """Algorithm 2."""
     before, after = (
-        [str(answer) for answer in corrected(work(setting, variant))[0].answer()] for variant in (BEFORE, AFTER)
+        [str(answer) for answer in counting.corrected(work(setting, variant))[0].answer()]
+        for variant in (BEFORE, AFTER)
     )
     changed = sum(old != new for old, new in zip(before, after, strict=True))
     return Figures(
         {
             "differing": {f"of {FEW}": differing(setting, AFTER)},
             "changed": {f"of {len(before):,}": changed},
-            "visited": len(range(0, K, WARP_SIZE)),
+            "visited": len(range(0, counting.K, WARP_SIZE)),
         },
         texts={"choices": choices(FAMILY, AFTER)},
     )

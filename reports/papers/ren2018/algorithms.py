@@ -1,7 +1,5 @@
 """Algorithms 1 and 2 of Ren 2018, executed as printed, and the printed lines that differ from the recurrences."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from simtbed.kernels.pairhmm import FAMILY

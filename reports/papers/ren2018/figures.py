@@ -1,7 +1,5 @@
 """Figures 1 to 7 and Tables 1 and 3 of Ren 2018: accesses and barriers, counted step by step."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 
 import numpy as np

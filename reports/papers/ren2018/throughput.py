@@ -1,7 +1,5 @@
 """Figures 8 to 10 and Tables 2, 4 and 5 of Ren 2018: throughput, profiles and times, counted, predicted and measured."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Examples and data analysis of Ren 2019: Figures 1 to 7, Table 1 and Algorithm 1."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Both stages of Ren 2019, Figures 8 to 12: counters, predictions and measured times by length and number of pairs."""
 
-from __future__ import annotations
-
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

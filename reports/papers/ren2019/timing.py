@@ -1,7 +1,5 @@
 """Problems of Ren 2019, the counters of each kernel by the rules of the K40, and timed work on a GPU and a CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from time import perf_counter

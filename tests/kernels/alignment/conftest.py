@@ -1,7 +1,5 @@
 """Strategies for alignment problems with many ties, and GATK's answers from the published data."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 from simtbed.kernels.alignment.host.problem import Parameters, Problem, Strategy
 

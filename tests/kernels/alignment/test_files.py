@@ -1,7 +1,5 @@
 """Alignment files: accepted input, messages of refused input, output."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

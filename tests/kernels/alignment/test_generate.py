@@ -1,7 +1,5 @@
 """Generated problems: requested sizes, equal output for equal seeds, nontrivial alignments. Ranges of pairs of a problem."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

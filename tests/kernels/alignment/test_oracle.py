@@ -1,7 +1,5 @@
 """The oracle against hand-worked alignments, GATK's, parasail's optimum, and the score of its own CIGARs; its compiled loop."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """From file to file: memory of a launch; sizes of batches and launches do not change the answer."""
 
-from __future__ import annotations
-
 import pickle
 from functools import partial
 from io import BytesIO

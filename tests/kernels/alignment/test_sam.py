@@ -1,7 +1,5 @@
 """SAM: samtools reads and sorts it and computes the same differences; invalid names are refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

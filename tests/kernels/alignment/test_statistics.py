@@ -1,7 +1,5 @@
 """Statistics of pairs: by hand, and the share of matches cited in the report of Ren 2019."""
 
-from __future__ import annotations
-
 from simtbed import launch
 from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.alignment.host.pipeline import WORDS_AT_ONCE, align

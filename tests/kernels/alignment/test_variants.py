@@ -1,7 +1,5 @@
 """Every variant returns the oracle's answer on both emulators; counters of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

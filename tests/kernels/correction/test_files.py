@@ -1,7 +1,5 @@
 """FASTQ and FASTA in blocks, compared with dnaio and a plain writer."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Spectra as text: equal counts from every form of KMC and Jellyfish dumps, saving and loading, mistakes with their lines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Simulated reads: letters of the reference, the requested error rate, equal reads for equal seeds; accuracy counted by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.kernels.correction.host.compare import Accuracy

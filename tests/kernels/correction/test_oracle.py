@@ -1,7 +1,5 @@
 """The oracle: its functions on cases computed by hand, and the whole on CUDA-EC's published answers."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed.oracles import correction as oracle
 

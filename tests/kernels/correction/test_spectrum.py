@@ -1,7 +1,5 @@
 """Spectrum: exact counts and solid k-mers on every engine, for any batches; contents of the filters."""
 
-from __future__ import annotations
-
 from collections import Counter as Multiset
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Every variant returns the oracle's reads: for CUDA-EC's published reads, for random ones, with every optimisation and filter."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache, partial
 
@@ -112,8 +110,7 @@ def test_ties(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["thread-per-read-lean", "warp-per-read"])
 @pytest.mark.parametrize(
-    ("unroll", "reads", "votes"),
-    [(False, True, True), (True, False, True), (True, True, False), (False, False, False)],
+    ("unroll", "reads", "votes"), [(False, True, True), (True, False, True), (True, True, False), (False, False, False)]
 )
 def test_switches_change_no_answer(variant: str, unroll: bool, reads: bool, votes: bool, launcher: Launcher) -> None:
     check(small(7, reads=40), variant, launcher, Optimisations(unroll, reads, votes))
@@ -143,24 +140,14 @@ def test_warps_take_one_read_after_the_other(
     assert recorder.options[-1]["grid"] == (3 if votes else 2)
 
 
-CORNERS: list[list[str]] = [
-    [],
-    [""],
-    ["ACGT"],
-    ["N" * 30],
-    ["A" * 20],
-    ["ACGTTGCATG" * 3, "", "acgttgcatg" * 3, "ACGTTGCATGNNACGTTGCATGACGT"],
-]
+CORNERS: list[list[str]] = [[], [""], ["ACGT"], ["N" * 30], ["A" * 20]]
+CORNERS += [["ACGTTGCATG" * 3, "", "acgttgcatg" * 3, "ACGTTGCATGNNACGTTGCATGACGT"]]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_corners(variant: str, launcher: Launcher) -> None:
-    check_each(
-        CORNERS,
-        lambda sequences: check(
-            Problem(Reads.from_strings(sequences), Parameters(min_multiplicity=2)), variant, launcher
-        ),
-    )
+    problems = [Problem(Reads.from_strings(corner), Parameters(min_multiplicity=2)) for corner in CORNERS]
+    check_each(problems, lambda problem: check(problem, variant, launcher))
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """BGZF, checked by zlib and by the fields of the blocks; damage is reported; threads do not change the bytes."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import threading

@@ -1,7 +1,5 @@
 """Numbers as text: equal to Python's '%.10g' for every kind of double."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Iterable
@@ -12,36 +10,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simtbed import Global, f64, i64, u8
-from simtbed.kernels.files.decimals import (
-    MAX_CHARACTERS,
-    MAX_EXACT_POWER,
-    MAX_POWER,
-    MIN_POWER,
-    UNDECIDED,
-    Powers,
-    power_table,
-    ten_digits,
-)
+from simtbed.kernels.files import decimals
 from simtbed.native import native
 
 
 @native
-def write_numbers(values: Global[f64], count: i64, powers: Powers, to: Global[u8], ends: Global[i64]) -> None:
+def write_numbers(values: Global[f64], count: i64, powers: decimals.Powers, to: Global[u8], ends: Global[i64]) -> None:
     """Write each number in its own MAX_CHARACTERS bytes. ends: its length, or UNDECIDED."""
     for number in range(count):
-        end = ten_digits(values[number], powers, to, number * MAX_CHARACTERS)
-        ends[number] = end - number * MAX_CHARACTERS if end >= 0 else end
+        end = decimals.ten_digits(values[number], powers, to, number * decimals.MAX_CHARACTERS)
+        ends[number] = end - number * decimals.MAX_CHARACTERS if end >= 0 else end
 
 
 def written(values: Iterable[float]) -> list[str | None]:
     """Return the texts; None for undecided numbers."""
     array = np.array(list(values), np.float64)
-    to, ends = np.full(len(array) * MAX_CHARACTERS + 64, ord("?"), np.uint8), np.empty(len(array), np.int64)
-    write_numbers(array, len(array), power_table(), to, ends)
-    assert (to[len(array) * MAX_CHARACTERS :] == ord("?")).all()  # no bytes after the last number are written
+    to, ends = np.full(len(array) * decimals.MAX_CHARACTERS + 64, ord("?"), np.uint8), np.empty(len(array), np.int64)
+    write_numbers(array, len(array), decimals.power_table(), to, ends)
+    assert (to[len(array) * decimals.MAX_CHARACTERS :] == ord("?")).all()  # no bytes after the last number are written
     text = to.tobytes().decode("ascii")
     return [
-        None if end == UNDECIDED else text[at * MAX_CHARACTERS : at * MAX_CHARACTERS + end]
+        None if end == decimals.UNDECIDED else text[at * decimals.MAX_CHARACTERS : at * decimals.MAX_CHARACTERS + end]
         for at, end in enumerate(ends.tolist())
     ]
 
@@ -65,7 +54,7 @@ def agree(values: Iterable[float]) -> int:
             left += 1
             continue
         assert text == f"{value:.10g}", value.hex()
-        assert len(text) <= MAX_CHARACTERS
+        assert len(text) <= decimals.MAX_CHARACTERS
         again = float(text)
         assert math.isnan(again) if math.isnan(value) else f"{again:.10g}" == text or abs(value) > 1.7e308
     return left
@@ -147,14 +136,14 @@ def test_near_halves_of_the_last_digit(digits: int, power: int) -> None:
 
 
 def test_the_table_is_exact_or_cut_off_below() -> None:
-    table = power_table()
-    assert len(table.high) == MAX_POWER - MIN_POWER + 1
-    for q in (0, 1, MAX_EXACT_POWER, 27, 22):
-        at = q - MIN_POWER
+    table = decimals.power_table()
+    assert len(table.high) == decimals.MAX_POWER - decimals.MIN_POWER + 1
+    for q in (0, 1, decimals.MAX_EXACT_POWER, 27, 22):
+        at = q - decimals.MIN_POWER
         exact = (int(table.high[at]) << 64 | int(table.low[at])) * 2 ** (int(table.exponent[at]) + 200)
         assert exact == 10**q * 2**200
-    for q in (-300, -1, MAX_EXACT_POWER + 1, 100, 334):
-        at = q - MIN_POWER
+    for q in (-300, -1, decimals.MAX_EXACT_POWER + 1, 100, 334):
+        at = q - decimals.MIN_POWER
         rest, exponent = int(table.high[at]) << 64 | int(table.low[at]), int(table.exponent[at])
         assert rest >> 127 == 1
         above = (10**q << 1200) if q >= 0 else (1 << 1200) // 10**-q

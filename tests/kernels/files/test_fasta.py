@@ -1,7 +1,5 @@
 """FASTA by native loops: records, lines and mistakes equal those of a plain line reader."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Inputs: the content determines the format, and limits apply."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Records of several lines in pieces: the same bytes and lines for any compression and any size of a piece."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import threading

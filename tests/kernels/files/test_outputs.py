@@ -1,7 +1,5 @@
 """Outputs: complete or unchanged, for any target; none is an input or another output."""
 
-from __future__ import annotations
-
 import fcntl
 import gzip
 import os

@@ -1,7 +1,5 @@
 """Signals: a command ends with 128 and the number of the signal, without messages and without unfinished files."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

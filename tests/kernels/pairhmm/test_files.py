@@ -1,7 +1,5 @@
 """Pair-HMM files: accepted input, messages of refused input, output."""
 
-from __future__ import annotations
-
 import gzip
 import tempfile
 from collections.abc import Callable

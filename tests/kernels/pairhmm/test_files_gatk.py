@@ -1,7 +1,5 @@
 """Dumps of GATK's pair-HMM: reading, refusals, writing, and conversion to likelihoods and back by the script."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,8 +1,7 @@
 """Generated problems: equal output for equal seeds, requested ranges, error rates of the qualities. Ranges of reads of a problem."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -19,15 +18,8 @@ def test_a_seed_decides() -> None:
 
 
 def test_ranges() -> None:
-    problem = generate(
-        3,
-        records=30,
-        reads=(2, 4),
-        haplotypes=(1, 3),
-        read_length=(5, 9),
-        haplotype_length=(40, 50),
-        continuation=(8, 12),
-    )
+    lengths: Any = {"read_length": (5, 9), "haplotype_length": (40, 50)}
+    problem = generate(3, records=30, reads=(2, 4), haplotypes=(1, 3), continuation=(8, 12), **lengths)
     assert set(np.diff(problem.record_reads)) == {2, 3, 4}
     assert set(np.diff(problem.record_haplotypes)) == {1, 2, 3}
     assert set(problem.read_lengths) == set(range(5, 10))

@@ -1,7 +1,5 @@
 """The oracle against the sum over all enumerated alignments in exact fractions, and its compiled loop on one core and on several."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

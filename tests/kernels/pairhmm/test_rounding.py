@@ -1,7 +1,5 @@
 """Rounding: corrected sums of long reads in f32, the pairs computed in f64, likelihoods below the range of doubles."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.kernels import Launcher
@@ -11,7 +9,7 @@ from simtbed.kernels.pairhmm.host.problem import Bytes, Problem
 from simtbed.kernels.pairhmm.host.rounding import read_rounding, wide_pairs
 from simtbed.reports.launchers import Runner
 
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
@@ -58,8 +56,8 @@ def test_reads_in_f64_among_others(variant: str, launcher: Launcher) -> None:
     assert FAMILY.compare(FAMILY.solve(problem, variant, launcher), FAMILY.oracle(problem)).worst < 4e-6
 
 
-def test_the_pairs_of_f64() -> None:
-    cases = [
+@each_row(
+    [
         # bases, columns, base quality, insertion, deletion, whether f64
         (128, 1152, 60, 60, 60, False),
         (129, 129, 60, 60, 60, True),
@@ -72,13 +70,11 @@ def test_the_pairs_of_f64() -> None:
         (32_000, 32_000, 35, 45, 45, False),
         (65_536, 65_536, 35, 45, 45, True),
     ]
-
-    def check(case: tuple[int, int, int, int, int, bool]) -> None:
-        problem = exact_copy(*case[:-1])
-        _, errors = read_rounding(problem, np.zeros(1, np.bool_))
-        assert wide_pairs(problem, errors).tolist() == [case[-1]]
-
-    check_each(cases, check)
+)
+def test_the_pairs_of_f64(case: tuple[int, int, int, int, int, bool]) -> None:
+    problem = exact_copy(*case[:-1])
+    _, errors = read_rounding(problem, np.zeros(1, np.bool_))
+    assert wide_pairs(problem, errors).tolist() == [case[-1]]
 
 
 def test_repeats_are_computed_in_f64() -> None:

@@ -1,7 +1,5 @@
 """Pair-HMM variants: the oracle's values, equal bits of all variants, and their counters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any

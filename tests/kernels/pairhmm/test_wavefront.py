@@ -1,7 +1,5 @@
 """gpuPairHMM as published: lists of reads, shuffles of a step, sums of columns."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from simtbed.kernels import Launcher

@@ -1,7 +1,5 @@
 """Channel between two stages: order, capacity, and no unnecessary wake-up of threads."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

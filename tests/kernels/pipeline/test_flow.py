@@ -1,7 +1,5 @@
 """Flows: order, limits, errors and ends, for any stages and threads."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

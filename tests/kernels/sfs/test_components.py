@@ -1,7 +1,5 @@
 """Data parsing and post-processing on the GPU, compared with Python's conversion and NumPy."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Exponential function on the host."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

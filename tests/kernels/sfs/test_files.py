@@ -1,7 +1,5 @@
 """Genotype likelihoods from every format: equal values, counts of skipped sites, error messages of one line."""
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter
 from collections.abc import Callable
@@ -137,13 +135,8 @@ def test_invalid_likelihoods(tmp_path: Path, record: str, message: str) -> None:
 
 
 def test_unusable_files(tmp_path: Path) -> None:
-    assert "neither FORMAT PL nor GL" in refusal(
-        vcf(
-            tmp_path,
-            header="\n".join(line for line in HEADER.splitlines() if "ID=PL" not in line and "ID=GL" not in line)
-            + "\n",
-        )
-    )
+    neither = "".join(line for line in HEADER.splitlines(True) if "ID=PL" not in line and "ID=GL" not in line)
+    assert "neither FORMAT PL nor GL" in refusal(vcf(tmp_path, header=neither))
     assert "no samples" in refusal(vcf(tmp_path, header=HEADER.replace("\tFORMAT\tA\tB\tC", "")))
     assert "No such file" in refusal(tmp_path / "nothing.vcf")
     (tmp_path / "text").write_text("hello\n")
@@ -152,12 +145,7 @@ def test_unusable_files(tmp_path: Path) -> None:
 
 def test_truncated_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = vcf(tmp_path, *[GOOD.replace(" 5 ", f" {at} ") for at in range(1, 4000)])
-    source = cyvcf2.VCF(str(path))
-    writer = cyvcf2.Writer(str(tmp_path / "whole.bcf"), source, "wb")
-    for record in source:
-        writer.write_record(record)
-    writer.close()
-    whole = (tmp_path / "whole.bcf").read_bytes()
+    whole = rewritten(path, tmp_path / "whole.bcf", "wb").read_bytes()
     for length in (len(whole) // 2, len(whole) - len(b"the last block ends here....")):
         (tmp_path / "cut.bcf").write_bytes(whole[:length])
         assert "truncated" in refusal(tmp_path / "cut.bcf")
@@ -407,7 +395,7 @@ def test_declarations_out_of_use_are_not_checked(tmp_path: Path) -> None:
         ),
         HEADER.replace("ID=PL", "ID=QL"),
         HEADER.replace("ID=PL", "ID=QL").replace("ID=GL", "ID=HL"),
-        "".join(line + "\n" for line in HEADER.splitlines() if not line.startswith(("##contig", "##FORMAT"))),
+        "".join(line for line in HEADER.splitlines(True) if not line.startswith(("##contig", "##FORMAT"))),
     ]
 
     def check(header: str) -> None:
@@ -423,29 +411,14 @@ def test_declarations_out_of_use_are_not_checked(tmp_path: Path) -> None:
 def test_types_of_a_bcf_are_checked_where_a_field_is_read(tmp_path: Path) -> None:
     phred = "1 5 . A G . . . PL:AD 0,10,30:1,2 0,5,9:3,0 9,4,0:0,2"
     logarithms = "1 5 . A G . . . GL:AD 0,-1,-3:1,2 0,-1,-3:3,0 -3,-1,0:0,2"
-    ad, pl = ("ID=AD,Number=.,Type=Integer", "ID=PL,Number=G,Type=Integer")
+    ad, pl = "ID=AD,Number=.,Type=", "ID=PL,Number=G,Type="
     cases = [
         # record, header line with another Type, modes that read it, message
-        (
-            phred,
-            ad.replace("Integer", "String"),
-            ("gama",),
-            "record 1, 1:5: AD holds text, expected integers",
-        ),
-        (
-            phred,
-            pl.replace("Integer", "String"),
-            ("saf", "gama"),
-            "record 1, 1:5: PL holds text, expected integers",
-        ),
-        (
-            phred,
-            pl.replace("Integer", "Float"),
-            ("saf", "gama"),
-            "record 1, 1:5: PL holds floats, expected integers",
-        ),
-        (logarithms, pl.replace("Integer", "Float"), (), ""),
-        (logarithms, "ID=GL,Number=G,Type=String", ("saf", "gama"), "record 1, 1:5: GL holds text, expected floats"),
+        (phred, f"{ad}String", ("gama",), "AD holds text, expected integers"),
+        (phred, f"{pl}String", ("saf", "gama"), "PL holds text, expected integers"),
+        (phred, f"{pl}Float", ("saf", "gama"), "PL holds floats, expected integers"),
+        (logarithms, f"{pl}Float", (), ""),
+        (logarithms, "ID=GL,Number=G,Type=String", ("saf", "gama"), "GL holds text, expected floats"),
     ]
 
     def check(case: tuple[str, str, tuple[str, ...], str]) -> None:
@@ -456,7 +429,7 @@ def test_types_of_a_bcf_are_checked_where_a_field_is_read(tmp_path: Path) -> Non
         path = rewritten(vcf(tmp_path, record, header=header + "\n"), tmp_path / "given.bcf", "wb")
         for mode in ("saf", "gama"):
             if mode in modes:
-                assert message in refusal(path, mode=mode)
+                assert f"record 1, 1:5: {message}" in refusal(path, mode=mode)
             else:
                 assert read_problem(path, Options(mode=mode))[0].sites == 1
 

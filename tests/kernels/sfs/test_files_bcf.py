@@ -1,7 +1,5 @@
 """BCF: damage is found, and reported with the record and the position before it."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from collections import Counter

@@ -1,7 +1,5 @@
 """Native Beagle scanner: results equal those of Python's split and float, numbers to the bit."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

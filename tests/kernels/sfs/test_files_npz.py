@@ -1,7 +1,5 @@
 """Archives of NumPy arrays that no program of NumPy writes."""
 
-from __future__ import annotations
-
 import zipfile
 from collections import Counter
 from io import BytesIO

@@ -1,7 +1,5 @@
 """VCF: blank lines, order of errors, values to the bit. cyvcf2 is required."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections import Counter

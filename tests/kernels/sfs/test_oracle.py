@@ -1,7 +1,5 @@
 """The oracle against the sum over all genotypes in exact fractions."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import product

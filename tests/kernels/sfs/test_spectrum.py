@@ -1,7 +1,5 @@
 """Spectrum over sites: counts of known genotypes, and maximum likelihood."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Variants: the oracle's values, equal bits on all engines, and numbers of individuals beyond the range of doubles."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

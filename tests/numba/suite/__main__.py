@@ -6,8 +6,6 @@ MODULE: `cudapy`, `cudapy.test_atomics`. Without `--all`, the tests of `listed.t
 them too and reports those that pass as stale entries. Exits with 1 for a failed test, a timeout or a stale entry.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -4,8 +4,6 @@ A reason may name distributions that make its tests run. Its tests are skipped w
 also on a machine with a CUDA toolkit.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 RESULTS receives one JSON object a line: for each test when it starts and when it ends. `--all` runs the listed tests too.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import unittest

@@ -1,7 +1,5 @@
 """Programs as text, for observation."""
 
-from __future__ import annotations
-
 KERNELS = """
 import numpy as np
 import simtbed as st

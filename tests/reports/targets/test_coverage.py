@@ -1,7 +1,5 @@
 """Coverage of kernels: lines and branches, as LCOV and in the data of coverage.py."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The libraries that a script imports, and that a machine without a GPU emulates."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Findings as SARIF, annotations, tables and reports of other services: valid, within limits, with lasting fingerprints."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -14,7 +12,7 @@ from simtbed.reports.targets import formats
 from simtbed.span import Span
 
 from tests.reports.conftest import CommandResult, Simtbed
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 from tests.test_escaping import URI
 
 RACE = """
@@ -86,7 +84,8 @@ def _hostile(file: str, text: str) -> list[formats.Finding]:
     return formats.fingerprinted([diagnostic, Diagnostic(f"kind {text[:9]}", text, later)], [diagnostic])
 
 
-def _check_reports(row: tuple[str, str]) -> None:
+@each_row([(file, text) for file in FILES for text in TEXTS])
+def test_hostile_names_and_texts_give_valid_reports(row: tuple[str, str]) -> None:
     """Check every report of a hostile file name and text: the schemas, the URIs, the regions, the characters."""
     findings = _hostile(*row)
     sarif = formats.sarif(findings)
@@ -108,10 +107,6 @@ def _check_reports(row: tuple[str, str]) -> None:
     for text in (sarif, formats.junit(findings), formats.gitlab(findings)):
         text.encode()
         assert "##[" not in text and not re.search(r"^\s*::", text, re.MULTILINE)
-
-
-def test_hostile_names_and_texts_give_valid_reports() -> None:
-    check_each([(file, text) for file in FILES for text in TEXTS], _check_reports)
 
 
 @pytest.mark.parametrize(("folder", "expected"), [(".", "sub/k.py"), ("sub", "sub/k.py"), ("other", "sub/k.py")])

@@ -1,7 +1,5 @@
 """Ordinary scripts run under profile, check and verify without a change; tests/validation runs all of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

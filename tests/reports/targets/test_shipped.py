@@ -1,7 +1,5 @@
 """Shipped variants, some at a time in processes of their own: what is found is what one process finds."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import errno
 import multiprocessing

@@ -1,7 +1,5 @@
 """Streams of a command on a program: the report on stdout, the output of the program on stderr."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`simtbed bench`: its rows, the order of its measurements, and the results of the timed workloads."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

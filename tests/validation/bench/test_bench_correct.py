@@ -1,7 +1,5 @@
 """`simtbed bench correct`: times of the spectrum and of each variant, on an emulator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -32,15 +30,8 @@ def test_a_measurement_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [rows[variant]["milliseconds"] for variant in ("warp-per-read", "packed")] == [1, 3]
     assert measured["spectrum"]["milliseconds"] == 3
     lines = correct.text(measured).splitlines()
-    assert lines[2].split() == [
-        "thread-per-read",
-        "exact",
-        "0.4",
-        "1.00",
-        "(1.00-1.00)",
-        "1.00",
-        str(rows["packed"]["kept"]),
-    ]
+    kept = str(rows["packed"]["kept"])
+    assert lines[2].split() == ["thread-per-read", "exact", "0.4", "1.00", "(1.00-1.00)", "1.00", kept]
     assert lines[-1].startswith("spectrum: 0.1 million reads/s counted; ")
 
 

@@ -1,7 +1,5 @@
 """`simtbed bench files`: rows are measured, inputs are what they say, what is missing is said."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`simtbed bench pairhmm` on the emulator: every row is there, and the paper's counts are in it."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

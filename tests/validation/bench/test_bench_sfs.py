@@ -1,7 +1,5 @@
 """`simtbed bench sfs` on a GPU: derived values, with a launcher that reports one millisecond per launch."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

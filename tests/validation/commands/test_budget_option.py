@@ -1,7 +1,5 @@
 """`--budget`: kernels of targets held to the baselines of a file, by command, with the plugin's rules and exit codes."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from pathlib import Path

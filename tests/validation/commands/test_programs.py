@@ -1,7 +1,5 @@
 """Programs under observation do what they do alone, and every launch is caught."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -173,12 +171,7 @@ def test_an_interrupted_program_is_reported_on(number: signal.Signals, folder: P
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=heeding,
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heeding
     )
     assert process.stderr is not None and process.stderr.readline() == "ready\n"
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)

@@ -1,7 +1,5 @@
 """Timed launches: `--cases tests.validation.launches:timed` of `simtbed hardware times` and `errors`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import chain
 

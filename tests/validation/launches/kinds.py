@@ -1,7 +1,5 @@
 """Launches for the validation of estimated times: kernels of one kind each, in several sizes and blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any

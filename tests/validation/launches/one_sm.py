@@ -4,8 +4,6 @@ port to L2, first fetches of instructions.
 One block an SM, or a few; the number of warps varies between launches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -182,28 +180,12 @@ PATTERNS = (
 """Lanes with different words, and their stride in words: 1 to 4 sectors of a line, 1 to 32 lines, different banks or one bank."""
 
 
-def _stored(size: int, **consts: int) -> Mapping[str, Any]:
-    return {"out": np.zeros(size, np.float32), **consts}
+def _written(size: int, dtype: Any = np.float32, **consts: float) -> Mapping[str, Any]:
+    return {"out": np.zeros(size, dtype), **consts}
 
 
 def _read(words: int, threads: int, **consts: int) -> Mapping[str, Any]:
-    return {"x": np.ones(words, np.float32), "out": np.zeros(threads, np.float32), **consts}
-
-
-def _straight(threads: int, **consts: int) -> Mapping[str, Any]:
-    return {"out": np.zeros(threads, np.float32), "x": 1.0, **consts}
-
-
-def _products(threads: int, **consts: float) -> Mapping[str, Any]:
-    return {"out": np.zeros(threads, np.uint32), **consts}
-
-
-def _counting(threads: int, **consts: int) -> Mapping[str, Any]:
-    return {"out": np.zeros(threads, np.int32), **consts}
-
-
-def _nothing() -> Mapping[str, Any]:
-    return {"out": np.zeros(1, np.int32)}
+    return {"x": np.ones(words, np.float32), **_written(threads, **consts)}
 
 
 def _iterations(words: int, warps: int) -> int:
@@ -220,20 +202,20 @@ def storing() -> Iterator[Timed]:
         for warps in WARPS if n in (4, 9) else (1, 4, 8, 32):
             iterations = _iterations(n, warps)
             words = SMS * 32 * warps * iterations * n
-            yield _case(words_in_turn, f"{n}", SMS, warps, _stored, words, turns=iterations, N=n)
+            yield _case(words_in_turn, f"{n}", SMS, warps, _written, words, turns=iterations, N=n)
     for n, delay in ((4, 8), (4, 32), (4, 128), (9, 8), (9, 32)):
         for warps in (1, 4, 16):
             iterations = _iterations(n, warps)
             words = SMS * 32 * warps * iterations * n
             yield _case(
-                words_apart, f"{n} {delay}", SMS, warps, _stored, words, turns=iterations, delay=delay, N=n
+                words_apart, f"{n} {delay}", SMS, warps, _written, words, turns=iterations, delay=delay, N=n
             )  # fmt: skip
     for regions in (1, 2, 4, 8, 16, 32):
         for warps in (1, 4):
             iterations = _iterations(2 * regions, warps)
             region = SMS * 64 * warps * iterations
             yield _case(
-                regions_in_turn, f"{regions}", SMS, warps, _stored, region * regions, turns=iterations, region=region,
+                regions_in_turn, f"{regions}", SMS, warps, _written, region * regions, turns=iterations, region=region,
                 REGIONS=regions,
             )  # fmt: skip
 
@@ -242,17 +224,17 @@ def cases() -> Iterator[Timed]:
     """Yield all launches; the last word of a name is the size of the block."""
     yield from storing()
     for blocks, warps in ((1, 1), (SMS, 1), (SMS, 32), (8 * SMS, 8)):
-        yield _case(empty, f"{blocks}", blocks, warps, _nothing)
+        yield _case(empty, f"{blocks}", blocks, warps, _written, 1, np.int32)
     for n in (64, 256, 1024, 4096):
         for iterations in (1, 2, 4):
             for warps in (1, 16):
-                consts = {"turns": iterations, "N": n}
-                yield _case(straight, f"{n} {iterations}", SMS, warps, _straight, SMS * 32 * warps, **consts)
+                consts: Any = {"x": 1.0, "turns": iterations, "N": n}
+                yield _case(straight, f"{n} {iterations}", SMS, warps, _written, SMS * 32 * warps, **consts)
     for blocks in (1, 16, SMS):
         for warps in (1, 8, 32):
             words = 1 << 20
             yield _case(
-                stores_drawn, f"{blocks}", blocks, warps, _stored, words, mask=words - 1, turns=max(1, 32 // warps)
+                stores_drawn, f"{blocks}", blocks, warps, _written, words, mask=words - 1, turns=max(1, 32 // warps)
             )
     for lanes, stride in PATTERNS:
         words = 128 * 16 + 32 * 3 + lanes * stride + 1
@@ -274,11 +256,11 @@ def _pipes_and_ports() -> Iterator[Timed]:
             for resident in (1, 2, 4, 8, 16):
                 if warps * resident <= 64:
                     threads = resident * SMS * 32 * warps
-                    yield _case(kernel, f"{resident}", resident * SMS, warps, _counting, threads, turns=32)
+                    yield _case(kernel, f"{resident}", resident * SMS, warps, _written, threads, np.int32, turns=32)
     for kernel in (products_in_turn, long_products_in_turn, mixed_products_in_turn, long_mixed_products_in_turn):
         other = {} if kernel in (products_in_turn, long_products_in_turn) else {"y": 0.5}
         for warps in (1, 8, 32):
-            make = partial(_products, SMS * 32 * warps, x=3, turns=128, **other)
+            make = partial(_written, SMS * 32 * warps, np.uint32, x=3, turns=128, **other)
             yield Timed(f"{kernel.__name__} {32 * warps}", kernel, SMS, 32 * warps, make)
     for group in (1, 8, 32):
         for blocks in (1, 16, SMS):

@@ -6,8 +6,6 @@ a device. For `dram_row`, random gathers from 64 Mi numbers, single and in group
 on both GPUs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Timed launches of the shipped variants: the first launch on the example of their family."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any

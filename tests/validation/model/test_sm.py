@@ -1,7 +1,5 @@
 """SM simulation: barriers and their results as measured on an H100; hoisted and unexecuted accesses."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

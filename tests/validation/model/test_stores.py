@@ -1,7 +1,5 @@
 """Merging of a warp's stores into open lines."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What-if sweeps of kernels by the dependence of their outputs on the configuration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +8,7 @@ from simtbed import Const, Global, f32, i32
 from simtbed.language.functions import Kernel
 
 from tests.model.test_outputs import ROWS, X, row_sum
-from tests.table_checks import check_each
+from tests.table_checks import each_row
 
 N = len(X)
 
@@ -128,20 +126,16 @@ SWEEPS = (
 )  # fmt: skip
 
 
-def test_outputs_of_choices_are_compared_with_the_launch() -> None:
-    def check(sweep: Sweep) -> None:
-        before = X.copy()
-        table = st.whatif(
-            sweep.kernel, grid=sweep.grid, block=sweep.block, args=sweep.args, source_only=True, **sweep.how
-        )
-        outputs = dict(zip(table.choices, table.column("outputs"), strict=True))
-        assert outputs.keys() == sweep.outputs.keys()
-        for choice, start in sweep.outputs.items():
-            assert outputs[choice].startswith(start), outputs[choice]
-        last = list(outputs.values())[-1]
-        assert all(text in last for text in sweep.contains), last
-        best = table.best().get((sweep.kernel.__name__, "H200"), (None, 0))[0]
-        assert best == sweep.best if sweep.best != "" else best in outputs
-        assert (before == X).all()
-
-    check_each(SWEEPS, check, lambda sweep: sweep.name)
+@each_row(SWEEPS, lambda sweep: sweep.name)
+def test_outputs_of_choices_are_compared_with_the_launch(sweep: Sweep) -> None:
+    before = X.copy()
+    table = st.whatif(sweep.kernel, grid=sweep.grid, block=sweep.block, args=sweep.args, source_only=True, **sweep.how)
+    outputs = dict(zip(table.choices, table.column("outputs"), strict=True))
+    assert outputs.keys() == sweep.outputs.keys()
+    for choice, start in sweep.outputs.items():
+        assert outputs[choice].startswith(start), outputs[choice]
+    last = list(outputs.values())[-1]
+    assert all(text in last for text in sweep.contains), last
+    best = table.best().get((sweep.kernel.__name__, "H200"), (None, 0))[0]
+    assert best == sweep.best if sweep.best != "" else best in outputs
+    assert (before == X).all()

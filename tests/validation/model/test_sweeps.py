@@ -1,7 +1,5 @@
 """What-if sweeps: configurations, refusals, best choice, caching, Dask."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

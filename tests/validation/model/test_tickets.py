@@ -1,7 +1,5 @@
 """Dynamic work distribution: warps claim work at run time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st
@@ -90,12 +88,8 @@ def a_row_each(ticket: Global[i32], x: Global[f32], out: Global[f32], n: i32) ->
 def test_work_is_taken_to_be_shared_as_evenly_as_rows_are() -> None:
     """On the emulator the first warp claims every row."""
     n = 132 * 8 * 8
-    args = {
-        "ticket": np.zeros(1, np.int32),
-        "x": np.zeros(n * 64 * 32, np.float32),
-        "out": np.zeros(n * 32, np.float32),
-        "n": n,
-    }
+    arrays = {"x": np.zeros(n * 64 * 32, np.float32), "out": np.zeros(n * 32, np.float32)}
+    args = {"ticket": np.zeros(1, np.int32), **arrays, "n": n}
     times = []
     for kernel in (by_shuffle, a_row_each):
         result = observe(prepare_request(kernel, grid=132 * 8, block=256, args=args, device=H200))

@@ -1,7 +1,5 @@
 """Execution time of launches bound by a known resource, and the gain of changes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -285,13 +283,8 @@ def test_bank_conflicts_take_the_measured_time(stride: int, time: float) -> None
 @pytest.mark.parametrize(("grid", "block", "time"), [(132, 1024, 71.3), (1056, 128, 73.0)])
 def test_constant_tables_take_the_measured_time(grid: int, block: int, time: float) -> None:
     """2,048 lookups in a table of 512 bytes by each of 32 warps per SM, measured on an H100."""
-    args = {
-        "table": np.arange(128, dtype=np.int32),
-        "out": np.zeros(grid * block, np.int32),
-        "turns": 256,
-        "mask": 127,
-        "apart": 0,
-    }
+    arrays = {"table": np.arange(128, dtype=np.int32), "out": np.zeros(grid * block, np.int32)}
+    args = {**arrays, "turns": 256, "mask": 127, "apart": 0}
     launch = observe(prepare_request(table_traffic, grid=grid, block=block, args=args, device=H100))
     if isinstance(kernel := launch.compiled(H100), str):
         pytest.skip(kernel)

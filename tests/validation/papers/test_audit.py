@@ -1,7 +1,5 @@
 """Audit of the papers' claims: each compared value is moved out of its interval, and the verdict changes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Claims and verdicts: every comparison can fail, and a failed main claim contradicts its item."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

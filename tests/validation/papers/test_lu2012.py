@@ -1,7 +1,5 @@
 """The claims of Lu 2012 that were open: settled by counts, and held here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

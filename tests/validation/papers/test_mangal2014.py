@@ -1,7 +1,5 @@
 """The claims of Mangal and Jain 2014 that were open: settled by counts, and held here."""
 
-from __future__ import annotations
-
 import pytest
 from simtbed import SimtbedError
 from simtbed.kernels.correction.cuda_ec import BLOCK

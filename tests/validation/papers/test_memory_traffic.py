@@ -1,7 +1,5 @@
 """What global memory moves, line by line, and what it would move with a row of its own for each lane."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Predictions from one SM's share of a GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import simtbed as st

@@ -1,7 +1,5 @@
 """Ren 2019's report: what it reads off the figures, and what measured times change."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

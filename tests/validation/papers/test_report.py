@@ -1,7 +1,5 @@
 """`simtbed report`: the pages in docs are its output, verdicts follow from claims, and measured times are stored and read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from datetime import date
@@ -12,23 +10,9 @@ from xml.etree import ElementTree
 import pytest
 from simtbed import LaunchError, SimtbedError
 from simtbed.kernels import Agreement, InputError
-from simtbed.reports.papers import charts, definitions, formats, measured
+from simtbed.reports.papers import charts, definitions, formats, measured, paper
 from simtbed.reports.papers.claims import Claim, Comparison, Origin, Source, text_of_number
 from simtbed.reports.papers.measured import Benchmark, Check, Machine, Measured, Record, Timing
-from simtbed.reports.papers.paper import (
-    Chart,
-    Item,
-    Paper,
-    Parameter,
-    Report,
-    Row,
-    Series,
-    Setting,
-    Shown,
-    Size,
-    Table,
-    report,
-)
 
 from tests.reports import fake_gpu
 from tests.reports.conftest import Simtbed
@@ -38,9 +22,9 @@ every_paper = pytest.mark.parametrize("name", definitions.PAPERS)
 
 
 @cache
-def cached_report(name: str) -> Report:
+def cached_report(name: str) -> paper.Report:
     result = definitions.find(name)
-    return report(result, result.setting(Size.small, {}, "jit", measured.shipped(name)))
+    return paper.report(result, result.setting(paper.Size.small, {}, "jit", measured.shipped(name)))
 
 
 def check_page(path: Path, text: str, request: pytest.FixtureRequest) -> None:
@@ -84,24 +68,24 @@ def test_items_have_names_of_their_own(name: str) -> None:
 
 
 # ------------------------------------------------------------------ a small paper
-def show(setting: Setting) -> Shown:
+def show(setting: paper.Setting) -> paper.Shown:
     timing = setting.timing("sum", Machine.gpu)
-    rows: list[Row] = [
+    rows: list[paper.Row] = [
         {"n": n, "paper: ms": 2.5 * n, "GPU: ms": timing.milliseconds * n if timing else None} for n in (1, 2)
     ]
-    plot = Chart("sums", "n", "ms", [Series("said", Source.paper, [(1, 2.5), (2, 5.0)])])
+    plot = paper.Chart("sums", "n", "ms", [paper.Series("said", Source.paper, [(1, 2.5), (2, 5.0)])])
     grows = Comparison(Origin(Source.emulator, "K40"), "sums", setting.whole("sums"), 6.3, 7.7)
-    return Shown([Claim("it grows", [grows], main=True)], "It does.", [Table("sums", rows)], [plot])
+    return paper.Shown([Claim("it grows", [grows], main=True)], "It does.", [paper.Table("sums", rows)], [plot])
 
 
-def times(setting: Setting) -> Iterator[Benchmark]:
+def times(setting: paper.Setting) -> Iterator[Benchmark]:
     right = Check("sums", lambda: Agreement(4, 0, 0.0, 0.0, ""))
     yield Benchmark("sum", Machine.core, lambda repeat: ([3.0, 1.0, 2.0][:repeat], 4.0), right)
     yield Benchmark("sum", Machine.gpu, lambda repeat: ([0.5] * repeat, 4.0), right)
 
 
-SMALL = Paper(
-    "sums2000", "Sums", "A, B 2000", "K40", [Parameter("sums", 7, 700, "sums")], [Item("Table 1", "sums", show)], times,
+SMALL = paper.Paper(
+    "sums2000", "Sums", "A, B 2000", "K40", [paper.Parameter("sums", 7, 700, "sums")], [paper.Item("Table 1", "sums", show)], times,
     sizes=[("Table 1", "run", "2 s")],
 )  # fmt: skip
 
@@ -272,18 +256,18 @@ def test_shipped_records_name_times_that_papers_take() -> None:
         result = definitions.find(record.paper)
         names = {
             (one.machine.value, one.name)
-            for one in result.benchmarks(result.setting(Size.paper, {}, "jit", Measured()))
+            for one in result.benchmarks(result.setting(paper.Size.paper, {}, "jit", Measured()))
         }
         assert {(machine, name) for machine, timings in record.timings.items() for name in timings} <= names
 
 
 # ------------------------------------------------------------------ plots and figures
-def lines(chart: Chart) -> ElementTree.Element:
+def lines(chart: paper.Chart) -> ElementTree.Element:
     return ElementTree.fromstring(charts.chart_svg(chart))
 
 
 def test_lines_pass_through_their_points() -> None:
-    svg = lines(Chart("t", "n", "ms", [Series("a <b>", Source.gpu, [(0, 0.0), (10, 60.0), (20, 120.0)])]))
+    svg = lines(paper.Chart("t", "n", "ms", [paper.Series("a <b>", Source.gpu, [(0, 0.0), (10, 60.0), (20, 120.0)])]))
     ends = [(float(c.attrib["cx"]), float(c.attrib["cy"])) for c in svg.iter("circle")]
     assert ends[0] == (charts.LEFT, charts.HEIGHT) and ends[2] == (charts.LEFT + charts.WIDTH, 0)
     assert ends[1] == (charts.LEFT + charts.WIDTH / 2, charts.HEIGHT / 2)
@@ -292,7 +276,7 @@ def test_lines_pass_through_their_points() -> None:
 
 def test_a_logarithmic_axis_has_powers_of_ten() -> None:
     points: list[tuple[str, float]] = [("x", 1.0), ("y", 10.0), ("z", 100.0)]
-    svg = lines(Chart("t", "n", "ms", [Series("a", Source.gpu, points)], bars=True, logarithmic=True))
+    svg = lines(paper.Chart("t", "n", "ms", [paper.Series("a", Source.gpu, points)], bars=True, logarithmic=True))
     heights = [float(r.attrib["height"]) for r in svg.iter("rect")][:3]
     assert heights == [0.5, charts.HEIGHT / 2, charts.HEIGHT]  # a bar of no height is seen all the same
 

@@ -1,7 +1,5 @@
 """The folder of published data, and a launcher."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Smith-Waterman alignments of published pairs equal GATK's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from pathlib import Path

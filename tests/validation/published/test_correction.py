@@ -1,7 +1,5 @@
 """Corrections of published reads equal CUDA-EC's."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

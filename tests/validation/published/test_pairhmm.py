@@ -1,7 +1,5 @@
 """Pair-HMM likelihoods of published reads equal GATK's and those of a long double implementation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Site frequency likelihoods of published data equal ANGSD's."""
 
-from __future__ import annotations
-
 import gzip
 from collections import Counter
 from pathlib import Path

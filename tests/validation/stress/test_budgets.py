@@ -1,7 +1,5 @@
 """Kernels that no compiler finishes: each is refused at its line, with the limit, before anything is expanded."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 import textwrap

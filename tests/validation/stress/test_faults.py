@@ -1,7 +1,5 @@
 """Disk, memory and signals fail at every point of every file command: nothing under a final name changes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Forks in the middle of launches in 20 threads: each child launches, and its results are right."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

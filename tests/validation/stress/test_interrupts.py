@@ -1,7 +1,5 @@
 """Termination of long launches by signals and limits."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

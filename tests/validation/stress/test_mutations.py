@@ -1,7 +1,5 @@
 """Hostile files of every format: each trial ends with 0 or 2, a line on stderr, and outputs whole or unchanged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

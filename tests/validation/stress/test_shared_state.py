@@ -1,7 +1,5 @@
 """State that outlives a launch: arrays shared by threads, pickling, memory, and text forms of results."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

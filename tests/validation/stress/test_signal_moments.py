@@ -1,7 +1,5 @@
 """A signal at any moment of any command: the exit code is that of the signal, stderr is empty, and no file is left."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostile import moments
-from tests.table_checks import check_each
+from tests.table_checks import check_each, each_row
 
 COMMANDS = (
     ("list",), ("explain", "sfs/iterative"), ("pairhmm", "--example"), ("align", "--example"), ("correct", "--example"),
@@ -49,20 +47,22 @@ def test_a_signal_at_an_import(command: tuple[str, ...], tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "command", [("check", "--family", "sfs"), ("pairhmm", "--example", "--dask", "local")], ids=" ".join
 )
-def test_a_signal_to_a_group_of_processes(command: tuple[str, ...], tmp_path: Path) -> None:
-    def check(row: tuple[signal.Signals, float]) -> None:
-        number, seconds = row
-        program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import sys; sys.argv[0] = 'simtbed'\n"
-        program += "from simtbed.reports.cli.app import main; sys.stdout.write('x'); sys.stdout.flush(); main()"
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, *command],
-            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        )  # fmt: skip
-        assert process.stdout and process.stdout.read(1) == b"x"
-        time.sleep(seconds)
-        os.killpg(process.pid, number)
-        _, errors = process.communicate(timeout=120)
-        code = process.returncode if process.returncode >= 0 else 128 - process.returncode
-        assert code in (0, 128 + number) and errors == b""
-
-    check_each([(number, seconds) for number in SIGNALS for seconds in (0.0, 0.3, 1.0, 2.0, 4.0)], check)
+@each_row([(number, seconds) for number in SIGNALS for seconds in (0.0, 0.3, 1.0, 2.0, 4.0)])
+def test_a_signal_to_a_group_of_processes(
+    row: tuple[signal.Signals, float], command: tuple[str, ...], tmp_path: Path
+) -> None:
+    number, seconds = row
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import sys; sys.argv[0] = 'simtbed'\n"
+    )
+    program += "from simtbed.reports.cli.app import main; sys.stdout.write('x'); sys.stdout.flush(); main()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *command],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout and process.stdout.read(1) == b"x"
+    time.sleep(seconds)
+    os.killpg(process.pid, number)
+    _, errors = process.communicate(timeout=120)
+    code = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    assert code in (0, 128 + number) and errors == b""

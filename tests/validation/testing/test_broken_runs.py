@@ -1,7 +1,5 @@
 """Broken runs of tests: each ends with a nonzero exit code and a reason."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal
@@ -22,36 +20,29 @@ def test_update_is_refused_in_ci(pytester: pytest.Pytester, monkeypatch: pytest.
     assert not baseline(pytester).exists()
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "code", "reason"),
-    [
-        ("", (), 5, "no tests ran"),
-        (PLAIN, ("-k", "nothing"), 5, "1 deselected"),
-        (PLAIN, ("-p", "no:simtbed", "--simtbed-check", "all"), 4, "unrecognized arguments"),
-        ("import not_there", (), 2, "No module named 'not_there'"),
-        (PLAIN.replace("st.sync()", "import os"), (), 1, "import"),
-        (COSTS, (), 1, "has no baseline"),
-        (PLAIN, ("--simtbed-engine", "cuda"), 1, "1 failed"),
-        ("def test_it():\n    pass", ("--simtbed-report", "page.html"), 1, "so there is nothing to report"),
-        ("def test_it():\n    pass", ("--simtbed-write-launches", "made"), 1, "there is no launch to record"),
-        ("import os\ndef test_dies():\n    os._exit(9)", ("-n", "1"), 1, "crashed"),
-    ],
-    ids=[
-        "no tests",
-        "deselected",
-        "no plugin",
-        "import error",
-        "refused kernel",
-        "no baseline",
-        "no GPU",
-        "empty report",
-        "empty record",
-        "dead worker",
-    ],
-)
-def test_a_broken_run_does_not_pass(
-    pytester: pytest.Pytester, source: str, options: tuple[str, ...], code: int, reason: str
-) -> None:
+RUNS: dict[str, tuple[str, tuple[str, ...], int, str]] = {
+    "no tests": ("", (), 5, "no tests ran"),
+    "deselected": (PLAIN, ("-k", "nothing"), 5, "1 deselected"),
+    "no plugin": (PLAIN, ("-p", "no:simtbed", "--simtbed-check", "all"), 4, "unrecognized arguments"),
+    "import error": ("import not_there", (), 2, "No module named 'not_there'"),
+    "refused kernel": (PLAIN.replace("st.sync()", "import os"), (), 1, "import"),
+    "no baseline": (COSTS, (), 1, "has no baseline"),
+    "no GPU": (PLAIN, ("--simtbed-engine", "cuda"), 1, "1 failed"),
+    "empty report": ("def test_it():\n    pass", ("--simtbed-report", "page.html"), 1, "so there is nothing to report"),
+    "empty record": (
+        "def test_it():\n    pass",
+        ("--simtbed-write-launches", "made"),
+        1,
+        "there is no launch to record",
+    ),
+    "dead worker": ("import os\ndef test_dies():\n    os._exit(9)", ("-n", "1"), 1, "crashed"),
+}
+"""Tests, options, the exit code and its reason."""
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_broken_run_does_not_pass(pytester: pytest.Pytester, name: str) -> None:
+    source, options, code, reason = RUNS[name]
     pytester.makepyfile(source)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options)
     assert result.ret == code
@@ -127,14 +118,7 @@ def test_a_full_disk_fails_and_leaves_what_was_there(pytester: pytest.Pytester, 
 
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-s", *words]
     quiet = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    process = subprocess.run(
-        command,
-        cwd=pytester.path,
-        env=quiet,
-        preexec_fn=full,
-        capture_output=True,
-        text=True,
-    )
+    process = subprocess.run(command, cwd=pytester.path, env=quiet, preexec_fn=full, capture_output=True, text=True)
     assert process.returncode == 1 and "File too large" in process.stdout, process.stdout + process.stderr
     assert baseline(pytester).read_text() == text and (pytester.path / "made").read_text() == "what was there"
     assert {path.name for path in pytester.path.iterdir()} <= {"test_a.py", "made", ".simtbed", "__pycache__", ".cache"}

@@ -1,7 +1,5 @@
 """Interrupted runs of tests: no result is reported, written or removed as after a complete run."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.testing.projects import COSTS, TRANSPOSE, baseline, run

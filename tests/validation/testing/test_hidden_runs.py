@@ -1,7 +1,5 @@
 """Runs of tests that may hide a wrong kernel or a skipped launch: each fails with a reason."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pages import ROOT

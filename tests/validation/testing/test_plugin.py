@@ -1,7 +1,5 @@
 """The plugin with workers, a GPU, a report and the compiler, each in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 

@@ -1,7 +1,5 @@
 """Planted regressions: each must be over its budget, and the difference must name the kernel's line that costs more."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
