@@ -1,5 +1,7 @@
 """`simtbed bench emulator`: throughput of the jit engine, compared with scalar code and other emulators."""
 
+from __future__ import annotations
+
 import json
 import math
 import os
@@ -47,7 +49,7 @@ class Statistics:
     most: float
 
     @staticmethod
-    def from_samples(measured: Sequence[float]) -> "Statistics":
+    def from_samples(measured: Sequence[float]) -> Statistics:
         return Statistics(statistics.median(measured), min(measured), max(measured))
 
     def shown(self, digits: int, unit: float = 1.0) -> str:

@@ -1,5 +1,7 @@
 """Comparison with baselines in the commands with --budget: the file of baselines and the report."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +32,7 @@ class BudgetCheck:
     remarks: list[Diagnostic] = field(default_factory=list)
 
     @classmethod
-    def from_options(cls, options: BudgetOptions, compiled: bool = False, update: bool = False) -> "BudgetCheck":
+    def from_options(cls, options: BudgetOptions, compiled: bool = False, update: bool = False) -> BudgetCheck:
         """Return the comparison that the options request. Raises SimtbedError for options that exclude each other."""
         return cls(Budgets.from_options(options.budget, options.soft, options.hard, compiled, update))
 

@@ -1,5 +1,7 @@
 """`simtbed check`: findings of the checkers, the compiler and the budgets, by kernel or variant."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -155,7 +157,7 @@ def check(target: TargetOrAll = None, arguments: TargetArguments = (), *, option
     return _check_variants(target, check, make, options)
 
 
-def _check_program(target: Target, check: "Check", make: MakeObserver, options: CheckOptions) -> int:
+def _check_program(target: Target, check: Check, make: MakeObserver, options: CheckOptions) -> int:
     selection = options.selection
     with check.budgets.report_files(options.files, target.files, options.device) as outputs:
         completed = run_target(target, make, output=program_output(outputs), reported=selection.is_complete)
@@ -174,7 +176,7 @@ def _check_program(target: Target, check: "Check", make: MakeObserver, options: 
         return completed.code or code
 
 
-def _check_variants(variant: str | None, check: "Check", make: MakeObserver, options: CheckOptions) -> int:
+def _check_variants(variant: str | None, check: Check, make: MakeObserver, options: CheckOptions) -> int:
     selection = options.selection
     targets = [
         Shipped(family, name, options.input)
@@ -195,7 +197,7 @@ def _check_variants(variant: str | None, check: "Check", make: MakeObserver, opt
         return _report(check, {}, "variants", outputs, options)
 
 
-def _check_saved_run(path: Path, check: "Check", options: CheckOptions) -> int:
+def _check_saved_run(path: Path, check: Check, options: CheckOptions) -> int:
     budgets, selection = check.budgets, options.selection
     if check.compiling or (budgets.budgets and budgets.budgets.compiled) or options.coverage is not None:
         raise SimtbedError(f"{path}: a saved run has no kernels to compile, and no programs for --coverage")
@@ -219,7 +221,7 @@ class KnownFindings:
     root: Path
 
     @classmethod
-    def read(cls, path: Path) -> "KnownFindings":
+    def read(cls, path: Path) -> KnownFindings:
         """Read a file in the folder .simtbed of a project. Raises SimtbedError, one line."""
         return cls(read_file(path), path.absolute().parent.parent)
 

@@ -1,5 +1,7 @@
 """Output of commands: answers, reports and warnings on files, stdout and stderr."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -28,7 +30,7 @@ class ReportFiles(Outputs):
         self.device_files = [name for name in devices if is_device_file(name)]
         super().__init__(targets, [*inputs, *map(Path, self.device_files)])
 
-    def __enter__(self) -> "ReportFiles":
+    def __enter__(self) -> ReportFiles:
         super().__enter__()
         for name in self.device_files:
             find_device(name)

@@ -5,6 +5,8 @@ engines. Rows of the op table with a weaker policy, and outputs of kernels with 
 value on the GPU; the record has the largest distance.
 """
 
+from __future__ import annotations
+
 import hashlib
 import statistics
 from collections.abc import Iterable, Mapping
@@ -78,7 +80,7 @@ class AnswerLauncher(Launcher):
     def entry(self) -> Entry:
         return {"sources": sorted(self.sources), "output": digest(self.outputs), "launches": self.launches}
 
-    def rounding(self, other: "AnswerLauncher") -> float:
+    def rounding(self, other: AnswerLauncher) -> float:
         """Return the largest distance between the rounded outputs of two launchers, in units of ROUNDING."""
         worst = 0.0
         for a, b in zip(self.rounded, other.rounded, strict=True):

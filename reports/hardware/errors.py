@@ -1,5 +1,7 @@
 """Errors of the time model: predicted and measured times by launch, a roofline, and constants fitted without the predicted kernel."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -63,7 +65,7 @@ class Errors:
     worst: float
 
     @staticmethod
-    def from_pairs(pairs: Iterable[tuple[float, float]]) -> "Errors":
+    def from_pairs(pairs: Iterable[tuple[float, float]]) -> Errors:
         """Return the errors of pairs (predicted, measured)."""
         errors = np.array([abs(p / m - 1) for p, m in pairs])
         return Errors(float(errors.mean()), float(np.quantile(errors, 0.9)), float(errors.max()))

@@ -4,6 +4,8 @@ No plotting library is used: the style sheet of the page sets the colours, every
 the output is identical on every machine.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ class _Axes:
     logarithmic: bool
 
     @staticmethod
-    def fit(chart: Chart, series: list[Series]) -> "_Axes":
+    def fit(chart: Chart, series: list[Series]) -> _Axes:
         across = list(dict.fromkeys(x for line in series for x, _ in line.points))
         heights = [y for line in series for _, y in line.points if y > 0 or not chart.logarithmic]
         numbers = [x for x in across if not isinstance(x, str)]

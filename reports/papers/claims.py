@@ -1,5 +1,7 @@
 """Claims of a paper: values compared with the intervals that support a claim, the one rule of all verdicts, and texts of numbers."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -171,7 +173,7 @@ class Comparison:
             [text_of_number(self.value), *([" to ".join(map(text_of_number, self.interval))] if self.interval else [])]
         )
 
-    def shifted(self) -> Iterator[tuple[float, "Comparison"]]:
+    def shifted(self) -> Iterator[tuple[float, Comparison]]:
         """Yield each end of the expected interval, and the comparison with the value, or an end of its interval, at that end
         and next to it."""
         if self.value is None:

@@ -1,5 +1,7 @@
 """Measured times of the work of a paper: machines, checks of answers, measurement, records and their files."""
 
+from __future__ import annotations
+
 import json
 import os
 import platform
@@ -106,7 +108,7 @@ class Measured:
         return [{name: each[machine] for name, each in zip(listed, timings, strict=True)} for machine in common]
 
     @staticmethod
-    def merge(records: Iterable[Record]) -> "Measured":
+    def merge(records: Iterable[Record]) -> Measured:
         """Merge records. Timings of one machine on two days are those of two machines: none is dropped."""
         merged_timings: dict[tuple[Machine, str], dict[str, Timing]] = {}
         for record in records:

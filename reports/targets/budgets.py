@@ -1,5 +1,7 @@
 """Comparison of the kernels of a run with the baselines of a file; differences are findings."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -34,7 +36,7 @@ class Budgets:
     measured: dict[str, dict[str, Figures]] = field(default_factory=dict)
 
     @staticmethod
-    def from_options(path: Path | None, soft: float, hard: float, compiled: bool, update: bool) -> "Budgets | None":
+    def from_options(path: Path | None, soft: float, hard: float, compiled: bool, update: bool) -> Budgets | None:
         """Return the baselines that the options name, if any. Raises SimtbedError for options that exclude each other."""
         if path is None:
             if soft or hard or compiled or update:

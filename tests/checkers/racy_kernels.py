@@ -6,6 +6,8 @@ header of its loop. A kernel without one has a race that no barrier orders. Bodi
 shared array p.
 """
 
+from __future__ import annotations
+
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +41,7 @@ class Racy:
             self.kernel, grid=1, block=self.block, args=self.args, check="all", faults="return", engine=engine
         )
 
-    def corrected(self, insertions: Iterable[Insertion]) -> "Racy":
+    def corrected(self, insertions: Iterable[Insertion]) -> Racy:
         """Return the kernel with statements inserted."""
         return replace(self, kernel=st.kernel(source=with_insertions(self.text, list(insertions))))
 

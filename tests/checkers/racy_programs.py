@@ -3,6 +3,8 @@
 `python -m tests.checkers.racy_programs 10000` compares as many, and prints the smallest programs about which the two disagree.
 """
 
+from __future__ import annotations
+
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -127,7 +129,7 @@ class Program:
             "phases": len(self.phases),
         }  # fmt: skip
 
-    def without(self, phase: int, place: tuple[int, Thread]) -> "Program":
+    def without(self, phase: int, place: tuple[int, Thread]) -> Program:
         """Return the program without an operation."""
         cells = {key: cell for key, cell in self.phases[phase].items() if key != place}
         return Program((*self.phases[:phase], cells, *self.phases[phase + 1 :]))

@@ -5,6 +5,8 @@ a global array, or wait at a barrier. The element depends on the thread index on
 the same in every order and the races follow from the text.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -67,7 +69,7 @@ class Program:
         ]
         return HEAD + "\n".join(lines) + "\n    out[st.block.x * st.block_dim.x + t] = total\n"
 
-    def without(self, number: int) -> "Program":
+    def without(self, number: int) -> Program:
         """Return the program without a step; a line without effect replaces it, so that line numbers do not change."""
         steps = list(self.steps)
         steps[number] = Step("read", "tile", "t", guard="t < 0")

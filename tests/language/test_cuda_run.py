@@ -1,5 +1,7 @@
 """The cuda engine against a recording driver: transfers, allocations, frees and reports of a launch."""
 
+from __future__ import annotations
+
 import gc
 import runpy
 import subprocess
@@ -36,7 +38,7 @@ class MemoryError(Error):
 
 
 class Allocation:
-    def __init__(self, notes: "Notes", size: int) -> None:
+    def __init__(self, notes: Notes, size: int) -> None:
         if size > 1 << 20:
             raise MemoryError("out of memory")
         self.data, self.notes, self.address = bytearray(size), notes, 4096 * (1 + len(notes.allocations))
@@ -62,7 +64,7 @@ class Pooled(Allocation):
 class Pool:
     """Device memory not counted as allocated: it remains in the pool. addresses: of all allocations."""
 
-    def __init__(self, notes: "Notes") -> None:
+    def __init__(self, notes: Notes) -> None:
         self.notes, self.addresses = notes, list[int]()
 
     def allocate(self, size: int) -> Allocation:
@@ -134,7 +136,7 @@ class Event:
 
     def synchronize(self) -> None: ...
 
-    def time_till(self, other: "Event") -> float:
+    def time_till(self, other: Event) -> float:
         return 0.25
 
 

@@ -1,5 +1,7 @@
 """Concurrent launches against a recording driver: shared copies and dependencies."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -19,7 +21,7 @@ notes = test_cuda_run.notes
 class Stream:
     """Counts the events of its waits."""
 
-    by_handle: ClassVar[dict[int, "Stream"]] = {}
+    by_handle: ClassVar[dict[int, Stream]] = {}
 
     def __init__(self) -> None:
         self.waits, self.handle = 0, 1 + len(self.by_handle)

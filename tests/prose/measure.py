@@ -3,6 +3,8 @@
 `python -m tests.prose` prints the table; `python -m tests.prose emulator/ir` lists each private word of a folder.
 """
 
+from __future__ import annotations
+
 import ast
 import io
 import re
@@ -39,7 +41,7 @@ class Vocabulary:
         """Return the private words of a text, in order and in lower case."""
         return [word for word in words(self.allowed.sub(" ", text)) if word in self.suggestion]
 
-    def private_in(self, passage: "Passage") -> list[str]:
+    def private_in(self, passage: Passage) -> list[str]:
         """Return the private words of a passage; of an identifier, also the identifier where it is no name."""
         if passage.kind == "identifier" and passage.text.strip().lower() in self.banned:
             return [passage.text.strip().lower()]

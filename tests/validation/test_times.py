@@ -1,5 +1,7 @@
 """Microbenchmarks, times and their errors: kernels with correct results on an emulator, records, fits with known results."""
 
+from __future__ import annotations
+
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -420,7 +422,7 @@ def test_the_profiled_process_makes_each_launch_twice(tmp_path: Path, monkeypatc
         def __init__(self, request: Request) -> None:
             self.request = request
 
-        def __enter__(self) -> "Launch":
+        def __enter__(self) -> Launch:
             return self
 
         def __exit__(self, *error: object) -> None:

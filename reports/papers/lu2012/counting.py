@@ -1,5 +1,7 @@
 """Counters, predictions and timed work of Lu 2012: GAMA kernels by the rules of the C2070 and on a GPU, GAMA-CPU as loops."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -64,7 +66,7 @@ class Genotypes:
     file: Path | None = None
 
     @staticmethod
-    def from_setting(setting: Setting, individuals: int | None = None) -> "Genotypes":
+    def from_setting(setting: Setting, individuals: int | None = None) -> Genotypes:
         """Return those of a report. Raises SimtbedError if a file has fewer individuals."""
         n = individuals or setting.whole("individuals")
         return Genotypes(n, float(setting["depth"]), float(setting["threshold"]), setting.data)
@@ -259,7 +261,7 @@ def _loop_agrees(loop: Callable[[Floats], Floats]) -> Agreement:
     return measured.equal(loop(vectors), np.exp(product(vectors)))
 
 
-def _normalised_agrees(normalise: "Normalise") -> Agreement:
+def _normalised_agrees(normalise: Normalise) -> Agreement:
     problem = CHECKED()
     vectors, t = problem.vectors()
     return FAMILY.compare(

@@ -1,5 +1,7 @@
 """Counters and predicted times of the variants of Mangal and Jain 2014 on simulated reads and a filter of the paper's size."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -196,7 +198,7 @@ class Probes:
         return (self.bits - 8 * (self.queries - self.negative)) / self.negative
 
     @staticmethod
-    def from_counters(counters: Counters, k: int = K) -> "Probes":
+    def from_counters(counters: Counters, k: int = K) -> Probes:
         # RS, the first hash function, has one multiplication a letter, DEK is the eighth
         first = counters.at("a *= 378551").total("thread_instructions") // k
         last = counters.at("h = (h << 5) ^ (h >> 27)").total("thread_instructions") // (4 * k)
