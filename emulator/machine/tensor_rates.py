@@ -10,7 +10,6 @@ import numpy as np
 
 from ..documents import text_of, toml_of
 from ..errors import LaunchError
-from ..ir.matrices import GroupInstruction
 from .device import Device
 
 _COLUMNS = (8, 64, 256)
@@ -30,14 +29,13 @@ def tensor_rate(device: Device, instruction: str) -> tuple[int, int]:
 
 
 def group_rate(
-    device: Device, instruction: GroupInstruction, place: Literal["shared", "registers"]
+    device: Device, instruction: str, sums: str, columns: int, place: Literal["shared", "registers"]
 ) -> tuple[int, int, bool]:
     """Return the cycles between starts of a product of a warpgroup on one scheduler, its latency, and whether it waits for the one
-    before it into the same registers. place: of A. Raises LaunchError as `tensor_rate`."""
-    key = f"{instruction.part.total} {place}"
-    least, *latencies, chained = _measured(device, "wgmma_", key, instruction.name)
-    latency = round(float(np.interp(instruction.n, _COLUMNS, latencies)))
-    return max(least, instruction.n // 2), latency, 0 < chained <= instruction.n
+    before it into the same registers. sums: their type. place: of A. Raises LaunchError as `tensor_rate`."""
+    least, *latencies, chained = _measured(device, "wgmma_", f"{sums} {place}", instruction)
+    latency = round(float(np.interp(columns, _COLUMNS, latencies)))
+    return max(least, columns // 2), latency, 0 < chained <= columns
 
 
 def _measured(device: Device, table: str, key: str, instruction: str) -> list[int]:

@@ -145,7 +145,10 @@ def _fill_group_product(row: Words, op: Decoded, before: str, device: Device) ->
     """Fill in a product of a warpgroup. before: the first register of the sums of the one before it. Return that of this one."""
     to, first, *_ = op.operands
     place: Literal["registers", "shared"] = "registers" if first.kind == "register" else "shared"
-    row[Field.COST], row[Field.LATENCY], chained = group_rate(device, group_instruction_of(op), place)
+    product = group_instruction_of(op)
+    row[Field.COST], row[Field.LATENCY], chained = group_rate(
+        device, product.name, product.part.total, product.n, place
+    )
     row[Field.WRITES] = _GROUP_BOARD
     if chained and to.text == before:
         row[Field.WAITS] |= 1 << _GROUP_BOARD

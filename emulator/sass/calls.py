@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,14 +16,11 @@ from .operands import Decoded
 from .traced import Lanes, Pointer, Traced, llvm_type
 from .warpgroups import PRODUCT, product_of
 
-if TYPE_CHECKING:
-    from .machine import Machine
-
 
 class Calls:
-    """The calls of a function that is emitted, and their buffers: registers of 32 lanes, 4 or more."""
+    """The calls of a function that a `Machine` emits, and their buffers: registers of 32 lanes, 4 or more."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Any) -> None:
         self.machine, self.builder = machine, machine.builder
         self._buffers, self._taken = dict[tuple[str, int], str](), Counter[str]()
 

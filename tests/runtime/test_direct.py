@@ -210,7 +210,7 @@ def test_a_failed_direct_launch_is_named_with_its_place(notes: Notes) -> None:
     notes.driver.fails_later = True
     with pytest.raises(
         LaunchError,
-        match=r"^moved \([^)]*test_direct.py:35\) failed on the GPU: an illegal memory access was encountered$",
+        match=r"^moved \([^)]*test_direct.py:33\) failed on the GPU: an illegal memory access was encountered$",
     ):
         results[-1].wait()
     notes.driver.fails_later = False
