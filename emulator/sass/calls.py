@@ -11,6 +11,7 @@ import numpy as np
 from ..ir.library import PREFIX
 from ..ir.tensor_cores import function_of
 from ..language.intrinsics import WARP_SIZE
+from ..llvm.builder import FunctionBuilder
 from .moves import FORMS
 from .operands import Decoded
 from .traced import Lanes, Pointer, Traced, llvm_type
@@ -21,7 +22,8 @@ class Calls:
     """The calls of a function that a `Machine` emits, and their buffers: registers of 32 lanes, 4 or more."""
 
     def __init__(self, machine: Any) -> None:
-        self.machine, self.builder = machine, machine.builder
+        self.machine = machine
+        self.builder: FunctionBuilder = machine.builder
         self._buffers, self._taken = dict[tuple[str, int], str](), Counter[str]()
 
     def results(
