@@ -29,7 +29,7 @@ def handles_in(module: str) -> set[str]:
 
 
 @dataclass
-class MadeMap:
+class KernelMap:
     """What the text of a kernel states of a tensor map that it makes; the rest is in memory. array: of the tensor. extents: of the box."""
 
     array: str = ""
@@ -49,13 +49,13 @@ class MadeMap:
 
 @dataclass
 class Textures:
-    """forms: of textures and surfaces by name; None for placeholders. arrays: those that the program accesses. made: tensor maps by
-    address."""
+    """forms: of textures and surfaces by name; None for placeholders. arrays: those that the program accesses. kernel_maps: tensor maps
+    that the kernel makes, by address."""
 
     forms: Mapping[str, SurfaceForm | TensorMapForm | None]
     names: list[str] = field(default_factory=list)
     arrays: dict[str, Array] = field(default_factory=dict)
-    made: dict[Hashable, MadeMap] = field(default_factory=dict)
+    kernel_maps: dict[Hashable, KernelMap] = field(default_factory=dict)
 
     def handle(self, name: str, span: Span) -> ir.Const:
         """Return the handle of a parameter or reference."""

@@ -16,7 +16,7 @@ from .arithmetic import cast, operation
 from .arrays import Need
 from .assembly import Registers
 from .calls import fixed
-from .handles import MadeMap
+from .handles import KernelMap
 from .pointers import Pointer
 from .ptx_table import row
 from .types import UnsupportedError
@@ -121,8 +121,8 @@ def _copy_box(r: Registers, rank: int, shared: str, box: str, barrier: ir.ArrayR
     if match is None or len(coordinates) != rank:
         raise UnsupportedError(f"the box {box} of inline assembly is not supported")
     pointer, words = r.address(match[1]), None
-    if made := r.scope.textures.made.get(_key(pointer)):
-        name, form, words = made.array, made.form(rank), r.scope.arrays.place(pointer, 8, U64, True)
+    if kernel_map := r.scope.textures.kernel_maps.get(_key(pointer)):
+        name, form, words = kernel_map.array, kernel_map.form(rank), r.scope.arrays.place(pointer, 8, U64, True)
     else:
         name, form = r.scope.textures.tensor(pointer, rank)
     place = r.scope.arrays.place(r.address(shared), SHARED_ALIGNMENT, U32, barrier is None)
@@ -153,27 +153,29 @@ def _key(pointer: Pointer) -> Hashable:
 def _replace_field(r: Registers, name: str, place: str, *operands: str) -> None:
     """Write a field of a tensor map in shared memory, of which the sizes, strides and the first element are data."""
     pointer, arrays, value = r.address(place), r.scope.arrays, operands[-1]
-    made = r.scope.textures.made.setdefault(pointer.memories, MadeMap())  # one at a time in each shared array
+    kernel_map = r.scope.textures.kernel_maps.setdefault(
+        pointer.memories, KernelMap()
+    )  # one at a time in each shared array
     number = int(operands[0], 0) if operands[0].isalnum() else 0
     match name:
-        case "global_address" if not made.array:
+        case "global_address" if not kernel_map.array:
             tensor = r.address(value)
-            made.element = tensor.memories[0].declared or U8
-            own = arrays.place(tensor, made.element.size)
-            made.array = own.array
+            kernel_map.element = tensor.memories[0].declared or U8
+            own = arrays.place(tensor, kernel_map.element.size)
+            kernel_map.array = own.array
             arrays.store(pointer.moved(8 * FIRST_ELEMENT), cast(own.index, U64), "weak")
         case "global_dim":
             arrays.store(pointer.moved(8 * (SIZES + number)), cast(r.read(value, U32), U64), "weak")
         case "global_stride":
             arrays.store(pointer.moved(8 * (STRIDES + number)), r.read(value, U64), "weak")
         case "box_dim":
-            made.extents[number] = fixed(r.read(value, I32), "box of a tensor map")
+            kernel_map.extents[number] = fixed(r.read(value, I32), "box of a tensor map")
         case "swizzle_mode":
-            made.swizzle = SWIZZLES[number]
+            kernel_map.swizzle = SWIZZLES[number]
         case "fill_mode":
-            made.fill = "nan" if number else "zero"
+            kernel_map.fill = "nan" if number else "zero"
         case "elemtype" if number in _ELEMENT_TYPES:
-            made.type = _ELEMENT_TYPES[number]
+            kernel_map.type = _ELEMENT_TYPES[number]
         case "rank" | "element_stride" | "interleave_layout":
             pass
         case _:
@@ -189,8 +191,8 @@ def _publish_map(r: Registers, target: str, source: str, bytes: str) -> None:
     with emitter.block() as body:
         arrays.store(to, arrays.load(own, U64, "weak", "word"), "weak")
     emitter.emit(ir.If(operation("lt", lane, r.number(WORDS)), tuple(body), (), r.span))
-    if made := r.scope.textures.made.pop(pointers[1].memories, None):
-        r.scope.textures.made[_key(pointers[0])] = made
+    if kernel_map := r.scope.textures.kernel_maps.pop(pointers[1].memories, None):
+        r.scope.textures.kernel_maps[_key(pointers[0])] = kernel_map
 
 
 @row(r"cp\.async\.bulk\.(commit_group|wait_group(?:\.read)?)")

@@ -24,7 +24,7 @@ class Calls:
     def __init__(self, machine: Any) -> None:
         self.machine = machine
         self.builder: FunctionBuilder = machine.builder
-        self._buffers, self._taken = dict[tuple[str, int], str](), Counter[str]()
+        self._buffers, self._used = dict[tuple[str, int], str](), Counter[str]()
 
     def results(
         self,
@@ -39,7 +39,7 @@ class Calls:
         type of the results.
         """
         machine, buffers = self.machine, list[str]()
-        self._taken.clear()
+        self._used.clear()
         for values in groups:
             dtype = np.result_type(*(value.dtype for value in values))
             buffers.append(self.buffer(len(values), dtype))
@@ -57,8 +57,8 @@ class Calls:
     def buffer(self, registers: int, dtype: Any) -> str:
         """Return a buffer that no other value of the instruction has."""
         type = f"[{max(registers, 4)} x [32 x {llvm_type(np.dtype(dtype))}]]"
-        self._taken[type] += 1
-        key = type, self._taken[type]
+        self._used[type] += 1
+        key = type, self._used[type]
         if key not in self._buffers:
             self._buffers[key] = self.builder.slot(type, "buffer")
         return self._buffers[key]

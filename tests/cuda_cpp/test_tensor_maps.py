@@ -54,10 +54,10 @@ typedef unsigned long long u64;
 __device__ unsigned at(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 __global__ void moved(float *x, float *raw, u64 *maps, int width, int height) {
     __shared__ alignas(1024) float tile[16][32];
-    __shared__ alignas(128) u64 made[16];
+    __shared__ alignas(128) u64 built[16];
     __shared__ u64 bar;
     int t = threadIdx.x;
-    if (t < 16) made[t] = 0;
+    if (t < 16) built[t] = 0;
     __syncthreads();
     if (t == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%%0], %%1;" :: "r"(at(&bar)), "r"(1));
@@ -66,7 +66,7 @@ __global__ void moved(float *x, float *raw, u64 *maps, int width, int height) {
     }
     __syncthreads();
     asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%%0], [%%1], 0x80;"
-        :: "l"(maps), "r"(at(made)) : "memory");
+        :: "l"(maps), "r"(at(built)) : "memory");
     __syncthreads();
     if (t == 0) {
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%%0], %%1;" :: "r"(at(&bar)), "r"(2048) : "memory");
@@ -80,14 +80,14 @@ __global__ void moved(float *x, float *raw, u64 *maps, int width, int height) {
 """
 
 
-def _made() -> str:
+def _text_with_built_map() -> str:
     """Return the kernel that makes its tensor map."""
     lines = []
     for name, bits, constraint, value in FIELDS:
         *ordinal, own = value.split(", ")
         text = f"tensormap.replace.tile.{name}.shared::cta.b1024.b{bits} [%0], {''.join(f'{n}, ' for n in ordinal)}"
         operands = f', "{constraint}"({own})' if constraint else ""
-        lines.append(f'asm volatile("{text}{"%1" if constraint else own};" :: "r"(at(made)){operands} : "memory");')
+        lines.append(f'asm volatile("{text}{"%1" if constraint else own};" :: "r"(at(built)){operands} : "memory");')
     return MADE % "\n        ".join(lines)
 
 
@@ -101,10 +101,17 @@ def test_tensor_maps_that_a_kernel_makes() -> None:
     swizzled[rows, (columns // 4 ^ rows % 8) * 4 + columns % 4] = tile
     args = {"x": X, "raw": np.zeros(512, np.float32), "maps": np.zeros(16, np.uint64), "width": 60, "height": 19}
     for engine in ("numpy", "jit", "python"):
-        result = st.launch(st.cuda_source(_made())["moved"], grid=1, block=32, args=args, engine=engine, check="all")
+        result = st.launch(
+            st.cuda_source(_text_with_built_map())["moved"], grid=1, block=32, args=args, engine=engine, check="all"
+        )
         np.testing.assert_array_equal(result.raw.reshape(16, 32), swizzled)
     with pytest.raises(st.CompileError, match="the field elemtype of a tensor map is not supported with 11 here"):
-        st.launch(st.cuda_source(_made().replace("b32 [%0], 7", "b32 [%0], 11"))["moved"], grid=1, block=32, args=args)
+        st.launch(
+            st.cuda_source(_text_with_built_map().replace("b32 [%0], 7", "b32 [%0], 11"))["moved"],
+            grid=1,
+            block=32,
+            args=args,
+        )
 
 
 def test_refusals() -> None:
