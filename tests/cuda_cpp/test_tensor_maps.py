@@ -100,18 +100,15 @@ def test_tensor_maps_that_a_kernel_makes() -> None:
     swizzled = np.zeros_like(tile)
     swizzled[rows, (columns // 4 ^ rows % 8) * 4 + columns % 4] = tile
     args = {"x": X, "raw": np.zeros(512, np.float32), "maps": np.zeros(16, np.uint64), "width": 60, "height": 19}
+    text = _text_with_built_map()
+    kernel, wrong = (st.cuda_source(own)["moved"] for own in (text, text.replace("b32 [%0], 7", "b32 [%0], 11")))
     for engine in ("numpy", "jit", "python"):
-        result = st.launch(
-            st.cuda_source(_text_with_built_map())["moved"], grid=1, block=32, args=args, engine=engine, check="all"
-        )
+        result = st.launch(kernel, grid=1, block=32, args=args, engine=engine, check="all")
         np.testing.assert_array_equal(result.raw.reshape(16, 32), swizzled)
+    with pytest.raises(st.CompileError, match="a tensor map that the kernel makes"):
+        cuda_source(result.request.specialisation.program, (32, 1, 1))
     with pytest.raises(st.CompileError, match="the field elemtype of a tensor map is not supported with 11 here"):
-        st.launch(
-            st.cuda_source(_text_with_built_map().replace("b32 [%0], 7", "b32 [%0], 11"))["moved"],
-            grid=1,
-            block=32,
-            args=args,
-        )
+        st.launch(wrong, grid=1, block=32, args=args)
 
 
 def test_refusals() -> None:

@@ -284,6 +284,8 @@ class Expressions:
         return self.accessed(completion).text
 
     def _TensorCopy(self, node: ir.TensorCopy) -> Fragment:
+        if node.words is not None:
+            raise _not_printed("a tensor map that the kernel makes", node)
         shared, tensor = self.names[node.shared.name], self.names[node.tensor.name]
         barrier = [] if node.barrier is None else [f"&{self.barrier(node)}"]
         operands = [
