@@ -251,3 +251,10 @@ def moved(mode: str, transposed: bool, values: Sequence[Values]) -> tuple[Values
         return tuple(np.ascontiguousarray(lanes[..., n]) for n in range(4))
     registers = words.reshape(*words.shape[:-2], WARP_SIZE)
     return tuple(np.ascontiguousarray(registers[..., n, :]) for n in range(4))
+
+
+def moved_elements(mode: str, transposed: bool, registers: int) -> tuple[Values, ...]:
+    """Return the numbers of the two elements of each word of the result of `moved`, low | high << 16. Elements are numbered through the
+    words of the values, [registers, 32]."""
+    words = np.arange(registers * WARP_SIZE, dtype=np.uint32)
+    return moved(mode, transposed, list((2 * words | (2 * words + 1) << 16).reshape(-1, WARP_SIZE)))

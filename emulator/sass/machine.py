@@ -18,7 +18,7 @@ from .calls import Calls
 from .groups import Groups
 from .memory import SPACES
 from .operands import Decoded
-from .state import FAILURES, FIRST_FAILURE, GLOBAL_BASE, PADDING, SPECIAL_NAMES, State
+from .state import FAILURES, GLOBAL_BASE, PADDING, SPECIAL_NAMES, State
 from .steps import Step
 from .traced import Lanes, Pointer, Traced, Untranslatable
 
@@ -172,15 +172,16 @@ class Machine:
         return self.number("warps_per_block")
 
     def require(self, op: Decoded, holds: Any, failure: str) -> None:
-        """Leave the function with a failure if a condition does not hold."""
-        self._leave(op, ~holds, np.uint64(FIRST_FAILURE + FAILURES.index(failure)))
+        """Leave the function with the number of a failure if a condition does not hold."""
+        self._leave(op, ~holds, np.uint64(1 + FAILURES.index(failure)), self.pointer("wild", 0).view(np.uint64).at(1))
 
-    def _leave(self, op: Decoded, wrong: Any, address: Any) -> None:
-        """Leave the function with an address if it is wrong."""
+    def _leave(self, op: Decoded, wrong: Any, value: Any, place: str = "") -> None:
+        """Leave the function if something is wrong. value, place: an address at the start of `wild`, or what is stored elsewhere in it."""
         builder, bad, good = self.builder, self.builder.label("wild"), self.builder.label("inside")
+        wild = self.pointer("wild", 0).view(np.uint64)
         builder.branch(wrong.ref, bad, good)
         builder.place(bad)
-        self.pointer("wild", 0).view(np.uint64).put(self.pointer("wild", 0).base, address)
+        wild.put(place or wild.base, value)
         builder.do(f"ret i64 {op.number + 1}")
         builder.place(good)
 

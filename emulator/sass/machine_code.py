@@ -24,7 +24,7 @@ from .counts import Counts
 from .groups import PATH_ENTRIES
 from .machine import BANKS, FIELDS, OPERATIONS
 from .moves import move_elements, places
-from .state import FAILURES, FIRST_FAILURE, wild_address
+from .state import FAILURES, failed, wild_address
 from .steps import Step
 from .translation import ENTRY, WILD, module_of
 from .warpgroups import PRODUCT, PRODUCTS, product_of
@@ -73,12 +73,13 @@ def _key(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def _products(steps: Sequence[Step], device: Device) -> Any:
-    """Return the numbers of the products of matrices for their functions of `maths.tensor_cores`, int64[instruction, PRODUCT]."""
-    result = np.zeros((len(steps), PRODUCT), np.int64)
-    for n, step in enumerate(steps):
-        if step.op.opcode in PRODUCTS and step.execute is not None:
-            _, numbers = parameters(product_of(step.op), device.compute_capability)
-            result[n, : len(numbers)] = numbers
+    """Return the numbers of the products of matrices for their functions of `maths.tensor_cores`, int64[instruction, PRODUCT]; no row for
+    a program without products."""
+    products = [n for n, step in enumerate(steps) if step.op.opcode in PRODUCTS and step.execute is not None]
+    result = np.zeros((max(products, default=-1) + 1, PRODUCT), np.int64)
+    for n in products:
+        _, numbers = parameters(product_of(steps[n].op), device.compute_capability)
+        result[n, : len(numbers)] = numbers
     return result
 
 
@@ -88,7 +89,7 @@ class BoundCode:
     def __init__(self, code: MachineCode, batch: Batch, counts: Counts) -> None:
         self.code, self.batch = code, batch
         state, groups = batch.state, batch.groups._asdict()
-        self.wild = np.zeros(1, np.uint64)
+        self.wild = np.zeros(2, np.uint64)  # an address, and 1 + the number of a failure
         function, self.trace_arguments = (0, np.zeros(1, np.int64)) if counts.trace is None else counts.trace.function
         device = counts.device
         self.shapes = np.stack([banks.shape_of(1 << log, device.banks, device.bank_width) for log in range(5)])
@@ -134,7 +135,6 @@ class BoundCode:
         self.batch.pause_after(1 + PATH_ENTRIES // self.batch.state.warps)
         result = int(self.call(self.fields.ctypes.data))
         if result <= WILD:
-            op, address = self.code.steps[WILD - result].op, int(self.wild[0])
-            self.batch.state.require(op, address < FIRST_FAILURE, FAILURES[(address - FIRST_FAILURE) % len(FAILURES)])
-            raise wild_address(op, address, self.batch.state.memory)
+            op, (address, failure) = self.code.steps[WILD - result].op, self.wild.tolist()
+            raise failed(op, FAILURES[failure - 1]) if failure else wild_address(op, address, self.batch.state.memory)
         return result

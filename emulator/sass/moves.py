@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..ir.matrices import moved
+from ..ir.matrices import moved_elements
 from ..language.hints import Global, i64, u32
 from ..language.intrinsics import WARP_SIZE
 from ..native import native
@@ -15,11 +16,10 @@ FORMS = tuple((mode, transposed) for mode in ("load", "store", "move") for trans
 """Moves of `ir.matrices.moved`."""
 
 
+@cache
 def places() -> Any:
-    """Return the two elements, low | high << 16, of each word of the result of a move: u32[FORMS, 4 registers, 32 lanes]. Elements are
-    numbered through the words of the values, [4, 32]."""
-    words = np.arange(4 * WARP_SIZE, dtype=np.uint32).reshape(4, WARP_SIZE)
-    return np.array([moved(*form, list(2 * words | (2 * words + 1) << 16)) for form in FORMS], np.uint32)
+    """Return `ir.matrices.moved_elements` of each form, u32[FORMS, 4 registers, 32 lanes]."""
+    return np.array([moved_elements(*form, 4) for form in FORMS], np.uint32)
 
 
 @native

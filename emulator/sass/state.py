@@ -60,12 +60,15 @@ ARCHITECTURES = {
 MISSING_LANES = "a matrix instruction needs all lanes of a warp"
 FAILURES = (MISSING_LANES, INCOMPLETE, WITH_BASE)
 """Conditions of matrix instructions that do not hold."""
-FIRST_FAILURE = 0xC << 60
-"""What compiled code returns in place of a wild address for FAILURES[0]; the others follow. No pointer has such an address."""
 
 
 class ExecutionError(SimtbedError):
     """Raised for a kernel that the emulator cannot run to its end: a wild address, a deadlock, too many steps."""
+
+
+def failed(op: Decoded, failure: str) -> ExecutionError:
+    """Return the error of an instruction whose condition does not hold. failure: one of FAILURES."""
+    return ExecutionError(f"{failure}: {op}")
 
 
 def wild_address(op: Decoded, address: int, memory: GlobalMemory) -> ExecutionError:
@@ -228,9 +231,9 @@ class State:
         return index
 
     def require(self, op: Decoded, holds: Any, failure: str) -> None:
-        """Raise ExecutionError if a condition does not hold for all. failure: one of FAILURES."""
+        """Raise `failed` if a condition does not hold for all."""
         if not np.all(holds):
-            raise ExecutionError(f"{failure}: {op}")
+            raise failed(op, failure)
 
     def check_owned(self, op: Decoded, index: Any, lanes: Any, address: Any, size: int) -> None:
         """Raise ExecutionError for an access to global memory outside of the arrays."""

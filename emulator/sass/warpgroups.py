@@ -54,7 +54,7 @@ _OPERATIONS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "and": np.bitwise_and, "xor": np.bitwise_xor, "shl": np.left_shift,
     "shr": np.right_shift, "eq": np.equal, "select": np.where,
 }  # fmt: skip
-"""Operations of places in shared memory."""
+"""Operations of places in shared memory, of arrays and of traced values."""
 
 
 def _operation(name: str, *values: Any) -> Any:
@@ -134,11 +134,11 @@ class _Product:
         """Return the registers of D. b: of each 16 columns."""
         if self.a_form is not None:
             a = moved(s, lanes, self.a_form, a)
+        a = [np.ascontiguousarray(np.broadcast_to(value, lanes.shape)) for value in a]
         pairs, d = [moved(s, lanes, self.b_form, own) for own in b], list[Any]()
         for column in range(self.row.n // 8):
             own_b, at = pairs[column // 2][2 * (column % 2) :][:2], self.width * column
-            full = [np.ascontiguousarray(np.broadcast_to(value, lanes.shape)) for value in a]
-            d += multiply_add(self.row.part, capability, full, own_b, c[at : at + self.width])
+            d += multiply_add(self.row.part, capability, a, own_b, c[at : at + self.width])
         return d
 
     def emit(self, calls: Any, buffers: Sequence[str], out: str) -> None:

@@ -113,6 +113,19 @@ def test_wild_addresses_end_the_execution(text: str) -> None:
         run(*OUT, text, "EXIT", arrays={"data": np.zeros(4, np.uint32)})
 
 
+def test_any_wild_address_is_named() -> None:
+    for word in (0xC0000000, 0xFFFFFFFF):
+        with pytest.raises(ExecutionError, match=f"the address {word << 32:#x} is outside of its memory"):
+            run(
+                *OUT,
+                "MOV R2, RZ",
+                f"MOV R3, {word:#x}",
+                "LDG.E R6, desc[UR4][R2.64]",
+                "EXIT",
+                arrays={"data": np.zeros(4, np.uint32)},
+            )
+
+
 def test_other_files_are_no_cubins() -> None:
     for data in (b"", b"\x7fELF\x01" + bytes(100), b"\x7fELF\x02" + bytes(20)):
         with pytest.raises(ValueError, match="ELF file"):

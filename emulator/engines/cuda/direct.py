@@ -78,9 +78,9 @@ class DirectLaunch:
     def of_plan(context: Context, request: Request, plan: LaunchPlan) -> DirectLaunch | None:
         """Return the direct launch of a plan; None if an argument is copied or needs more than its type and its range to be valid."""
         summary, launcher = request.specialisation.summary, request.derived.get(context)
-        if not plan.device_arrays or launcher is None or launcher.interface.packing is not None or plan.records:
+        if not plan.device_arrays or launcher is None or plan.records:
             return None
-        if launcher.interface.tensors:
+        if launcher.interface.packing is not None or launcher.interface.tensors:
             return None
         if any(array.count is not None for array in summary.dynamic) or plan.bounds is None:
             return None

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ...ir import nodes as ir
 from ...ir.library import PREFIX
-from ...ir.matrices import PARTS, moved
+from ...ir.matrices import PARTS, moved_elements
 from ...ir.tensor_cores import parameters
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import U32, Scalar, Vector
@@ -71,12 +70,9 @@ def move_matrix(context: CodegenContext, node: ir.MoveMatrix, site: int) -> Valu
     builder = context.builder
     _, buffer = _in_memory(context, node.value, "matrix.a")
     count = node.type.lanes if isinstance(node.type, Vector) else 1
-    words = np.arange(
-        (node.value.type.lanes if isinstance(node.value.type, Vector) else 1) * WARP_SIZE, dtype=np.uint32
-    )
-    places = (2 * words | (2 * words + 1) << 16).reshape(-1, WARP_SIZE)  # the number of each element
+    registers = node.value.type.lanes if isinstance(node.value.type, Vector) else 1
     results = []
-    for register in moved(node.mode, node.transposed, list(places))[:count]:
+    for register in moved_elements(node.mode, node.transposed, registers)[:count]:
         low, high = register & 0xFFFF, register >> 16
         if (high == low + 1).all():
             results.append(_gather(context, buffer, low // 2))

@@ -94,9 +94,8 @@ def _key_of_gap(gap: _Gap | None, gaps: dict[Any, _Gap], own: Any) -> Any:
         if first < last and (gap.file, gap.has_barrier) == (other.file, other.has_barrier):
             gaps[key] = _Gap(gap.file, first, last, gap.has_barrier)
             return key
-    gaps[own] = (
-        gap._replace(last=gap.first) if own in gaps else gap
-    )  # no one barrier orders races of one array in two gaps
+    # No one barrier orders the races of one array in two gaps.
+    gaps[own] = gap._replace(last=gap.first) if own in gaps else gap
     return own
 
 
