@@ -153,9 +153,8 @@ def _key(pointer: Pointer) -> Hashable:
 def _replace_field(r: Registers, name: str, place: str, *operands: str) -> None:
     """Write a field of a tensor map in shared memory, of which the sizes, strides and the first element are data."""
     pointer, arrays, value = r.address(place), r.scope.arrays, operands[-1]
-    kernel_map = r.scope.textures.kernel_maps.setdefault(
-        pointer.memories, KernelMap()
-    )  # one at a time in each shared array
+    maps = r.scope.textures.kernel_maps
+    kernel_map = maps.setdefault(pointer.memories, KernelMap())  # one at a time in each shared array
     number = int(operands[0], 0) if operands[0].isalnum() else 0
     match name:
         case "global_address" if not kernel_map.array:
