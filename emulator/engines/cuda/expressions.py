@@ -345,7 +345,7 @@ def _scope(node: ir.Load | ir.Store) -> str:
     return f"__NV_THREAD_SCOPE_{node.scope.upper()}"
 
 
-def _not_printed(what: str, node: ir.Store | ir.MoveMatrix) -> CompileError:
+def _not_printed(what: str, node: ir.Store | ir.MoveMatrix | ir.TensorCopy) -> CompileError:
     return CompileError([Diagnostic("compile", f"{what}: not printed as CUDA C++", node.span)])
 
 
