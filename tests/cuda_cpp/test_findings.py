@@ -135,6 +135,7 @@ def test_counters_have_the_lines_of_this_file() -> None:
     assert result.counters.by_line()[__file__, line]["global_load_requests"] == 1
 
 
+@pytest.mark.slow
 def test_verify_whatif_and_the_source_take_the_text() -> None:
     double = st.cuda_source("__global__ void twice(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }")
     args = {"x": np.arange(128, dtype=np.float32)}

@@ -117,6 +117,7 @@ def test_files_are_read_when_a_text_is_given(tmp_path: Path) -> None:
     assert st.launch(source["k"], grid=1, block=4, args=(st.zeros(4, st.i32),)).o.tolist() == [0, 2, 4, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [160, 600])
 def test_a_long_chain_is_a_kernel(count: int) -> None:
     arms = "".join(f"    {'else ' if n else ''}if (v == {n}) r = {n % 7};\n" for n in range(count))

@@ -34,6 +34,7 @@ def test_bulk_copies(engine: EngineName) -> None:
     assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
 
 
+@pytest.mark.slow
 @each_row(ENGINES)
 def test_arrival_of_asynchronous_copies(engine: EngineName) -> None:
     for text, count in ((ARRIVAL_OF_COPIES, 0), (NOINC, 0), (NOINC.replace("    wait(&b, 0);\n", ""), 1)):

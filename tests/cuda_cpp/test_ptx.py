@@ -122,6 +122,7 @@ def _unsigned(assembly: str) -> int:
     return int(result.out[LANE])
 
 
+@pytest.mark.slow
 @each_row(ROWS)
 def test_integers_bits_predicates_warps_and_loads(row: tuple[str, int]) -> None:
     assembly, expected = row

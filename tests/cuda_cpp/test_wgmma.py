@@ -58,6 +58,7 @@ MESSAGES = {"is read before its wgmma is waited for", "has read it"}
 """Messages about registers of D, and about operands that threads write again."""
 
 
+@pytest.mark.slow
 def test_a_missing_wait_is_found() -> None:
     zeros = np.zeros(64 * 128, np.uint16)
     for text, missing in ((TILED, False), (TILED.replace("wgmma.wait_group.sync.aligned 0;", ""), True)):

@@ -15,6 +15,7 @@ from tests.compilers import needs_nvcc
 from tests.table_checks import each_row
 
 
+@pytest.mark.slow
 @each_row(["numpy", "jit", "python"])
 def test_deadlocks_are_named_by_the_barrier(engine: EngineName) -> None:
     (fault,) = PAIRS["bytes_that_nothing_completes"].launch(False, engine).faults

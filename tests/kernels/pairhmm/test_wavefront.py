@@ -29,6 +29,7 @@ def test_each_column_has_a_sum() -> None:
     assert swept.counters.at("accumulator[k] +=").total("warp_instructions") == 2 * cells
 
 
+@pytest.mark.slow
 def test_kernels_read_their_lists_on_the_gpu() -> None:
     """III.C: lists and sums remain on the device, and all kernels read the same arrays, in the order of the input."""
     problem = random_problem(6, [(70, 20), (3, 9), (40, 7), (16, 20), (9, 9)], quality=(30, 40))
