@@ -137,6 +137,7 @@ def test_every_package_has_its_rule() -> None:
     assert {_package(module) for module in MODULES} == set(ALLOWED)
 
 
+@pytest.mark.slow
 def test_imports_name_modules_that_exist() -> None:
     assert _show([edge for edge in _edges() if edge[2] not in MODULES]) == []
 
@@ -198,6 +199,7 @@ def test_engines_do_not_import_each_other_or_the_frontend() -> None:
     assert _show(wrong) == []
 
 
+@pytest.mark.slow
 def test_schemas_are_imported_where_a_file_is_read() -> None:
     """No command imports msgspec before it reads a file."""
     schemas = {path for path in SOURCES if path.stem.endswith(("schema", "schemas"))}
@@ -244,6 +246,7 @@ def test_a_budget_only_falls() -> None:
     assert budget.problems({"a": 1}, {"b": 1}) == ["a: not in budget.toml", "b: in budget.toml alone"]
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_knows() -> None:
     silent = [
         p for p in SOURCES if p.stat().st_size and not ast.get_docstring(ast.parse(p.read_text(encoding="utf-8")))
@@ -258,6 +261,7 @@ def test_names_of_tests_are_short() -> None:
     assert sorted(name for name in names if len(name) > 60) == []
 
 
+@pytest.mark.slow
 def test_texts_name_no_machine() -> None:
     """Code, tests and texts have no absolute path of a developer's machine."""
     machine_path = re.compile(r"(?<![\w.])/(?:work|home|root|Users|mnt)/\w")

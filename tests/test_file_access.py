@@ -104,6 +104,7 @@ def _forbidden_calls(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_only_kernels_files_accesses_files(folder: str) -> None:
     wrong = {}

@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests.test_file_access import FOLDERS, ROOT
 
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
@@ -51,6 +53,7 @@ def _sinks(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.slow
 def test_only_sinks_print() -> None:
     used = {
         path.relative_to(ROOT).as_posix(): sinks

@@ -156,6 +156,7 @@ def test_a_read_without_acquire_is_a_remark_or_a_fault(engine: EngineName) -> No
     assert ([fault.kind for fault in strict.faults], strict.remarks) == (["unacquired race"], [])
 
 
+@pytest.mark.slow
 @engines
 def test_a_full_table_of_events_causes_no_false_report(engine: EngineName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shadow, "MOST_EVENTS", 64)

@@ -178,6 +178,7 @@ JUNK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != ".slow"])  # a note has no content
 def test_junk_with_a_valid_digest_is_recompiled(cache: Path, expected: list[Any], kind: str) -> None:
     for junk in JUNK.values():

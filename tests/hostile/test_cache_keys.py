@@ -91,6 +91,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[s
     return saved_names
 
 
+@pytest.mark.slow
 def test_nothing_of_another_edition_is_found(names: Callable[[], set[str]], monkeypatch: pytest.MonkeyPatch) -> None:
     """But for what is named by the whole text that it is made of."""
     names()  # functions that check launches are compiled once a process

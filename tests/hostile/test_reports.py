@@ -58,6 +58,7 @@ def test_no_report_replaces_the_device(name: str) -> None:
     assert "mine" in Path("mine.toml").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["profile", "check", "verify", "diff"])
 def test_the_source_of_a_device_is_printed_once(name: str) -> None:
     second = ["k.py:run"] if name == "diff" else []

@@ -49,6 +49,7 @@ def test_a_kernel_calls_device_functions() -> None:
     assert "static __device__ __forceinline__ double portable_exp(double x) {" in text
 
 
+@pytest.mark.slow
 @every_group
 def test_no_function_of_cuda_is_called(type: Scalar, rows: tuple[Op, ...]) -> None:
     text = printed(request((type, rows))[0])

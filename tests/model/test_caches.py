@@ -107,6 +107,7 @@ def test_a_table_that_all_blocks_read_is_read_once_from_memory() -> None:
     assert traffic.l2_hit > 0.95
 
 
+@pytest.mark.slow
 def test_two_halves_of_l2_hold_lines_of_each_other_twice() -> None:
     """A table of three quarters of L2 fits in one partition, not in two with copies."""
     launch = observed(table, 264, elements=3 << 16, n=3 << 16)  # 768 KiB
@@ -273,6 +274,7 @@ def test_sampled_lines_represent_all() -> None:
     assert estimate.dram_read == pytest.approx(whole.dram_read, rel=0.05)
 
 
+@pytest.mark.slow
 def test_concurrent_blocks_share_lines_under_sampling() -> None:
     """Rows of a matrix remain in L1 while columns pass: unsampled accesses take time too."""
     complete, sampled = observed_product(256), observed_product(256, most=1 << 15)

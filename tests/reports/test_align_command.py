@@ -22,6 +22,7 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     assert "global_load_sectors" in reported.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "heads"), [(("align",), 0), (("pairhmm", "--format", "tsv"), 1)])
 def test_reports_are_on_stdout_if_the_answer_is_a_file(
     simtbed: Simtbed, tmp_path: Path, command: tuple[str, ...], heads: int

@@ -221,6 +221,7 @@ def test_arrays_fit_their_parameters(data: hypothesis.DataObject) -> None:
     assert (array.dtype, array.shape[1:]) == (np.dtype(dtype), lanes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["f32", "float4"])
 def test_few_examples_find_a_forgotten_last_element(name: str) -> None:
     def forgets(start: int) -> bool:

@@ -19,6 +19,7 @@ def test_sizes_and_seeds(seed: int, n: int, m: int) -> None:
     assert list(rows(problem)) == list(rows(generate(seed, 3, (n, n + 3), (m, m + 3))))
 
 
+@pytest.mark.slow
 def test_alternates_resemble_their_references() -> None:
     problem = generate(1, 50, (200, 200), (100, 100))
     answer = FAMILY.oracle(problem)

@@ -217,6 +217,7 @@ def test_blocked_bits_are_the_oracles(reads: Reads, engine: EngineName) -> None:
     assert len(filter) == 4 * blocked.blocks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k_mers", "tries"), [(1 << 17, 1 << 22), (1 << 19, 1 << 19)])
 def test_false_positives_of_the_blocked_filter(k_mers: int, tries: int, launcher: Launcher) -> None:
     """At the maximum load, four k-mers per block, below one in a million; above it, the rate expected from the Poisson

@@ -36,6 +36,7 @@ def check(problem: Problem, variant: str, launcher: Launcher, switches: Optimisa
     np.testing.assert_array_equal(answer, FAMILY.oracle(problem))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filter", FILTERS[1:])
 @pytest.mark.parametrize("variant", ["thread-per-read", "warp-per-read", "packed"])
 def test_filters(variant: str, filter: FilterName, launcher: Launcher) -> None:
@@ -43,6 +44,7 @@ def test_filters(variant: str, filter: FilterName, launcher: Launcher) -> None:
     check(filtered(filter), variant, launcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filter", ["bloom", "blocked"])
 def test_filters_without_solid_kmers(filter: FilterName, launcher: Launcher) -> None:
     problem = filtered(filter)
@@ -65,6 +67,7 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
     assert flags == {"F", "D"}  # otherwise the example would show little
 
 
+@pytest.mark.slow
 def test_numpy_engine() -> None:
     numpy_engine = FunctionLauncher(partial(launch, engine="numpy", counters=False))
     check(small(3, reads=8), "packed", numpy_engine)

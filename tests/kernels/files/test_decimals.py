@@ -64,6 +64,7 @@ def of_bits(bits: int) -> float:
     return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=1_000, deadline=None)
 @given(
     st.lists(

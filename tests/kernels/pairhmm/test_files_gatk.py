@@ -91,6 +91,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *ar
     return capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.slow
 def test_the_script_makes_a_region_of_its_own(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -47,6 +47,7 @@ def oracle(read: str, qualities: Qualities, haplotype: str) -> float:
     return float(log10_likelihood(bases, base, insertion, deletion, continuation, other))
 
 
+@pytest.mark.slow
 def test_one_base_against_one_base() -> None:
     """One alignment: from D(0,0) = 1 to M(1,1), beta (1 - e) or beta e / 3."""
     qualities = ([20], [45], [45], [10])

@@ -41,6 +41,7 @@ def assert_launches(command: str, script: Path, simtbed: Simtbed, folder: Path) 
     assert sum(row["launches"] for row in content["kernels"]) == LAUNCHES[script.stem]
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_missing_component_is_one_line_with_its_command(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
