@@ -15,7 +15,7 @@ from ..language.types import Value as ValueType
 from ..source_text import parsed_expression
 from ..span import Span
 from .constants import Tuple
-from .values import ArrayValue, Host, Value, written
+from .values import ArrayValue, Host, Tensor, Value, written
 
 LISTED = "docs/language.md lists every word"
 PYTHON_BUILTINS = frozenset({"abs", "float", "int", "len", "max", "min", "ord", "pow", "print", "range"})
@@ -84,6 +84,8 @@ def no_attribute(value: Value, name: str) -> tuple[str, ...]:
         candidates = [f.name for f in fields(target)] if is_dataclass(target) else list(getattr(target, "_fields", ()))
         near = closest(name, candidates or [n for n in dir(target) if not n.startswith("_")])
         return (f"do you mean {near}?" if near else "write a constant of the module",)
+    if isinstance(value, Tensor):
+        return (f"write {value.name}.shape, or copy a box of it",)
     return ("a number has no attributes: write an operation of it",)
 
 

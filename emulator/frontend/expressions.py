@@ -35,6 +35,7 @@ from .values import (
     Struct,
     StructArray,
     StructElement,
+    Tensor,
     Value,
     describe,
     of_python,
@@ -186,6 +187,8 @@ class ExpressionReader(BooleanReader):
             return arrays.attribute(owner, node.attr, span)
         if isinstance(owner, Struct):
             return records.field(owner, node.attr, span)
+        if isinstance(owner, Tensor) and node.attr == "shape":
+            return Tuple(tuple(map(Literal, reversed(owner.form.sizes))))
         raise SourceError(span, f"{describe(owner)} has no {node.attr} in a kernel", *no_attribute(owner, node.attr))
 
     def _host_attribute(self, owner: Host, node: ast.Attribute, span: Span) -> Value | None:

@@ -181,6 +181,9 @@ class Global(Array[T]):
 class TensorMap(Generic[T]):
     """A kernel parameter: an array in global memory whose boxes `st.tensor_copy` and `st.tensor_store` copy: `st.tensor_map`."""
 
+    shape: tuple[int, ...]
+    """Extents, compile-time constants."""
+
     if not TYPE_CHECKING:
 
         def __class_getitem__(cls, item):

@@ -10,7 +10,15 @@ from simtbed import launch
 from tests.validation.cases import EXAMPLES
 
 FOLDER = Path(__file__).parents[2] / "examples" / "kernels"
-SLOW = {"attention", "attention_tensor_cores", "conjugate_gradient", "fft", "needleman_wunsch", "radix_sort"}
+SLOW = {
+    "attention",
+    "attention_tensor_cores",
+    "conjugate_gradient",
+    "fft",
+    "matmul_tensor_maps",
+    "needleman_wunsch",
+    "radix_sort",
+}
 every_example = pytest.mark.parametrize(
     "example", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in EXAMPLES]
 )

@@ -215,14 +215,44 @@ def _other_type(x: TensorMap[f32]) -> None:
 
 
 @st.kernel
+def _sized(x: TensorMap[f32]) -> None:
+    buffer = st.shared(f32, x.size)  # type: ignore[attr-defined]
+    buffer[0] = 0
+
+
+@st.device
+def _stored(x: TensorMap[f32], buffer: st.Shared[f32]) -> None:
+    st.tensor_store(x, (0, 0), buffer, 0)
+
+
+@st.kernel
+def _passed(x: TensorMap[f32]) -> None:
+    buffer = st.shared(f32, 32)
+    _stored(x, buffer)
+
+
+@st.kernel
 def _plain(x: st.Global[f32]) -> None:
     x[0, 0] = 1.0
+
+
+@st.kernel
+def _shape(x: TensorMap[f32], out: st.Global[i32]) -> None:
+    constant = st.shared(i32, x.shape[0])
+    out[0], out[1], out[2] = x.shape[0], x.shape[1], len(constant)
+
+
+def test_the_shape_of_a_tensor() -> None:
+    x = st.tensor_map(np.zeros((2, 32), np.float32), box=(1, 32))
+    assert list(st.launch(_shape, grid=1, block=1, args={"x": x, "out": st.empty(3, i32)}).out) == [2, 32, 2]
 
 
 def test_refusals_of_kernels() -> None:
     x = st.tensor_map(np.zeros((2, 32), np.float32), box=(1, 32))
     for kernel, argument, message in (
         (_unmapped, x, "a tensor map"),
+        (_sized, x, r"a tensor map has no size in a kernel(.|\n)*write x\.shape, or copy a box of it"),
+        (_passed, x, "x is a tensor map, and boxes are copied in the kernel itself"),
         (_short, x, "x has 2 axes, 1 coordinates given"),
         (_other_type, x, "tensor_store copies f32, as of x, in shared memory; buffer is shared i32"),
         (_plain, x, "x is no tensor map: give the array"),
