@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..ir import nodes as ir
-from ..language.types import BOOL, I16, I32, I64, U32, VECTORS, Scalar, Vector
+from ..language.types import BOOL, F32, I16, I32, I64, U32, VECTORS, Scalar, Vector
 from .accesses import regrouped
 from .arithmetic import SIGNED, UNSIGNED, cast, constant, operation
 from .arrays import Need, Ordering, atomic_need
@@ -62,7 +62,7 @@ def _access(
     own, arrays = _value_type(vector, type), r.scope.arrays
     operands = operands[: len(operands) - (_HINT in modifiers)]
     place, register = operands[::-1] if op != "st" else operands
-    names = [name.strip() for name in register.strip("{}").split(",")]
+    names = _names(register)
     pointer = r.address(place)
     lane, unit = TYPES[type], own.element if isinstance(own, Vector) else own
     if op == "st":
@@ -84,33 +84,72 @@ def _access(
 
 _MODIFIERS = r"((?:\.(?:relaxed|acquire|release|acq_rel|global|shared|shared::cta|cta|cluster|gpu|sys))*)"
 _ATOMIC = re.compile(
-    rf"(atom|red){_MODIFIERS}\.(add|min|max|and|or|xor|exch|cas|inc|dec){_MODIFIERS}(?:\.noftz)?\.([subf]+\d+(?:x2)?)"
+    rf"(atom|red){_MODIFIERS}\.(add|min|max|and|or|xor|exch|cas|inc|dec){_MODIFIERS}(?:\.noftz)?"
+    rf"((?:\{_HINT})?)(\.v[248])?\.([subf]+\d+(?:x2)?)"
 )
 
 
+def _atomic_vector(lanes: str | None, type: str) -> Vector | None:
+    """Return the vector of one access of an atomic operation; None for a number. The hardware adds to each element on its own."""
+    if TYPES.get(type) is F32 and lanes:
+        return VECTORS[f"float{lanes[2:]}"]
+    if lanes or type in PAIRED:
+        return VECTORS["half2" if type.startswith("f16") else "bfloat162"]
+    return None
+
+
 @row(_ATOMIC.pattern)
-def _atomic(r: Registers, kind: str, first: str, op: str, last: str, type: str, *operands: str) -> None:
+def _atomic(
+    r: Registers,
+    kind: str,
+    first: str,
+    op: str,
+    last: str,
+    hint: str,
+    lanes: str | None,
+    type: str,
+    *operands: str,
+) -> None:
     words = (first + last).split(".")
     order: Any = next((word for word in words if word in ("acquire", "release", "acq_rel")), "relaxed")
     ordering: Ordering = (order, _LEVELS[next((word for word in words if word in _LEVELS), None)])
     d, place, *values = operands if kind == "atom" else ("_", *operands)
     pointer, arrays = r.address(place), r.scope.arrays
-    if type in PAIRED:
-        vector = VECTORS["half2" if type == "f16x2" else "bfloat162"]
-        old = arrays.atomic_vector(
-            pointer, pairs(r.read(values[0], I32), vector.element, r), vector, d != "_", ordering
-        )
+    vector = _atomic_vector(lanes, type)
+    if vector is not None:
+        added, old = _components(r, values[0], type), list[ir.Expr]()
+        for at in range(0, len(added), vector.lanes):
+            own = pointer.moved(at * vector.element.size)
+            old += arrays.atomic_vector(own, added[at : at + vector.lanes], vector, d != "_", ordering)
         if d != "_":
-            r.write(d, packed(old, r))
+            _write_components(r, d, old, type)
         return
-    own = TYPES[type]
+    own_type = TYPES[type]
     if op == "cas":
-        old_value = arrays.compare_swap(pointer, r.read(values[0], own), r.read(values[1], own), "old", ordering)
+        swapped = (r.read(value, own_type) for value in values[:2])
+        old_value = arrays.compare_swap(pointer, *swapped, "old", ordering)
     else:
         name: Any = {"exch": "exchange"}.get(op, op)
-        old_value = arrays.atomic(name, pointer, r.read(values[0], own), d != "_", "old", ordering)
+        old_value = arrays.atomic(name, pointer, r.read(values[0], own_type), d != "_", "old", ordering)
     if d != "_":
         r.write(d, old_value)
+
+
+def _names(operand: str) -> list[str]:
+    return [name.strip() for name in operand.strip("{}").split(",")]
+
+
+def _components(r: Registers, operand: str, type: str) -> list[ir.Expr]:
+    """Return the numbers of a vector operand; a register of a packed type has two."""
+    if type not in PAIRED:
+        return [r.read(name, TYPES[type]) for name in _names(operand)]
+    return [half for name in _names(operand) for half in pairs(r.read(name, I32), PAIRED[type], r)]
+
+
+def _write_components(r: Registers, operand: str, values: list[ir.Expr], type: str) -> None:
+    own = [packed(values[at : at + 2], r) for at in range(0, len(values), 2)] if type in PAIRED else values
+    for name, value in zip(_names(operand), own, strict=True):
+        r.write(name, value)
 
 
 @row(r"cp\.async\.c[ag]\.shared(?:::cta)?\.global((?:\.L2::\w+)*)")
@@ -167,8 +206,8 @@ def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
     if match := _ACCESS.fullmatch(statement.name):
         yield _value_type(match[3], match[4]), "any"
     elif match := _ATOMIC.fullmatch(statement.name):
-        op, type = match[3], match[5]
-        own = VECTORS["half2" if type == "f16x2" else "bfloat162"] if type in PAIRED else TYPES[type]
+        op, type = match[3], match[7]
+        own = _atomic_vector(match[6], type) or TYPES[type]
         yield own, atomic_need(op, own)
     elif statement.name.startswith("cp.async.c") and "commit" not in statement.name:
         yield U32, "any"

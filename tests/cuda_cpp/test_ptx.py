@@ -149,6 +149,14 @@ def test_atomics_stores_and_asynchronous_copies() -> None:
     assert sorted(result.out[3::2].tolist()) == list(range(32))
 
 
+def test_atomics_of_vectors() -> None:
+    kernel = st.cuda_source(texts("cuda_cpp/texts.cu")["atomics of vectors"])["k"]
+    args = np.arange(6, dtype=np.float32), np.zeros(3, np.uint32), np.zeros(1, np.float32)
+    result = st.launch(kernel, grid=1, block=1, args=args, check="all")
+    assert result.x.tolist() == [1, 2, 4, 5, 4.5, 5.5] and result.old.tolist() == [6]
+    assert result.halves.tolist() == [0x3C003C00, 0x40003C00, 0x3F803F80]
+
+
 @pytest.mark.parametrize(
     "assembly", ["bra L;", "ld.global.u32 %0, [q];", "add.u32 %0, %1;", "mbarrier.inval.shared.b64 [q];"]
 )

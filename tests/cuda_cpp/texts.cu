@@ -24,6 +24,17 @@ __global__ void k(unsigned *x, unsigned *out) {
     asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" :: "l"(out + 2 + 2 * threadIdx.x), "r"(tile[threadIdx.x]), "r"(old));
 }
 
+//// atomics of vectors
+__global__ void k(float *x, unsigned *halves, float *old) {
+    float a, b, c, d;
+    asm volatile("atom.global.gpu.acq_rel.add.v4.f32 {%0, %1, %2, %3}, [%4 + 0], {%5, %5, %6, %6};"
+                 : "=f"(a), "=f"(b), "=f"(c), "=f"(d) : "l"(x), "f"(1.0f), "f"(2.0f) : "memory");
+    old[threadIdx.x] = a + b + c + d;
+    asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %1};" :: "l"(x + 4), "f"(0.5f) : "memory");
+    asm volatile("red.global.add.noftz.v2.f16x2 [%0], {%1, %2};" :: "l"(halves), "r"(0x3C003C00), "r"(0x40003C00) : "memory");
+    asm volatile("{ .reg .b16 h; mov.b16 h, 0x3F80; red.global.add.noftz.v2.bf16 [%0], {h, h}; }" :: "l"(halves + 2) : "memory");
+}
+
 //// lanes that leave a loop act in their iteration
 __global__ void k(int *lock, int *count) {
     while (true) {
