@@ -32,13 +32,14 @@ from .wait_probabilities import any_line_waits, burst_rate, line_correlation, ma
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-Field = IntEnum("Field", "STALL WAITS WRITES READS PIPE COST KIND LATENCY IMUL_CYCLES", start=0)
+Field = IntEnum("Field", "STALL WAITS WRITES READS PIPE COST KIND LATENCY IMUL_CYCLES PENDING", start=0)
 WORDS = len(Field)
 """Words of an instruction: issue stall in cycles; mask of awaited scoreboards; scoreboards released by the result and
 by operand reads (-1: none); pipe (-1: none) and its cycles; kind; latency; cycles of the integer half of the fma pipe,
-during which float products use the other half."""
-InstructionKind = IntEnum("InstructionKind", "PLAIN GLOBAL SHARED BARRIER BARRIER_RESULT", start=0)
-"""Kinds of instructions. BARRIER_RESULT reads the count of a barrier, and also arrives at it."""
+during which float products use the other half; groups of asynchronous copies that a GROUP_WAIT leaves."""
+InstructionKind = IntEnum("InstructionKind", "PLAIN GLOBAL SHARED BARRIER BARRIER_RESULT GROUP GROUP_WAIT", start=0)
+"""Kinds of instructions. BARRIER_RESULT reads the count of a barrier, and also arrives at it. GROUP ends a group of asynchronous copies,
+GROUP_WAIT waits for all but the last groups."""
 Profile = IntEnum(
     "Profile",
     "ACCESS_FRACTION LSU_CYCLES L2_SECTORS DRAM_READ_SECTORS DRAM_WRITE_SECTORS FAR_PROBABILITY "
@@ -132,6 +133,10 @@ def stream(
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER, -1
         if instruction.operation == "WARPGROUP.DEPBAR.LE" and instruction.text.endswith(" 0x0"):
             row[Field.WAITS] |= 1 << _GROUP_BOARD
+        if instruction.opcode == "LDGDEPBAR":
+            row[Field.KIND] = InstructionKind.GROUP
+        if instruction.opcode == "DEPBAR":
+            row[[Field.KIND, Field.PENDING]] = InstructionKind.GROUP_WAIT, _left(instruction.text)
         if instruction.opcode == "B2R":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
@@ -139,6 +144,11 @@ def stream(
     _fill_accesses(compiled, lines, traffic, device, warps.executions, code, memory)
     _defer_barriers(warps, code)
     return InstructionStream(code, memory, warps)
+
+
+def _left(text: str) -> int:
+    """Return the operations of its scoreboard that a DEPBAR leaves: `DEPBAR.LE SB0, 0x1`."""
+    return int(text.rstrip().rpartition(" ")[2], 0)
 
 
 def _fill_group_product(row: Words, op: Decoded, before: str, device: Device) -> str:

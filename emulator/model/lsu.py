@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import language as st
 from ..language.hints import f64, i64
 from .instruction_stream import PROFILE_WORDS, InstructionKind, Profile
-from .sm_state import ALMOST_ONE, FAR_FUTURE, MAX_OPEN_STORES, SCOREBOARDS, Memory, Result, Sm
+from .sm_state import ALMOST_ONE, COPY_GROUPS, FAR_FUTURE, MAX_OPEN_STORES, SCOREBOARDS, Memory, Result, Sm
 
 OPERAND_READ_CYCLES = 12.0
 """Cycles until an instruction has read its operands; measured on an H100."""
@@ -191,7 +191,15 @@ def serve(sm: Sm, warp: i64, n: i64, arrival: f64) -> None:
         sm.lsu.accesses[row] -= f64(1)
         completion = _access(sm, warp, n, row, start)
     free = sm.lsu.busy_until[Memory.LSU]
-    raise_scoreboard(sm, warp, sm.code.writes[n], max(free + f64(sm.code.latency[n]), completion))
+    completion = max(free + f64(sm.code.latency[n]), completion)
+    if sm.code.kind[n] == InstructionKind.GLOBAL and sm.code.writes[n] < 0 and sm.code.latency[n] > 0:
+        sm.warps.copied[warp] = max(sm.warps.copied[warp], completion)  # an asynchronous copy
+    elif sm.code.kind[n] == InstructionKind.GROUP:
+        sm.warps.groups[warp * COPY_GROUPS + sm.warps.completed[warp] % COPY_GROUPS] = max(
+            sm.warps.copied[warp], completion
+        )
+        sm.warps.completed[warp] += 1
+    raise_scoreboard(sm, warp, sm.code.writes[n], completion)
     raise_scoreboard(sm, warp, sm.code.reads[n], free + f64(OPERAND_READ_CYCLES))
     count_pending(sm, warp, sm.code.writes[n], -1)
     count_pending(sm, warp, sm.code.reads[n], -1)
@@ -206,4 +214,8 @@ def ready_at(sm: Sm, warp: i64, n: i64) -> f64:
             when = max(when, sm.warps.scoreboards[warp * SCOREBOARDS + board])
             if sm.warps.pending_writes[warp * SCOREBOARDS + board] > 0:
                 when = f64(FAR_FUTURE)
+    left = sm.code.pending[n]
+    if sm.code.kind[n] == InstructionKind.GROUP_WAIT and left < COPY_GROUPS and left < sm.warps.committed[warp]:
+        group = sm.warps.committed[warp] - 1 - left
+        when = max(when, sm.warps.groups[warp * COPY_GROUPS + group % COPY_GROUPS])
     return when

@@ -21,6 +21,7 @@ from .instruction_stream import LSU_PIPE, Field, Floats, InstructionKind, Instru
 from .lsu import GOLDEN_STEP, OPERAND_READ_CYCLES, count_pending, raise_scoreboard, ready_at, serve
 from .records import zeroed
 from .sm_state import (
+    COPY_GROUPS,
     FAR_FUTURE,
     MAX_OPEN_STORES,
     MAX_QUEUE_DEPTH,
@@ -89,6 +90,9 @@ def _start_warp(sm: Sm, warp: i64) -> None:
     sm.warps.pc[warp] = sm.code.path[sm.warps.run[warp]]
     for board in range(i64(SCOREBOARDS)):
         sm.warps.scoreboards[warp * SCOREBOARDS + board] = f64(0)
+    sm.warps.copied[warp] = f64(0)
+    sm.warps.committed[warp] = i64(0)
+    sm.warps.completed[warp] = i64(0)
 
 
 @st.device
@@ -208,6 +212,9 @@ def _enqueue(sm: Sm, scheduler: i64, warp: i64, n: i64) -> None:
     sm.slots.queued[warp // sm.launch.warps] += 1
     count_pending(sm, warp, sm.code.writes[n], 1)
     count_pending(sm, warp, sm.code.reads[n], 1)
+    if sm.code.kind[n] == InstructionKind.GROUP:
+        sm.warps.groups[warp * COPY_GROUPS + sm.warps.committed[warp] % COPY_GROUPS] = f64(FAR_FUTURE)
+        sm.warps.committed[warp] += 1
 
 
 @st.device
@@ -421,7 +428,7 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> tuple[
     boards, entries = SCOREBOARDS * slots, MAX_QUEUE_DEPTH * schedulers
     warp_state = zeroed(
         Warps, pc=slots, run=slots, status=slots, order=slots, ready=slots, ready_without_scoreboards=slots, issued=slots,
-        scoreboards=boards, pending_writes=boards,
+        scoreboards=boards, pending_writes=boards, copied=slots, groups=COPY_GROUPS * slots, committed=slots, completed=slots,
     )  # fmt: skip
     lsu = zeroed(
         LsuState, profiles=stream.memory.reshape(-1), accesses=phases, samples=phases.copy(), store_lines=slots, rehits=slots,

@@ -13,6 +13,8 @@ MAX_QUEUE_DEPTH = 16
 """Instructions in a scheduler's queue, at most."""
 SCOREBOARDS = 7
 """Scoreboards of a warp; the last one is that of the products of its warpgroup (gsb0)."""
+COPY_GROUPS = 8
+"""Groups of asynchronous copies of a warp whose completions are known: those that a wait may leave, and one."""
 PIPES = 9
 """Pipes of a scheduler; the last one is the integer half of the fma pipe."""
 FAR_FUTURE = 1e30
@@ -84,6 +86,7 @@ class Code(NamedTuple):
     kind: Global[i64]
     latency: Global[i64]
     imul_cycles: Global[i64]
+    pending: Global[i64]
     size: i64
     path: Global[i64]
     ends_run: Global[bool]
@@ -92,7 +95,8 @@ class Code(NamedTuple):
 class Warps(NamedTuple):
     """State by resident warp. pc: next instruction. run: in `Code.path`. order: number in the launch. ready: cycle of the
     next issue, with and without scoreboards. issued: cycle of its last issue, or of its start. scoreboards, pending_writes:
-    release cycles, and accesses without one."""
+    release cycles, and accesses without one. copied: completion of its asynchronous copies. groups: of each of its last COPY_GROUPS
+    groups of copies. committed, completed: groups so far, and those with a known completion."""
 
     pc: Global[i64]
     run: Global[i64]
@@ -103,6 +107,10 @@ class Warps(NamedTuple):
     issued: Global[f64]
     scoreboards: Global[f64]
     pending_writes: Global[i64]
+    copied: Global[f64]
+    groups: Global[f64]
+    committed: Global[i64]
+    completed: Global[i64]
 
 
 class Slots(NamedTuple):

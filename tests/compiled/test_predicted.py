@@ -103,6 +103,16 @@ def test_asynchronous_instructions_have_no_time(name: str, message: str) -> None
         estimate(feature.launch(observed), st.devices.H200)
 
 
+def test_a_wait_for_asynchronous_copies_takes_their_latency() -> None:
+    """Nsight Compute measured 30.4, 13.4 and 10.2 us on an H200, with cold caches."""
+    source, steps = st.cuda_source(texts("compiled/kernels.cu")["pipelined"]), 64
+    x = np.zeros((132 * 128 * steps, 4), np.float32)
+    for stages, measured in ((2, 30.4), (4, 13.4), (6, 10.2)):
+        args = x, st.empty(132 * 128, "f32"), steps
+        launched = observed(source[f"stages{stages}"], grid=132, block=128, args=args)
+        assert estimate(launched, st.devices.H200, cold=True).time_us == pytest.approx(measured, rel=0.1)
+
+
 def test_products_of_a_warpgroup_have_measured_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     halves = np.ones((64, 512), np.float16)
     args = {"a": halves, "b": halves.T.copy(), "c": st.empty((64, 64), st.f32)}
