@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from .language.tensor_maps import TensorMapForm
+
 
 @dataclass(frozen=True)
 class OwnArgument:
@@ -14,6 +16,7 @@ class OwnArgument:
     size, alignment: in bytes. contents: the program's parameters in it, by offset; of an array, its address plus `shift` bytes.
     null: whether a pointer without an array is null; another one is never dereferenced.
     constant, terms: a number, and scalars of the program, each with a factor, that are added to an integer parameter.
+    form: of a tensor map; its array is that of `contents`.
     """
 
     size: int
@@ -23,6 +26,7 @@ class OwnArgument:
     null: bool = True
     constant: int = 0
     terms: tuple[tuple[str, int], ...] = ()
+    form: TensorMapForm | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

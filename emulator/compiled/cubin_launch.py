@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cubin_sections import Parameter, Sections
+from ..cubin_sections import Sections
 from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..runtime.cubin_launch import CubinLaunch
@@ -27,13 +27,12 @@ def execute_cubin(launch: CubinLaunch, tracer: Tracer | None = None) -> tuple[Ex
     """
     try:
         sections = Sections.read(launch.content)
-        parameters = sections.parameters(launch.name)
         instructions = disassemble(launch.content, launch.name)
         program = Program.from_listing(instructions)
         blocks = np.arange(prod(launch.grid))
         trace = None if tracer is None else tracer([*map(access_of, instructions)], len(blocks))
         registers = max(sections.registers(launch.name), launch.device.register_least)
-        counts, memory = execute_on_device(_on_device(launch, parameters), sections, program, blocks, trace)
+        counts, memory = execute_on_device(_on_device(launch), sections, program, blocks, trace)
     except ValueError as error:
         raise LaunchError(f"the cubin is not supported: {error}") from None
     warps, threads = counts.totals()
@@ -51,15 +50,12 @@ def execute_cubin(launch: CubinLaunch, tracer: Tracer | None = None) -> tuple[Ex
     return kernel, memory
 
 
-def _on_device(launch: CubinLaunch, parameters: tuple[Parameter, ...]) -> DeviceLaunch:
+def _on_device(launch: CubinLaunch) -> DeviceLaunch:
     arrays = {f"argument {n}": one for n, one in enumerate(launch.arguments) if isinstance(one, np.ndarray)}
 
-    def packed(address: Any) -> bytes:
-        bank = bytearray(max((one.offset + one.size for one in parameters), default=0))
-        for n, ((offset, size), value) in enumerate(zip(parameters, launch.arguments, strict=True)):
-            name = f"argument {n}"
-            bank[offset : offset + size] = np.uint64(address(name)).tobytes() if name in arrays else value
-        return bytes(bank)
+    def packed(address: Any) -> list[bytes]:
+        named = ((f"argument {n}", value) for n, value in enumerate(launch.arguments))
+        return [np.uint64(address(name)).tobytes() if name in arrays else bytes(value) for name, value in named]
 
     return DeviceLaunch(
         launch.name, launch.device, launch.grid, launch.block, launch.shared, arrays, packed, launch.cooperative, launch.cooperative

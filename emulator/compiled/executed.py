@@ -19,9 +19,10 @@ from ..passes.work_queues import uses_dynamic_work
 from ..profiler.block_sampling import sampled_blocks
 from ..profiler.launch_memory import digest
 from ..runtime.engine import Request
+from ..sass.bulk_copy import encoded
 from ..sass.counts import AccessTrace, Counts
 from ..sass.execution import Program
-from ..sass.state import ExecutionError, GlobalMemory, aligned, packed
+from ..sass.state import GLOBAL_BASE, ExecutionError, GlobalMemory
 from .device_launch import DeviceLaunch, Dim3, execute_on_device
 from .kernel_launches import KernelLaunches, LaunchInputs
 from .opcode_classes import Access, access_of
@@ -117,16 +118,21 @@ def device_launch(interface: Interface, request: Request, arrays: Mapping[str, n
         raise ExecutionError("the arrays of the launch share memory")
     dynamic, packing, own = request.dynamic_arrays, interface.packing, request.specialisation.own_code
 
-    def parameters(address: Callable[[str], int]) -> bytes:
-        addresses = {name: np.uint64(address(name)) for name in arrays}
+    def parameters(address: Callable[[str], int]) -> list[bytes]:
+        places = {name: address(name) for name in arrays}
+        addresses = {name: np.uint64(place) for name, place in places.items()}
         if packing is not None:
-            packed_values = packed_own(packing, {**request.numbers, **arrays}, addresses)
-            return aligned((value.tobytes(), one.alignment) for value, one in zip(packed_values, packing, strict=True))
-        values: list[np.generic] = [
-            addresses[name] if name in arrays else request.numbers[name] for name in interface.arguments
-        ]
-        values += [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in interface.lengths]
-        return packed(values)
+            values: Sequence[np.generic] = packed_own(packing, {**request.numbers, **arrays}, addresses)
+            tensors = {n: (one.contents[0][1], one.form) for n, one in enumerate(packing) if one.form is not None}
+        else:
+            lengths = [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in interface.lengths]
+            numbers = {**request.numbers, **addresses}
+            values = [*(numbers[name] for name in interface.arguments), *lengths]
+            tensors = {interface.arguments.index(name): (name, form) for name, form in interface.tensors}
+        result = [value.tobytes() for value in values]
+        for number, (name, form) in tensors.items():
+            result[number] = encoded(form, places[name] - GLOBAL_BASE)
+        return result
 
     together = request.cooperative or request.specialisation.summary.waits
     return DeviceLaunch(

@@ -65,7 +65,7 @@ _CONSTANT_ADDRESS_CYCLES = 2.05
 """Cycles of an SM per distinct constant address; measured on an H200."""
 _UNTIMED = {
     "SYNCS": "the time model has no barriers in shared memory",
-    "UBLKCP": "the time model has no bulk copies",
+    **dict.fromkeys(("UBLKCP", "UTMALDG", "UTMASTG"), "the time model has no bulk copies"),
 }
 _GROUP_BOARD = SCOREBOARDS - 1
 _INDEXED_LOAD_CYCLES = 8

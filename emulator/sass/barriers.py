@@ -1,4 +1,4 @@
-"""Barriers in shared memory (SYNCS), and bulk copies that complete their bytes (UBLKCP).
+"""Barriers in shared memory (SYNCS), and copies in bulk (UBLKCP) and of boxes (UTMALDG) that complete their bytes.
 
 The code of nvcc states the fields of a barrier's word: it writes the word of a new barrier, takes the pending arrivals of a state from
 bits 43 to 62, and gives bit 31 of a register as the parity of a phase. A count n of arrivals is 2**20 - n, so that its last arrival
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..language.tensor_maps import MAX_RANK
 from .access import read_register, reader, write_pair, write_predicate
 from .bulk_copy import UNIT
 from .counts import Counts
@@ -132,7 +133,36 @@ def copy_in_bulk(op: Decoded) -> Execute:
     return execute
 
 
+def copy_box(op: Decoded) -> Execute:
+    """UTMALDG, UTMASTG: a copy of a box of a tensor at once, by a warp. Registers from that of the address on have the address in shared
+    memory, that of the barrier of a load, and the coordinates from the innermost on; the other operand is the address of the tensor map.
+    """
+    loads, (rank, *others) = op.opcode == "UTMALDG", op.modifiers
+    own, described, *more = op.operands
+    if others or more or rank[1:] != "D" or any(len(one.registers) != 1 or one.offset for one in (own, described)):
+        raise UnsupportedInstruction(f"no row of the opcode table is for {op}")
+    first = own.registers[0].number
+    reads = [read_register(Register(first + n, True), False) for n in range(1 + loads + int(rank[0]))]
+    map_address = read_register(Register(described.registers[0].number, True), True)
+    zero = np.zeros((1, 1), np.int64)
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        warps = lanes.any(1)[:, None]
+        at, *values = [read(s, r) for read in reads]
+        starts = [one.view(np.int32).astype(np.int64) for one in values[loads:]]
+        coordinates = [*starts, *[zero] * (MAX_RANK - len(starts)), zero + (not loads)]
+        place = SHARED.place(s, r, np.broadcast_to(at, warps.shape))
+        bytes = s.copy_box(op, place, at.astype(np.int64), map_address(s, r), coordinates, warps)
+        if loads:
+            barrier = np.broadcast_to(values[0].astype(u64), warps.shape)
+            index, none = checked_index(op, SHARED, s, r, warps, barrier, 8), np.broadcast_to(u64(0), warps.shape)
+            in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+
+    return execute
+
+
+_AT_ONCE = ("FENCE", "UTMACMDFLUSH", "UBLKPF", "UTMAPF", "UTMACCTL", "WARPGROUP")
 BARRIERS: Mapping[str, Callable[[Decoded], Execute]] = {
-    "SYNCS": synchronise, "UBLKCP": copy_in_bulk, **dict.fromkeys(("FENCE", "UTMACMDFLUSH", "UBLKPF", "WARPGROUP"), nothing),
+    "SYNCS": synchronise, "UBLKCP": copy_in_bulk, "UTMALDG": copy_box, "UTMASTG": copy_box, **dict.fromkeys(_AT_ONCE, nothing),
 }  # fmt: skip
 """By opcode. Fences of the asynchronous proxy and groups of bulk copies and WARPGROUP order what is at once here."""

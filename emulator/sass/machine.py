@@ -27,7 +27,7 @@ FIELDS = (
     "registers", "register_bytes", "uniform_registers", "uniform_register_bytes", "predicates", "predicate_bytes",
     "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "owned", "shared",
     "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange", "copy_units",
-    "move_elements", "products", "places",
+    "copy_box", "move_elements", "products", "places",
     "count_global", "count_atomic", "count_shared", "load_sector", "sector", "line", "bank_shapes", "bank_kinds", "bank_load",
     "traffic", "active", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
     *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)), "trace", "trace_arguments",
@@ -35,6 +35,7 @@ FIELDS = (
 """Addresses and numbers of a launch that compiled code reads, int64 each."""
 OPERATIONS = ("load", "store", "reduction", "atomic", "copy", "count", "swap")
 _ALL_LANES = np.array([[True]])
+_IN_BULK = ("UBLKCP", "UTMALDG", "UTMASTG")
 _FILES = {
     "registers": (np.uint32, 32), "predicates": (np.bool_, 32), "uniform_registers": (np.uint32, 1),
     "uniform_predicates": (np.bool_, 1), "special": (np.uint32, 32),
@@ -166,6 +167,21 @@ class Machine:
         result = self.builder.let(f"call i64 {self.field('copy_units', 'ptr')}({', '.join(refs)})")
         wrong: Any = Traced(self.builder, result, np.int64)
         self._leave(op, wrong >= 0, np.where(wrong == 0, (self.shared_bytes - capacity).astype(np.uint64), address))
+
+    def copy_box(self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any) -> Any:
+        """Copy a box as `bulk_copy.copy_box`, return its bytes; leave the function with a wild or misaligned address."""
+        if isinstance(active, Traced):
+            raise Untranslatable("a copy of a box with a predicate")
+        first = Pointer(self.builder, self.builder.slot(f"[{len(coordinates)} x i64]", "first"), 0, np.int64)
+        for n, one in enumerate(coordinates):
+            first.put(first.at(n), one)
+        offset, size = tensor.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
+        values = [self.shared, index, address, self.shared_bytes - address, self.contents, size, offset, first]
+        refs = [f"ptr {one.base}" if isinstance(one, Pointer) else f"i64 {one.ref}" for one in values]
+        result = self.builder.let(f"call i64 {self.field('copy_box', 'ptr')}({', '.join(refs)})")
+        bytes: Any = Traced(self.builder, result, np.int64)
+        self._leave(op, bytes < 0, np.where(bytes == -1, address.astype(np.uint64), tensor))
+        return bytes
 
     @property
     def warps_per_block(self) -> Traced:
@@ -384,7 +400,7 @@ class Machine:
         if not op.operands:
             return
         self.exchanging = step.exchanges
-        uniform = op.opcode == "UBLKCP" or (op.operands[0].uniform and op.operands[0].kind in ("register", "predicate"))
+        uniform = op.opcode in _IN_BULK or (op.operands[0].uniform and op.operands[0].kind in ("register", "predicate"))
         if step.exchanges:
             self.close_loop()
             self.open_loop(masked=False)

@@ -17,7 +17,7 @@ from ..llvm.compiler import PROMOTED, Library, compiled, load_compiled
 from ..machine import banks, coalescing
 from ..machine.device import Device, log2
 from .batch import Batch
-from .bulk_copy import copy_units
+from .bulk_copy import copy_box, copy_units
 from .collectives import exchange
 from .convergence import begin_run, end_run
 from .counts import Counts
@@ -116,7 +116,8 @@ class BoundCode:
             "predicate_bytes": state.predicates.strides[0], "special_bytes": state.special_values.strides[0],
             "uniform_predicate_bytes": state.uniform_predicates.strides[0], "global_size": state.memory.contents.size,
             "shared_size": state.shared.size, "shared_bytes": state.shared_bytes, "local_size": local.size,
-            "exchange": exchange.address(), "copy_units": copy_units.address(), "move_elements": move_elements.address(),
+            "exchange": exchange.address(), "copy_units": copy_units.address(), "copy_box": copy_box.address(),
+            "move_elements": move_elements.address(),
             "count_global": coalescing.count_warps.address(),
             "count_atomic": coalescing.count_packets.address(), "count_shared": banks.count_warps.address(),
             "trace": function, "load_sector": log2(device.load_sector), "sector": log2(device.sector), "line": log2(device.line),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ..errors import SimtbedError
 from ..ir.matrices import INCOMPLETE, WITH_BASE
-from .bulk_copy import copy_units
+from .bulk_copy import copy_box, copy_units
 from .integer import u32, u64
 from .operands import Decoded
 
@@ -28,9 +28,9 @@ SHARED_WINDOW = 1
 """Upper word of generic addresses of shared memory."""
 LOCAL_BYTES = 1 << 16
 """Local memory of a thread. Its stack grows down from this address."""
-_STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW = 0x28, 0x44, 0x48
+_STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW, _PARAMETERS = 0x28, 0x44, 0x48, 0x198
 """Offsets in constant bank 0. Block and grid sizes are at 0. The workspace of grid barriers is null in launches that are not
-cooperative; a grid barrier traps then."""
+cooperative; a grid barrier traps then. From compute capability 9.0 on, the bank has the address of the parameters in global memory."""
 _ALIGNMENT, _GUARD_BYTES = 512, 512
 
 
@@ -80,11 +80,12 @@ def wild_address(op: Decoded, address: int, memory: GlobalMemory) -> ExecutionEr
 @dataclass
 class GlobalMemory:
     """Arrays at their addresses. contents: the memory from GLOBAL_BASE; the last _GUARD_BYTES are the workspace of grid
-    barriers. places: offset, type and shape by array."""
+    barriers. places: offset, type and shape by array. parameter_address: of a copy of the parameters, which has their tensor maps."""
 
     contents: Bytes
     places: dict[str, tuple[int, np.dtype[Any], tuple[int, ...]]] = field(default_factory=dict)
     module_address: int = GLOBAL_BASE
+    parameter_address: int = GLOBAL_BASE
 
     @cached_property
     def owned(self) -> Bytes:
@@ -105,12 +106,14 @@ class GlobalMemory:
         return ""
 
     @staticmethod
-    def allocate(arrays: Mapping[str, npt.NDArray[Any]], module: bytes = b"") -> GlobalMemory:
-        """Copy arrays and a module's initialised memory to addresses."""
+    def allocate(arrays: Mapping[str, npt.NDArray[Any]], module: bytes = b"", parameters: int = 0) -> GlobalMemory:
+        """Copy arrays and a module's initialised memory to addresses. parameters: bytes of a copy of the parameters."""
         offsets, size = {}, 0
         for name, array in arrays.items():
             offsets[name] = size
             size += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT + _GUARD_BYTES
+        before = size
+        size += -(-parameters // _ALIGNMENT) * _ALIGNMENT
         module = module + bytes(-len(module) % _ALIGNMENT)
         result = GlobalMemory(np.zeros(size + len(module) + 2 * _GUARD_BYTES, np.uint8))
         for name, array in arrays.items():
@@ -118,7 +121,7 @@ class GlobalMemory:
             result.contents[offsets[name] :][: flat.nbytes] = flat.view(np.uint8).reshape(-1)
             result.places[name] = (offsets[name], flat.dtype, flat.shape)
         result.contents[size : size + len(module)] = np.frombuffer(module, np.uint8)
-        result.module_address = GLOBAL_BASE + size
+        result.parameter_address, result.module_address = GLOBAL_BASE + before, GLOBAL_BASE + size
         return result
 
     @property
@@ -136,21 +139,8 @@ class GlobalMemory:
         return self.contents[offset : offset + prod(shape) * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def packed(parameters: Iterable[np.generic]) -> bytes:
-    """Return numbers at their alignments, a pointer as uint64."""
-    return aligned((value.tobytes(), value.dtype.alignment) for value in parameters)
-
-
-def aligned(parameters: Iterable[tuple[bytes, int]]) -> bytes:
-    """Return the bytes of parameters, each at its alignment."""
-    result = bytearray()
-    for value, alignment in parameters:
-        result += bytes(-len(result) % alignment) + value
-    return bytes(result)
-
-
 def parameter_bank(
-    block: Sequence[int], grid: Sequence[int], parameters: bytes, first: int, workspace: int = 0
+    block: Sequence[int], grid: Sequence[int], parameters: bytes, first: int, memory: GlobalMemory, workspace: int = 0
 ) -> bytes:
     """Return constant bank 0. first: offset of the parameters. workspace: address of that of grid barriers, 0 for none."""
     bank = bytearray(first + max(0x1000, len(parameters)))
@@ -158,6 +148,8 @@ def parameter_bank(
     struct.pack_into("<I", bank, _STACK_POINTER, LOCAL_BYTES)
     struct.pack_into("<I", bank, _WORKSPACE_HIGH, workspace >> 32)
     struct.pack_into("<I", bank, _WORKSPACE_LOW, workspace & 0xFFFFFFFF)
+    if first > _PARAMETERS:
+        struct.pack_into("<Q", bank, _PARAMETERS, memory.parameter_address)
     bank[first : first + len(parameters)] = parameters
     return bytes(bank)
 
@@ -249,6 +241,19 @@ class State:
             wrong = copy_units(shared, at, left, memory, owned, len(owned), to - GLOBAL_BASE, count)
             if wrong >= 0:
                 raise wild_address(op, (self.shared_bytes - left, to)[wrong], self.memory)
+
+    def copy_box(self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any) -> Any:
+        """Copy boxes as `bulk_copy.copy_box`, by active warp, [warps, 1]; return their bytes. Raises ExecutionError."""
+        memory, results = self.memory.contents, np.zeros(index.shape, np.int64)
+        for n in np.flatnonzero(active):
+            at, place = int(address[n, 0]), int(tensor[n, 0])
+            first = np.array([int(np.broadcast_to(one, index.shape)[n, 0]) for one in coordinates], np.int64)
+            capacity, offset = self.shared_bytes - at, place - GLOBAL_BASE
+            bytes = copy_box(self.shared, int(index[n, 0]), at, capacity, memory, len(memory), offset, first)
+            if bytes < 0:
+                raise wild_address(op, (at, place)[-1 - bytes], self.memory)
+            results[n] = bytes
+        return results
 
     def bank(self, number: int) -> Bytes:
         """Return a constant bank, with zeros behind it."""

@@ -24,7 +24,7 @@ from ..machine.device import Device
 from ..numba.kernel import KernelFacts, own_argument
 from ..numba.launching import Launcher
 from ..numba.memory import Pointer
-from ..own_code import CubinCode
+from ..own_code import CubinCode, OwnArgument
 from ..span import Span
 from .compiling import TENSOR_MAP, arguments_of, parameters_of, translated
 from .devices import current_device
@@ -33,6 +33,7 @@ from .kernel import TritonKernel
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
 _FLOAT_TYPES = 10  # of CUtensorMapDataType: from here on f32 that are flushed or rounded
 _SIZE_BYTES = 8
+_MAP_BYTES = 128
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
 
 
@@ -198,9 +199,14 @@ class KernelLauncher:
         boxes = {own: ArrayView(places[own], 0, forms[own].element, 0) for own in translation.textures}
         arrays, cooperative = {**translation.arrays, **boxes}, self.metadata.launch_cooperative_grid
         facts = KernelFacts(name, parameters, arrays, translation.scalars, cooperative)
-        arguments = tuple(own_argument(index, facts) for index in range(len(parameters)))
+        arguments = [own_argument(index, facts) for index in range(len(parameters))]
+        for name, form in forms.items():
+            arguments[places[name]] = OwnArgument(_MAP_BYTES, _MAP_BYTES // 2, ((0, name),), form=form)
         own = CubinCode(
-            kernel=entry[1], arguments=arguments, cubin=code.cubin, architecture=f"sm_{self.metadata.target.arch}"
+            kernel=entry[1],
+            arguments=tuple(arguments),
+            cubin=code.cubin,
+            architecture=f"sm_{self.metadata.target.arch}",
         )
         return TritonKernel(facts, None, lambda: translation.program, own)
 

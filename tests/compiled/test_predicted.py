@@ -95,7 +95,7 @@ def test_matrix_instructions_have_a_measured_rate_or_no_time(monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("bulk_stores", "UBLKCP is"), ("phases_of_barriers", "SYNCS is")],
+    [("bulk_stores", "UBLKCP is"), ("tensor_stores", "UTMASTG is"), ("phases_of_barriers", "SYNCS is")],
 )
 def test_asynchronous_instructions_have_no_time(name: str, message: str) -> None:
     (feature,) = (one for one in FEATURES if one.name == name)

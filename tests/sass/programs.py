@@ -11,7 +11,7 @@ from simtbed.compiled.opcode_classes import access_of
 from simtbed.engines.cuda.sass import Instruction
 from simtbed.sass.counts import Counts
 from simtbed.sass.execution import Launch, Program, execute
-from simtbed.sass.state import ARCHITECTURES, GlobalMemory, packed, parameter_bank
+from simtbed.sass.state import ARCHITECTURES, GlobalMemory, parameter_bank
 
 SM_90 = ARCHITECTURES["sm_90"]
 
@@ -51,7 +51,8 @@ def run(
         memory = GlobalMemory.allocate(arrays or {})
         parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
         workspace = memory.workspace_address if cooperative else 0
-        bank = parameter_bank((block, 1, 1), (grid, 1, 1), packed(parameters), SM_90.parameters, workspace)
+        data = b"".join(one.tobytes() for one in parameters)
+        bank = parameter_bank((block, 1, 1), (grid, 1, 1), data, SM_90.parameters, memory, workspace)
         all_banks = {0: bank, **(banks or {})}
         trace = None if tracer is None else tracer([*map(access_of, instructions(*texts))], grid)
         counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32), trace)

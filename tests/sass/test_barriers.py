@@ -1,8 +1,15 @@
-"""Barriers in shared memory and bulk copies: words and phases of barriers, copied bytes, wild addresses."""
+"""Barriers in shared memory, bulk copies and boxes of tensors: words and phases of barriers, copied bytes, wild addresses."""
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from simtbed.language.tensor_maps import TensorMapForm
+from simtbed.language.types import F32, U32
 from simtbed.sass import execution
+from simtbed.sass.bulk_copy import encoded
 from simtbed.sass.state import ExecutionError
 
 from tests.sass.programs import executions, run
@@ -112,6 +119,62 @@ def test_bulk_copies() -> None:
 def test_wild_copies_end_the_execution(change: str, message: str) -> None:
     with pytest.raises(ExecutionError, match=f"the address {message} is outside of its memory.*UBLKCP"):
         stored(*barrier(1), *COPY, change, "UBLKCP.S.G [UR10], [UR8], UR12")
+
+
+def boxes(*texts: str, form: TensorMapForm, out: Any = None) -> npt.NDArray[Any]:
+    """Return the array `out` after a program. UR10: address of the tensor map of `data`, an 8 x 8 matrix. UR12: 0x80 in shared memory."""
+    arrays = {
+        "data": np.arange(64, dtype=np.uint32),
+        "map": np.frombuffer(encoded(form, 0), np.uint8),
+        "out": np.zeros(32, np.uint64) if out is None else out,
+    }
+    head = "ULDC.64 UR10, c[0x0][0x218]", "LDC.64 R4, c[0x0][0x220]", "UMOV UR12, 0x80", "SHF.L.U32 R8, R0, 0x3, RZ"
+    _, memory = run(*HEAD, *head, *texts, "EXIT", arrays=arrays)
+    return memory.array("data" if out is not None else "out")
+
+
+def test_boxes_of_tensors() -> None:
+    """Two rows of four elements, of which the first is before the tensor; the bytes of both complete a phase."""
+    matrix = TensorMapForm(U32, (8, 8), (32,), (4, 2))
+    load = (*barrier(1), "UMOV UR13, URZ", "UMOV UR14, 0x4", "UMOV UR15, 0xffffffff", "UTMALDG.2D [UR12], [UR10]")
+    store = ("IMAD.WIDE.U32 R4, R0, 0x8, R4", "STG.E.64 desc[UR4][R4.64], R6")
+    values = boxes(*load, "LDS.64 R6, [R8+0x80]", *store, form=matrix)
+    assert values.tolist() == [0, 0, 4 | 5 << 32, 6 | 7 << 32] + [0] * 28
+    assert boxes(*load, "LDS.64 R6, [RZ]", *store, form=matrix).tolist() == [word(1, 1, -0x20)] * 32
+    nan = replace(matrix, element=F32, fill="nan")
+    assert boxes(*load, "LDS.64 R6, [R8+0x80]", *store, form=nan)[:2].tolist() == [0x7FF77FF77FF77FF7] * 2
+    swizzled = TensorMapForm(U32, (8, 8), (32,), (8, 8), swizzle=32)
+    values = boxes(
+        *load[:-2], "UMOV UR14, URZ", "UMOV UR15, URZ", load[-1], "LDS.64 R6, [R8+0x80]", *store, form=swizzled
+    )
+    expected = [*(4, 6, 0, 2), *(12, 14, 8, 10), *(20, 22, 16, 18), *(28, 30, 24, 26), *range(32, 64, 2)]
+    assert (values & 0xFFFFFFFF).tolist() == expected  # 128 bytes further, the units are not exchanged
+    changed = boxes(
+        "UMOV UR13, 0x4",
+        "UMOV UR14, 0x7",
+        "STS.64 [R8+0x80], R0",
+        "UTMASTG.2D [UR12], [UR10]",
+        form=matrix,
+        out=np.zeros(1),
+    )
+    assert changed[:60].tolist() == [*range(60)] and changed[60:].tolist() == [0, changed[61], 1, changed[63]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"), [("UMOV UR12, 0x44", "0x44"), ("UMOV UR12, 0xfffff0", "0xfffff0"), ("UMOV UR11, 0x4", "0x4")]
+)
+def test_wild_boxes_end_the_execution(change: str, message: str) -> None:
+    matrix = TensorMapForm(U32, (8, 8), (32,), (4, 2))
+    with pytest.raises(ExecutionError, match=f"the address {message}.* is outside of its memory.*UTMALDG"):
+        boxes(
+            *barrier(1),
+            "UMOV UR13, URZ",
+            "UMOV UR14, URZ",
+            "UMOV UR15, URZ",
+            change,
+            "UTMALDG.2D [UR12], [UR10]",
+            form=matrix,
+        )
 
 
 def test_all_lanes_repeat_a_loop_for_one() -> None:

@@ -34,8 +34,9 @@ class Interface:
     tensors: Tensors = ()
 
     def encode(self) -> dict[str, object]:
-        tensors = [(name, asdict(form) | {"element": form.element.name}) for name, form in self.tensors]
-        return {**asdict(self), "written": sorted(self.written), "tensors": tensors}
+        tensors = [(name, _encoded(form)) for name, form in self.tensors]
+        packing = self.packing and [{**asdict(one), "form": one.form and _encoded(one.form)} for one in self.packing]
+        return {**asdict(self), "written": sorted(self.written), "tensors": tensors, "packing": packing}
 
     @staticmethod
     def decode(data: dict[str, Any]) -> Interface:
@@ -53,10 +54,15 @@ class Interface:
         )
 
 
+def _encoded(form: TensorMapForm) -> dict[str, Any]:
+    return asdict(form) | {"element": form.element.name}
+
+
 def _form(data: dict[str, Any]) -> TensorMapForm:
     lists = {name: tuple(data[name]) for name in ("sizes", "strides", "box")}
     return TensorMapForm(**{**data, **lists, "element": SCALARS[data["element"]]})
 
 
 def _argument(data: dict[str, Any]) -> OwnArgument:
-    return OwnArgument(**{**data, **{name: tuple(map(tuple, data[name])) for name in ("contents", "terms")}})
+    lists = {name: tuple(map(tuple, data[name])) for name in ("contents", "terms")}
+    return OwnArgument(**{**data, **lists, "form": data["form"] and _form(data["form"])})
