@@ -165,6 +165,8 @@ def test_integer_instructions(type: Scalar) -> None:
             operand = second if isinstance(second, int) else f"%{second}{bits}"
             prepared.append(f"%{to}{bits} = {op} i{bits} %{first}{bits}, {operand}")
         cases += (f"{'zext' if bits < type.bits else 'trunc'} i{bits} %l{bits} to {name}",)
+        cases += tuple(f"icmp {word} i{bits} %a{bits}, %b{bits}" for word in ("eq", "slt", "uge"))
+        cases += (f"sext i{bits} %l{bits} to {name}",) if bits < type.bits else ()
     _check(cases, type, _module(cases, name, prepared))
 
 
@@ -192,7 +194,15 @@ def test_functions_of_vectors() -> None:
     prepared = ["%v0 = insertelement V undef, i32 %a, i32 0", "%v = insertelement V %v0, i32 %b, i32 1"]
     prepared.append("%w = shufflevector V %v, V undef, V <i32 1, i32 0>")
     prepared += [f"%v{n} = call V @llvm.{name}.v2i32({operands})" for n, (name, operands) in enumerate(cases, 1)]
+    masks = (
+        "%m = icmp slt V %v, %w",
+        "%n = bitcast <2 x i1> %m to i2",
+        "%o = xor i2 %n, 1",
+        "%p = bitcast i2 %o to <2 x i1>",
+    )
+    prepared += [*masks, "%q = select <2 x i1> %p, V %v, V %w", "%all = icmp eq i2 %n, -1"]
     words = tuple(f"bitcast V %v{n} to i64" for n in range(1, len(cases) + 1))
+    words += "bitcast V %q to i64", "zext i2 %n to i64", "zext i1 %all to i64"
     text = _module(words, "i32", [])
     first = text.index("%r0 = ")
     text = text[:first] + "\n  ".join([*prepared, text[first:]])
