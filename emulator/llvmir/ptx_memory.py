@@ -126,8 +126,8 @@ def _atomic(
         return
     own_type = TYPES[type]
     if op == "cas":
-        swapped = (r.read(value, own_type) for value in values[:2])
-        old_value = arrays.compare_swap(pointer, *swapped, "old", ordering)
+        expected, value = (r.read(own, own_type) for own in values[:2])
+        old_value = arrays.compare_swap(pointer, expected, value, "old", ordering)
     else:
         name: Any = {"exch": "exchange"}.get(op, op)
         old_value = arrays.atomic(name, pointer, r.read(values[0], own_type), d != "_", "old", ordering)
