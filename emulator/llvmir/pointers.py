@@ -318,7 +318,9 @@ class Memories:
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
         sequence = list(instructions)
-        numbers = any(own.op in _TO_NUMBER or any(map(_is_address, own.operands)) for own in sequence)
+        numbers = any(
+            own.op in _TO_NUMBER or _converts(own) or any(map(_is_address, own.operands)) for own in sequence
+        )
         pointing = [
             own
             for own in sequence
@@ -408,6 +410,11 @@ def _is_address(operand: Operand) -> bool:
     return isinstance(operand, Constant) and (operand.op in _TO_NUMBER or any(map(_is_address, operand.operands)))
 
 
+def _converts(instruction: Instruction) -> bool:
+    """Whether inline assembly may return an address of its operands as a number."""
+    return isinstance(instruction.callee, Assembly) and "cvta" in instruction.callee.text
+
+
 def _sources(instruction: Instruction) -> Iterable[Operand]:
     """The operands whose memories the result may address."""
     match instruction.op:
@@ -427,8 +434,8 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return instruction.operands
         case "call" if ELEMENT_CALL.match(instruction.function):
             return instruction.operands[:1]
-        case "call" if isinstance(instruction.callee, Assembly) and _may_point(instruction.type):
-            return instruction.operands
+        case "call" if isinstance(instruction.callee, Assembly):
+            return instruction.operands if _may_point(instruction.type) or _converts(instruction) else ()
     return ()
 
 

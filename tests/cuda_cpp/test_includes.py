@@ -52,6 +52,12 @@ def test_findings_name_the_included_file(folder: Path) -> None:
     assert (Path(span.file).name, span.line) == ("scaling.cuh", 3)
 
 
+def test_host_code_of_an_included_file_is_left_out(folder: Path) -> None:
+    (folder / "common/host.cuh").write_text("inline int failed() { return cudaFree(0) != cudaSuccess; }\n#define FACTOR 2\n")
+    (folder / "scaling.cuh").write_text(HEADER.replace("factor.h", "common/../common/host.cuh"))
+    assert _scaled(st.cuda_file(str(folder / "kernel.cu"))) == 2
+
+
 def test_an_include_of_a_macro_is_refused(folder: Path) -> None:
     text = '#define FILE "factor.h"\n#include FILE\n__global__ void k(int *x) { x[0] = FACTOR; }\n'
     with pytest.raises(st.CompileError, match="an #include of a macro is not supported"):
