@@ -130,7 +130,9 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         if status == 0 and output.is_file():
             return output.read_text(encoding="utf-8", errors="replace").replace(folder, os.path.dirname(SOURCE)), []
     errors = [
-        Error(os.path.normpath(m[1]), int(m[2]), int(m[3]), m[4], m[5] or "") for m in map(MESSAGE.fullmatch, messages.splitlines()) if m
+        Error(os.path.normpath(m[1]), int(m[2]), int(m[3]), m[4], m[5] or "")
+        for m in map(MESSAGE.fullmatch, messages.splitlines())
+        if m
     ]
     if not errors:
         last = messages.strip().splitlines()[-1:] or ["it has no message"]

@@ -318,9 +318,7 @@ class Memories:
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
         sequence = list(instructions)
-        numbers = any(
-            own.op in _TO_NUMBER or _converts(own) or any(map(_is_address, own.operands)) for own in sequence
-        )
+        numbers = any(own.op in _TO_NUMBER or _converts(own) or any(map(_is_address, own.operands)) for own in sequence)
         pointing = [
             own
             for own in sequence

@@ -53,7 +53,9 @@ def test_findings_name_the_included_file(folder: Path) -> None:
 
 
 def test_host_code_of_an_included_file_is_left_out(folder: Path) -> None:
-    (folder / "common/host.cuh").write_text("inline int failed() { return cudaFree(0) != cudaSuccess; }\n#define FACTOR 2\n")
+    (folder / "common/host.cuh").write_text(
+        "inline int failed() { return cudaFree(0) != cudaSuccess; }\n#define FACTOR 2\n"
+    )
     (folder / "scaling.cuh").write_text(HEADER.replace("factor.h", "common/../common/host.cuh"))
     assert _scaled(st.cuda_file(str(folder / "kernel.cu"))) == 2
 
@@ -89,3 +91,18 @@ def test_a_name_climbs_to_few_folders(tmp_path: Path) -> None:
     (own / "k.cu").write_text('#include "../../../../far.h"\n__global__ void k(int *x) { x[0] = FACTOR; }\n')
     with pytest.raises(st.CompileError, match=r"far\.h"):
         st.cuda_file(str(own / "k.cu"))["k"]
+
+
+@pytest.mark.slow
+def test_curand_in_a_kernel() -> None:
+    text = """#include <curand_kernel.h>
+    __global__ void k(unsigned *out, float *numbers) {
+        curandState own; curand_init(1234, 5 * threadIdx.x, 0, &own); numbers[threadIdx.x] = curand_uniform(&own);
+        curandStatePhilox4_32_10_t s; curand_init(0, 0, 0, &s); out[0] = curand(&s);
+    }"""
+    arrays = st.zeros(1, st.u32), st.zeros(2, st.f32)
+    result = st.launch(st.cuda_source(text)["k"], grid=1, block=2, args=arrays)
+    assert (int(result.out[0]), result.numbers.round(6).tolist()) == (
+        0x6627E8D5,
+        np.float32([0.145468, 0.868979]).tolist(),
+    )

@@ -14,7 +14,10 @@ from .kernels import Kernels
 from .queues import INVALID_HANDLE, INVALID_VALUE, SUCCESS, store
 from .unit import ProgramUnit
 
-CAPTURE_UNSUPPORTED = 900
+CAPTURE_UNSUPPORTED, UPDATE_FAILURE = 900, 910
+_TOPOLOGY_CHANGED = 2
+_MEMORY_BYTES, _MEMORY_ADDRESS = 32, 40
+"""Offsets in cudaMemAllocNodeParams: bytesize, dptr."""
 _KERNEL = struct.Struct("P6II4xPP")
 """cudaKernelNodeParams: function, grid, block, bytes of shared memory, arguments, options of the driver."""
 _MEMSET = struct.Struct("PNIINN")
@@ -36,6 +39,12 @@ class Graph:
 
     def copy(self) -> Graph:
         return Graph(dict(self.work), {node: set(before) for node, before in self.before.items()})
+
+    @property
+    def shape(self) -> list[set[int]]:
+        """For each node in order the numbers of the nodes before it."""
+        numbers = {node: number for number, node in enumerate(self.work)}
+        return [{numbers[node] for node in self.before[own]} for own in self.work]
 
 
 class Graphs(Kernels):
@@ -63,6 +72,7 @@ class Graphs(Kernels):
         if name in ("cudaStreamSynchronize", "cudaStreamQuery"):
             return CAPTURE_UNSUPPORTED
         if name == "cudaFreeAsync":  # a graph that is launched again uses the memory again
+            self.findings.freed(own[0], self.place)
             return SUCCESS
         if name == "simtbedLaunch":
             own = self.with_copied_arguments(own)
@@ -183,6 +193,31 @@ class Graphs(Kernels):
 
     def cudaGraphAddMemcpyNode1D(self, *call: Any) -> int:
         return self._node(partial(self.cudaMemcpy, *call[4:]), *call[:4])
+
+    def cudaGraphAddMemAllocNode(self, *call: Any) -> int:
+        """Add a node whose memory exists from now on: its address is the same in each launch."""
+        *place, memory = call
+        size = ctypes.c_size_t.from_address(memory + _MEMORY_BYTES).value
+        return self.cudaMalloc(memory + _MEMORY_ADDRESS, size) or self._node(lambda: SUCCESS, *place)
+
+    def cudaGraphAddMemFreeNode(self, *call: Any) -> int:
+        """Add a node without an effect: a graph that is launched again uses the memory again."""
+        *place, pointer = call
+        if not self.range_of(pointer or 0):
+            return INVALID_VALUE
+        self.findings.freed(pointer, self.place)
+        return self._node(lambda: SUCCESS, *place)
+
+    def cudaGraphExecUpdate(self, executable: int | None, graph: int | None, result: int) -> int:
+        """Replace the work of each node by that of the node of another graph with the same dependencies, in the order of creation."""
+        old, new = self.executables.get(executable or 0), self.graphs.get(graph or 0)
+        if old is None or new is None:
+            return INVALID_VALUE
+        is_same = old.shape == new.shape
+        if is_same:
+            old.work = dict(zip(old.work, new.work.values(), strict=True))
+        store(ctypes.c_int, result, 0 if is_same else _TOPOLOGY_CHANGED)
+        return SUCCESS if is_same else UPDATE_FAILURE
 
     def cudaGraphInstantiate(self, executable: int, graph: int | None, flags: int) -> int:
         own = self.graphs.get(graph or 0)
