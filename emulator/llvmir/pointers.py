@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -123,7 +124,17 @@ class Pointer:
             total = operation("add", term, total)
         return total
 
+    def folded(self, let: Callable[[ir.Expr, str], ir.Expr], span: Span) -> Pointer:
+        """Return the pointer with the sum of its terms in a register where it has more than MAX_TERMS."""
+        if len(self.terms) <= MAX_TERMS:
+            return self
+        common = math.gcd(*(scale for _, scale in self.terms))
+        terms = tuple((value, scale // common) for value, scale in self.terms)
+        return replace(self, terms=((let(Pointer(self.memories, 0, terms).offset(span), "offset"), common),))
 
+
+MAX_TERMS = 16
+"""Terms of an address in one expression: a pointer that an unrolled loop moves has one for each move."""
 _WINDOW = 1 << 32
 """Bytes between the addresses of memories that are not global."""
 _FIRST_ADDRESS = 1 << 40

@@ -83,3 +83,15 @@ def test_a_struct_of_addresses_is_an_argument_of_pycuda() -> None:
     )
     launch_by_address(SOURCE.select, (2, 1, 1), (32, 1, 1), (values, np.float32(2)), Variables(SOURCE))
     np.testing.assert_array_equal(MEMORY.block(out).view(np.float32), 2 * X)
+
+
+def test_a_pointer_that_an_unrolled_loop_moves() -> None:
+    text = """__global__ void k(const float *x, float *out, int step) {
+        float sum = 0;
+        #pragma unroll
+        for (int i = 0; i < 250; i++, x += step) sum += *x;
+        out[threadIdx.x] = sum;
+    }"""
+    x = np.arange(500, dtype=np.float32)
+    result = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.f32), 2))
+    assert float(result.out[0]) == x[::2].sum()
