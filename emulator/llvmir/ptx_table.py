@@ -410,6 +410,7 @@ def _address(r: Registers, d: str, a: str) -> None:
 @row(r"isspacep\.(global|shared|local|const)(?:::cta)?")
 def _is_in_space(r: Registers, space: str, d: str, a: str) -> None:
     value = r.values.get(a)
-    if not isinstance(value, Pointer) or value.which is not None:
+    spaces = {memory.space for memory in value.memories} if isinstance(value, Pointer) else set()
+    if len(spaces) != 1:
         raise UnsupportedError("the memory space of a computed address is not supported")
-    r.write(d, constant(value.memories[0].space == {"const": "constant"}.get(space, space), BOOL, r.span))
+    r.write(d, constant(spaces == {{"const": "constant"}.get(space, space)}, BOOL, r.span))

@@ -95,3 +95,9 @@ def test_a_pointer_that_an_unrolled_loop_moves() -> None:
     x = np.arange(500, dtype=np.float32)
     result = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.f32), 2))
     assert float(result.out[0]) == x[::2].sum()
+
+
+def test_the_space_of_one_of_two_arrays() -> None:
+    text = "__global__ void k(int *a, int *b, int n) { int *p = n ? a : b; *p = __isGlobal(p) + 2 * __isShared(p); }"
+    result = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(st.zeros(1, st.i32), st.zeros(1, st.i32), 0))
+    assert (int(result.a[0]), int(result.b[0])) == (0, 1)

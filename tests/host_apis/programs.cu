@@ -385,6 +385,12 @@ int main(int count, char **) {
         CHECK(cudaGraphLaunch(executable, stream)); CHECK(cudaStreamSynchronize(stream));
     }
     cudaGetLastError(); printf(" updated %d\n", *x); fflush(stdout);
+    cudaStream_t side; cudaEvent_t event; CHECK(cudaStreamCreate(&side)); CHECK(cudaEventCreate(&event));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal)); CHECK(cudaEventRecord(event, stream)); CHECK(cudaStreamWaitEvent(side, event));
+    CHECK(cudaMemsetAsync(x, 0, 4, side)); CHECK(cudaEventRecord(event, side)); CHECK(cudaStreamWaitEvent(stream, event));
+    add<<<1, 1, 0, stream>>>(x, 1); CHECK(cudaMemcpyAsync(&result, x, 4, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamEndCapture(stream, &other)); CHECK(cudaGraphInstantiate(&executable, other, 0));
+    for (int i = 0; i < 2; i++) CHECK(cudaGraphLaunch(executable, stream)); CHECK(cudaDeviceSynchronize());
     if (count > 1) wide<64><<<1, 128>>>(x); else wide<32><<<1, 128>>>(x);
     CHECK(cudaDeviceSynchronize()); return x[127] != 31;
 }

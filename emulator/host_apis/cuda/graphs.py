@@ -234,7 +234,10 @@ class Graphs(Kernels):
             return INVALID_VALUE
         if code := self._stream(stream):
             return code
+        streams = self.streams
+        self.streams = dict.fromkeys(streams, streams[stream or 0])  # not those of the capture
         codes = [own.work[node]() for node in TopologicalSorter(own.before).static_order()]
+        self.streams = streams
         return next((code for code in codes if code), SUCCESS)
 
     def cudaGraphExecDestroy(self, executable: int | None) -> int:
