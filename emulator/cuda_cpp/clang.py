@@ -122,7 +122,8 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         source = str(Path(folder, os.path.basename(SOURCE)))  # the command line names an existing file
         present = {source if path == SOURCE else path: text for path, text in files.items()}
         present[HEADER] += definitions
-        present = {path: with_special_registers(text) for path, text in present.items()}
+        for path, text in present.items():
+            present[path] = _ASSEMBLY.sub(lambda match: _REGISTER.sub("%%", match[0]), text)
         overlay.write_text(json.dumps(_overlay(present, folders, Path(folder))), encoding="utf-8")
         command = [*compiler().command, *arguments, "-ivfsoverlay", str(overlay), "-o", str(output), source]
         status, messages = _run(command, folder)
@@ -138,11 +139,6 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         last = messages.strip().splitlines()[-1:] or ["it has no message"]
         raise SimtbedError(f"the compiler of CUDA C++ ended with status {status}: {printable(last[0][:200])}")
     return "", errors
-
-
-def with_special_registers(text: str) -> str:
-    """Return a text whose special registers in inline assembly have two percent signs."""
-    return _ASSEMBLY.sub(lambda match: _REGISTER.sub("%%", match[0]), text)
 
 
 def with_definitions(options: Sequence[str]) -> tuple[list[str], str]:

@@ -96,13 +96,6 @@ def test_a_name_climbs_to_few_folders(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_curand_in_a_kernel() -> None:
     text = """#include <curand_kernel.h>
-    __global__ void k(unsigned *out, float *numbers) {
-        curandState own; curand_init(1234, 5 * threadIdx.x, 0, &own); numbers[threadIdx.x] = curand_uniform(&own);
-        curandStatePhilox4_32_10_t s; curand_init(0, 0, 0, &s); out[0] = curand(&s);
-    }"""
-    arrays = st.zeros(1, st.u32), st.zeros(2, st.f32)
-    result = st.launch(st.cuda_source(text)["k"], grid=1, block=2, args=arrays)
-    assert (int(result.out[0]), result.numbers.round(6).tolist()) == (
-        0x6627E8D5,
-        np.float32([0.145468, 0.868979]).tolist(),
-    )
+    __global__ void k(float *x) { curandState s; curand_init(1234, 5 * threadIdx.x, 0, &s); x[threadIdx.x] = curand_uniform(&s); }"""
+    out = st.launch(st.cuda_source(text)["k"], grid=1, block=2, args=(st.zeros(2, st.f32),)).x
+    assert out.round(6).tolist() == np.float32([0.145468, 0.868979]).tolist()

@@ -27,20 +27,3 @@ def test_functions_of_words_have_the_bits_of_nvcc() -> None:
     args = {"a": a, "b": b, "out": st.zeros(64 * len(NAMES), "u32")}
     result = st.launch(st.cuda_source(text).k, grid=1, block=64, args=args, compiled=True)
     assert result.compiled().output_differences == {}
-
-
-def test_extremes_say_whether_they_are_the_first_operand() -> None:
-    calls = [f"__vib{name}_{sign}16x2(a[t], b[t], &high, &low)" for name in ("max", "min") for sign in "su"]
-    body = "".join(f"out[4 * t + {n}] = {call} ^ high << 31 ^ low << 15;" for n, call in enumerate(calls))
-    body = body.replace("= __", "= (value = __").replace("low)", "low), value)")
-    declared = "bool high, low; unsigned value; int t = threadIdx.x;"
-    text = f"__global__ void k(const unsigned *a, const unsigned *b, unsigned *out) {{ {declared} {body} }}"
-    a, b = np.random.default_rng(3).integers(0, 1 << 32, (2, 64), np.uint32)
-    b[:8] = a[:8]
-    result = st.launch(st.cuda_source(text).k, grid=1, block=64, args=(a, b, st.zeros((64, 4), "u32")))
-    for number, (sign, extreme) in enumerate(
-        ((np.int16, np.maximum), (np.uint16, np.maximum), (np.int16, np.minimum), (np.uint16, np.minimum))
-    ):
-        x, y = a.view(sign), b.view(sign)
-        expected = extreme(x, y).view(np.uint16) ^ ((extreme(x, y) == x) << 15).astype(np.uint16)
-        assert np.array_equal(result.out.reshape(64, 4)[:, number].copy().view(np.uint16), expected), calls[number]

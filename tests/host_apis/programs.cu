@@ -373,7 +373,8 @@ int main(int count, char **) {
     CHECK(cudaGraphAddKernelNode(nodes + 2, graph, nodes + 1, 1, &launch));
     CHECK(cudaGraphAddMemcpyNode1D(nodes + 3, graph, nodes + 2, 1, &result, memory.dptr, 4, cudaMemcpyDeviceToHost));
     CHECK(cudaGraphAddMemFreeNode(nodes, graph, nodes + 3, 1, memory.dptr));
-    CHECK(cudaGraphInstantiate(&executable, graph, 0)); CHECK(cudaGraphLaunch(executable, stream)); CHECK(cudaGraphLaunch(executable, stream));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    for (int i = 0; i < 2; i++) { CHECK(cudaGraphLaunch(executable, stream)); CHECK(cudaFree(memory.dptr)); }
     printf("graph %d", result); CHECK(cudaGraphExecDestroy(executable)); CHECK(cudaMallocManaged(&x, 512)); *x = 0;
     for (int step = 1; step < 4; step++) {
         cudaGraphExecUpdateResult update = cudaGraphExecUpdateSuccess; cudaGraphExecUpdateResultInfo info;

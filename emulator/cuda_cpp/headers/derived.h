@@ -262,13 +262,3 @@ SIMTBED_LIMITS(float, __FLT_MIN__, __FLT_MAX__, __FLT_EPSILON__) SIMTBED_LIMITS(
 }
 #endif
 namespace cuda { namespace std { using namespace ::std; } }
-#define SIMTBED_COMPARED(NAME, OP) \
-    SIMTBED_INLINE int __vib##NAME##_s32(int a, int b, bool *first) { return (*first = a OP b) ? a : b; } \
-    SIMTBED_INLINE unsigned int __vib##NAME##_u32(unsigned int a, unsigned int b, bool *first) { return (*first = a OP b) ? a : b; } \
-    SIMTBED_COMPARED_PAIRS(NAME, s, short) SIMTBED_COMPARED_PAIRS(NAME, u, unsigned short)
-#define SIMTBED_COMPARED_PAIRS(NAME, SIGN, T) \
-    SIMTBED_INLINE unsigned int __vib##NAME##_##SIGN##16x2(unsigned int a, unsigned int b, bool *high, bool *low) { \
-        unsigned int upper = __vib##NAME##_##SIGN##32((T)(a >> 16), (T)(b >> 16), high); \
-        return upper << 16 | (__vib##NAME##_##SIGN##32((T)a, (T)b, low) & 0xffffu); \
-    }
-SIMTBED_COMPARED(max, >=) SIMTBED_COMPARED(min, <=)

@@ -54,6 +54,7 @@ class Graphs(Kernels):
         super().__init__(units, report)
         self.graphs: dict[int, Graph] = {}
         self.executables: dict[int, Graph] = {}
+        self.memory_of_graphs = set[int]()
         self.captures: dict[int, Graph] = {}
         """Graphs by the stream that is captured."""
         self.captured_events: dict[int, Graph] = {}
@@ -198,15 +199,22 @@ class Graphs(Kernels):
         """Add a node whose memory exists from now on: its address is the same in each launch."""
         *place, memory = call
         size = ctypes.c_size_t.from_address(memory + _MEMORY_BYTES).value
-        return self.cudaMalloc(memory + _MEMORY_ADDRESS, size) or self._node(lambda: SUCCESS, *place)
+        code = self.cudaMalloc(memory + _MEMORY_ADDRESS, size)
+        self.memory_of_graphs.add(ctypes.c_size_t.from_address(memory + _MEMORY_ADDRESS).value)
+        return code or self._node(lambda: SUCCESS, *place)
 
     def cudaGraphAddMemFreeNode(self, *call: Any) -> int:
-        """Add a node without an effect: a graph that is launched again uses the memory again."""
         *place, pointer = call
-        if not self.range_of(pointer or 0):
-            return INVALID_VALUE
+        return self._node(partial(self.cudaFree, pointer), *place)
+
+    def cudaFree(self, pointer: int | None, *rest: Any) -> int:
+        """Free memory. That of a graph stays for its next launch."""
+        if pointer not in self.memory_of_graphs:
+            return super().cudaFree(pointer, *rest)
         self.findings.freed(pointer, self.place)
-        return self._node(lambda: SUCCESS, *place)
+        return SUCCESS
+
+    cudaFreeAsync = cudaFree
 
     def cudaGraphExecUpdate(self, executable: int | None, graph: int | None, result: int) -> int:
         """Replace the work of each node by that of the node of another graph with the same dependencies, in the order of creation."""
