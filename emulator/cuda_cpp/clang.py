@@ -51,6 +51,9 @@ ARGUMENTS = (
 MACRO_OPTIONS = ("-D", "-U")
 USED_OPTIONS = (*MACRO_OPTIONS, "-std=", "--std=")
 """Options of nvcc that change the meaning of a text. Others, such as `-O3` and `--use_fast_math`, have no effect here."""
+_ASSEMBLY = re.compile(r'\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__)\s*)?\(\s*(?:"(?:\\.|[^"\\])*"\s*)+')
+_REGISTER = re.compile(r"(?<!%)%(?=[a-z_])")
+"""A special register in inline assembly with one percent sign: nvcc accepts it, clang only two signs."""
 MESSAGE = re.compile(r"(.*?):(\d+):(\d+): (?:fatal )?error: (.*?)(?: \[-W[^\]]*(-W[a-z-]+)\])?")
 
 
@@ -119,6 +122,8 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         source = str(Path(folder, os.path.basename(SOURCE)))  # the command line names an existing file
         present = {source if path == SOURCE else path: text for path, text in files.items()}
         present[HEADER] += definitions
+        for path, text in present.items():
+            present[path] = _ASSEMBLY.sub(lambda match: _REGISTER.sub("%%", match[0]), text)
         overlay.write_text(json.dumps(_overlay(present, folders, Path(folder))), encoding="utf-8")
         command = [*compiler().command, *arguments, "-ivfsoverlay", str(overlay), "-o", str(output), source]
         status, messages = _run(command, folder)
@@ -126,7 +131,9 @@ def compile_text(files: Mapping[str, str], options: Sequence[str], folders: Sequ
         if status == 0 and output.is_file():
             return output.read_text(encoding="utf-8", errors="replace").replace(folder, os.path.dirname(SOURCE)), []
     errors = [
-        Error(m[1], int(m[2]), int(m[3]), m[4], m[5] or "") for m in map(MESSAGE.fullmatch, messages.splitlines()) if m
+        Error(os.path.normpath(m[1]), int(m[2]), int(m[3]), m[4], m[5] or "")
+        for m in map(MESSAGE.fullmatch, messages.splitlines())
+        if m
     ]
     if not errors:
         last = messages.strip().splitlines()[-1:] or ["it has no message"]

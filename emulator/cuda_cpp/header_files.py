@@ -10,9 +10,11 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from .. import disk_cache
 from ..documents import text_of
 from ..errors import SimtbedError
 from ..escaping import printable
+from .curand_skips import curand_skips
 
 FOLDER = Path(__file__).with_name("headers")
 INCLUDED = {
@@ -25,6 +27,7 @@ INCLUDED |= dict.fromkeys(
     ("cuComplex.h", "cufft.h", "cufftXt.h", "complex", "thrust/complex.h", "cupy/complex.cuh", "pycuda-complex.hpp"),
     "complex.h",
 )
+INCLUDED |= {f"curand_{name}.h": "curand.h" for name in ("kernel", "uniform", "normal", "philox4x32_x")}
 MAX_BYTES = 1 << 24
 """Bytes of all the files included by a text."""
 MAX_CLIMB = 3
@@ -112,7 +115,16 @@ def headers_digest() -> str:
     return sha256("\0".join(file.read_text(encoding="utf-8") for file in files).encode()).hexdigest()
 
 
+@cache
+def skips() -> str:
+    """Return the matrices of cuRAND."""
+    return disk_cache.cached_object(f"curand {disk_cache.edition()}", curand_skips)
+
+
 def included(name: str) -> str:
     """Return the text of an included file, empty for files without declarations for kernels."""
     file = INCLUDED.get(name)
-    return "" if file is None else (FOLDER / file).read_text(encoding="utf-8")
+    if file is None:
+        return ""
+    text = (FOLDER / file).read_text(encoding="utf-8")
+    return skips() + text if file == "curand.h" else text

@@ -218,7 +218,7 @@ def _address(scope: Scope, instruction: Instruction) -> Item:
     exprs = [scope.values.expr(index) for index in indices]
     stable = exprs if once else [scope.emitter.let(index, "index") for index in exprs]
     pointer = scope.values.pointer(base)
-    moved = indexed(pointer, instruction.source, stable)
+    moved = indexed(pointer, instruction.source, stable).folded(scope.emitter.let, scope.emitter.span)
     if (
         scope.memories.single
         and len(stable) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -123,7 +124,17 @@ class Pointer:
             total = operation("add", term, total)
         return total
 
+    def folded(self, let: Callable[[ir.Expr, str], ir.Expr], span: Span) -> Pointer:
+        """Return the pointer with the sum of its terms in a register where it has more than MAX_TERMS."""
+        if len(self.terms) <= MAX_TERMS:
+            return self
+        common = math.gcd(*(scale for _, scale in self.terms))
+        terms = tuple((value, scale // common) for value, scale in self.terms)
+        return replace(self, terms=((let(Pointer(self.memories, 0, terms).offset(span), "offset"), common),))
 
+
+MAX_TERMS = 16
+"""Terms of an address in one expression: a pointer that an unrolled loop moves has one for each move."""
 _WINDOW = 1 << 32
 """Bytes between the addresses of memories that are not global."""
 _FIRST_ADDRESS = 1 << 40
@@ -318,7 +329,7 @@ class Memories:
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
         sequence = list(instructions)
-        numbers = any(own.op in _TO_NUMBER or any(map(_is_address, own.operands)) for own in sequence)
+        numbers = any(own.op in _TO_NUMBER or _converts(own) or any(map(_is_address, own.operands)) for own in sequence)
         pointing = [
             own
             for own in sequence
@@ -408,6 +419,11 @@ def _is_address(operand: Operand) -> bool:
     return isinstance(operand, Constant) and (operand.op in _TO_NUMBER or any(map(_is_address, operand.operands)))
 
 
+def _converts(instruction: Instruction) -> bool:
+    """Whether inline assembly may return an address of its operands as a number."""
+    return isinstance(instruction.callee, Assembly) and "cvta" in instruction.callee.text
+
+
 def _sources(instruction: Instruction) -> Iterable[Operand]:
     """The operands whose memories the result may address."""
     match instruction.op:
@@ -427,8 +443,8 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return instruction.operands
         case "call" if ELEMENT_CALL.match(instruction.function):
             return instruction.operands[:1]
-        case "call" if isinstance(instruction.callee, Assembly) and _may_point(instruction.type):
-            return instruction.operands
+        case "call" if isinstance(instruction.callee, Assembly):
+            return instruction.operands if _may_point(instruction.type) or _converts(instruction) else ()
     return ()
 
 

@@ -278,7 +278,62 @@ def _dot(r: Registers, kind: str, d: str, a: str, b: str, c: str) -> None:
     r.write(d, operation("dp4a", *(r.read(own, TYPES[f"{kind}32"]) for own in (a, b, c))))
 
 
+# ------------------------------------------------------------------ scalar video instructions
+_PART = re.compile(r"(.*?)(?:\.([bh])([0-3]))?")
+"""A register, or a byte or half of it."""
+_BITS = {"b": 8, "h": 16, None: 32}
+
+
+def _part(r: Registers, operand: str, type: str) -> ir.Expr:
+    """Return an operand or its part as i64. type: of the operand, u32 or s32."""
+    name, kind, number = _PART.fullmatch(operand).groups()  # type: ignore[union-attr]
+    if kind is None:
+        return cast(r.read(name, TYPES[type]), I64)
+    moved = operation("shr", r.read(name, U32), r.number(_BITS[kind] * int(number)))
+    return cast(as_type(moved, TYPES[f"{type[0]}{_BITS[kind]}"]), I64)
+
+
+@row(r"v(add|sub|min|max|absdiff|mad)\.([us]32)\.([us]32)\.([us]32)(\.sat)?(?:\.(add|min|max))?")
+def _video(
+    r: Registers, op: str, to: str, first: str, second: str, sat: str | None, then: str | None, *operands: str
+) -> None:
+    d, a, b, *rest = operands
+    name, kind, number = _PART.fullmatch(d).groups()  # type: ignore[union-attr]
+    x, y, bits = _part(r, a, first), _part(r, b, second), _BITS[kind]
+    value = operation({"absdiff": "sub", "mad": "mul"}.get(op, op), x, y)
+    if op == "absdiff":
+        value = operation("abs", value)
+    elif op == "mad":
+        if sat or then:
+            raise ValueError
+        then = "add"
+    if sat:
+        low = -(1 << bits - 1) if to[0] == "s" else 0
+        value = operation("max", value, constant(low, I64, r.span))
+        value = operation("min", value, constant(low + (1 << bits) - 1, I64, r.span))
+    if then:
+        value = operation(then, value, cast(r.read(rest[0], TYPES[to]), I64))
+    if kind:
+        mask = ((1 << bits) - 1) << bits * int(number)
+        moved = operation("shl", as_type(value, U32), r.number(bits * int(number)))
+        kept = operation("and", r.read(rest[0], U32), constant(~mask & 0xFFFFFFFF, U32, r.span))
+        value = operation("or", kept, operation("and", moved, constant(mask, U32, r.span)))
+    r.write(name, as_type(value, U32))
+
+
 # ------------------------------------------------------------------ comparisons, moves, conversions
+@row(r"set\.(eq|ne|lt|le|gt|ge)\.[us]32\.(T)")
+def _compare_to_mask(r: Registers, predicate: str, type: str, d: str, a: str, b: str) -> None:
+    result = operation(predicate, r.read(a, TYPES[type]), r.read(b, TYPES[type]))
+    r.write(d, operation("select", result, r.number(-1), r.number(0)))
+
+
+@row(r"slct(?:\.ftz)?\.(T)\.([sf]32)")
+def _select_by_sign(r: Registers, type: str, sign: str, d: str, a: str, b: str, c: str) -> None:
+    condition = operation("ge", r.read(c, TYPES[sign]), constant(0, TYPES[sign], r.span))
+    r.write(d, operation("select", condition, r.read(a, TYPES[type]), r.read(b, TYPES[type])))
+
+
 @row(r"setp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)u?(?:\.ftz)?\.(T)")
 def _compare(r: Registers, predicate: str, type: str, d: str, a: str, b: str) -> None:
     names = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
@@ -355,6 +410,7 @@ def _address(r: Registers, d: str, a: str) -> None:
 @row(r"isspacep\.(global|shared|local|const)(?:::cta)?")
 def _is_in_space(r: Registers, space: str, d: str, a: str) -> None:
     value = r.values.get(a)
-    if not isinstance(value, Pointer) or value.which is not None:
+    spaces = {memory.space for memory in value.memories} if isinstance(value, Pointer) else set()
+    if len(spaces) != 1:
         raise UnsupportedError("the memory space of a computed address is not supported")
-    r.write(d, constant(value.memories[0].space == {"const": "constant"}.get(space, space), BOOL, r.span))
+    r.write(d, constant(spaces == {{"const": "constant"}.get(space, space)}, BOOL, r.span))

@@ -188,6 +188,9 @@ class _Translator:
         self.allocations = Memory(MEMORY, "global", single=True, addresses=True) if pointers == "addresses" else None
         known_memories, values = self._parameters(function.parameters, parameters)
         self.memories = Memories(module, function, known_memories, single, self.allocations)
+        self.memories.names |= {
+            own.name for own in parameters if isinstance(own, ScalarParameter)
+        }  # its address may be taken
         self.memories.trace(self._instructions())
         self.prints = PrintBuffers(self._instructions(), self.memories, self.emitter)
         self.values = Values(self.graph, self.arrays, self.memories, values)

@@ -6,7 +6,8 @@ __global__ void k(const unsigned *x, unsigned *loaded, unsigned *stored, unsigne
         *(unsigned *)&tile[i / 32][i / 4 % 8][i % 4 * 2] = x[i];
     __syncwarp();
     unsigned r[4] = {0, 0, 0, 0};
-    unsigned from = __cvta_generic_to_shared(&tile[lane / 8 % COUNT][lane % 8][0]), to = __cvta_generic_to_shared(back[lane % (8 * COUNT)]);
+    unsigned from, to = __cvta_generic_to_shared(back[lane % (8 * COUNT)]);
+    asm("{ .reg .u64 a; cvta.to.shared.u64 a, %1; cvt.u32.u64 %0, a; }" : "=r"(from) : "l"((void *)&tile[lane / 8 % COUNT][lane % 8]));
     asm volatile("ldmatrix.sync.aligned.m8n8.xCOUNT TRANS .shared.b16 {NAMES}, [%4];"
         : "+r"(r[0]), "+r"(r[1]), "+r"(r[2]), "+r"(r[3]) : "r"(from));
     asm volatile("stmatrix.sync.aligned.xCOUNT TRANS .m8n8.shared.b16 [%4], {NAMES};"

@@ -52,6 +52,14 @@ def test_findings_name_the_included_file(folder: Path) -> None:
     assert (Path(span.file).name, span.line) == ("scaling.cuh", 3)
 
 
+def test_host_code_of_an_included_file_is_left_out(folder: Path) -> None:
+    (folder / "common/host.cuh").write_text(
+        "inline int failed() { return cudaFree(0) != cudaSuccess; }\n#define FACTOR 2\n"
+    )
+    (folder / "scaling.cuh").write_text(HEADER.replace("factor.h", "common/../common/host.cuh"))
+    assert _scaled(st.cuda_file(str(folder / "kernel.cu"))) == 2
+
+
 def test_an_include_of_a_macro_is_refused(folder: Path) -> None:
     text = '#define FILE "factor.h"\n#include FILE\n__global__ void k(int *x) { x[0] = FACTOR; }\n'
     with pytest.raises(st.CompileError, match="an #include of a macro is not supported"):
@@ -83,3 +91,11 @@ def test_a_name_climbs_to_few_folders(tmp_path: Path) -> None:
     (own / "k.cu").write_text('#include "../../../../far.h"\n__global__ void k(int *x) { x[0] = FACTOR; }\n')
     with pytest.raises(st.CompileError, match=r"far\.h"):
         st.cuda_file(str(own / "k.cu"))["k"]
+
+
+@pytest.mark.slow
+def test_curand_in_a_kernel() -> None:
+    text = """#include <curand_kernel.h>
+    __global__ void k(float *x) { curandState s; curand_init(1234, 5 * threadIdx.x, 0, &s); x[threadIdx.x] = curand_uniform(&s); }"""
+    out = st.launch(st.cuda_source(text)["k"], grid=1, block=2, args=(st.zeros(2, st.f32),)).x
+    assert out.round(6).tolist() == np.float32([0.145468, 0.868979]).tolist()

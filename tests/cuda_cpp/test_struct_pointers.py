@@ -83,3 +83,22 @@ def test_a_struct_of_addresses_is_an_argument_of_pycuda() -> None:
     )
     launch_by_address(SOURCE.select, (2, 1, 1), (32, 1, 1), (values, np.float32(2)), Variables(SOURCE))
     np.testing.assert_array_equal(MEMORY.block(out).view(np.float32), 2 * X)
+
+
+def test_a_pointer_that_an_unrolled_loop_moves() -> None:
+    body = "float sum = 0;\n#pragma unroll\nfor (int i = 0; i < 250; i++, x += step) sum += *x;\n*out = sum;"
+    text = f"__global__ void k(const float *x, float *out, int step) {{ {body} }}"
+    x = np.arange(500, dtype=np.float32)
+    result = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(x, st.zeros(1, st.f32), 2))
+    assert float(result.out[0]) == x[::2].sum()
+
+
+def test_the_space_of_one_of_two_arrays() -> None:
+    text = "__global__ void k(int *a, int *b, int n) { int *p = n ? a : b; *p = __isGlobal(p) + 2 * __isShared(p); }"
+    result = st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(st.zeros(1, st.i32), st.zeros(1, st.i32), 0))
+    assert (int(result.a[0]), int(result.b[0])) == (0, 1)
+
+
+def test_the_bytes_of_a_number_that_is_a_parameter() -> None:
+    text = "__global__ void k(int *out, int own, int n) { for (int i = 0; i < n; i++) *out += ((char *)&own)[i]; }"
+    assert st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(st.zeros(1, st.i32), 0x1020304, 4)).out[0] == 10

@@ -354,6 +354,59 @@ int main() {
     curandDestroyGenerator(g); CHECK(cudaFree(s)); CHECK(cudaFree(d)); CHECK(cudaFree(u));
     return 0;
 }
+//// memory and updates of graphs
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void add(int *x, int n) { *x += n; }
+template <int N> __global__ void wide(int *x) {
+    __shared__ cg::block_tile_memory<128> scratch;
+    auto tile = cg::tiled_partition<N>(cg::this_thread_block(scratch));
+    tile.sync(); x[threadIdx.x] = tile.thread_rank();
+}
+int main(int count, char **) {
+    int *x; cudaGraph_t graph, other; cudaGraphExec_t executable; cudaGraphNode_t nodes[4]; cudaMemAllocNodeParams memory = {};
+    cudaStream_t stream; CHECK(cudaStreamCreate(&stream));
+    memory.bytesize = 4; CHECK(cudaGraphCreate(&graph, 0)); CHECK(cudaGraphAddMemAllocNode(nodes, graph, NULL, 0, &memory));
+    int value = 5, n = 2, result = 0; void *arguments[] = {&memory.dptr, &n};
+    cudaKernelNodeParams launch = {(void *)add, dim3(1), dim3(1), 0, arguments, NULL};
+    CHECK(cudaGraphAddMemcpyNode1D(nodes + 1, graph, nodes, 1, memory.dptr, &value, 4, cudaMemcpyHostToDevice));
+    CHECK(cudaGraphAddKernelNode(nodes + 2, graph, nodes + 1, 1, &launch));
+    CHECK(cudaGraphAddMemcpyNode1D(nodes + 3, graph, nodes + 2, 1, &result, memory.dptr, 4, cudaMemcpyDeviceToHost));
+    CHECK(cudaGraphAddMemFreeNode(nodes, graph, nodes + 3, 1, memory.dptr));
+    CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    for (int i = 0; i < 2; i++) { CHECK(cudaGraphLaunch(executable, stream)); CHECK(cudaFree(memory.dptr)); }
+    printf("graph %d", result); CHECK(cudaGraphExecDestroy(executable)); CHECK(cudaMallocManaged(&x, 512)); *x = 0;
+    for (int step = 1; step < 4; step++) {
+        cudaGraphExecUpdateResult update = cudaGraphExecUpdateSuccess; cudaGraphExecUpdateResultInfo info;
+        CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal)); add<<<1, 1, 0, stream>>>(x, step);
+        if (step == 3) add<<<1, 1, 0, stream>>>(x, step);
+        CHECK(cudaStreamEndCapture(stream, &other));
+        if (step == 1) CHECK(cudaGraphInstantiate(&executable, other, 0)); else if (step == 2) CHECK(cudaGraphExecUpdate(executable, other, NULL, &update));
+        else if (cudaGraphExecUpdate(executable, other, &info) != cudaErrorGraphExecUpdateFailure || info.result != cudaGraphExecUpdateErrorTopologyChanged) return 4;
+        CHECK(cudaGraphLaunch(executable, stream)); CHECK(cudaStreamSynchronize(stream));
+    }
+    cudaGetLastError(); printf(" updated %d\n", *x); fflush(stdout);
+    cudaStream_t side; cudaEvent_t event; CHECK(cudaStreamCreate(&side)); CHECK(cudaEventCreate(&event));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal)); CHECK(cudaEventRecord(event, stream)); CHECK(cudaStreamWaitEvent(side, event));
+    CHECK(cudaMemsetAsync(x, 0, 4, side)); CHECK(cudaEventRecord(event, side)); CHECK(cudaStreamWaitEvent(stream, event));
+    add<<<1, 1, 0, stream>>>(x, 1); CHECK(cudaMemcpyAsync(&result, x, 4, cudaMemcpyDeviceToHost, stream));
+    CHECK(cudaStreamEndCapture(stream, &other)); CHECK(cudaGraphInstantiate(&executable, other, 0));
+    for (int i = 0; i < 2; i++) CHECK(cudaGraphLaunch(executable, stream)); CHECK(cudaDeviceSynchronize());
+    if (count > 1) wide<64><<<1, 128>>>(x); else wide<32><<<1, 128>>>(x);
+    CHECK(cudaDeviceSynchronize()); return x[127] != 31;
+}
+
+//// runtime in C
+#include <cuda_runtime.h>
+int copied(int value) {
+    int *pointer, result = 0;
+    struct cudaDeviceProp own; enum cudaMemcpyKind kind = cudaMemcpyHostToDevice; cudaError_t code;
+    if (cudaSetDevice(0) || cudaGetDeviceProperties(&own, 0) || cudaMalloc((void **)&pointer, sizeof value)) return 1;
+    code = cudaMemcpy(pointer, &value, sizeof value, kind);
+    cudaMemcpy(&result, pointer, sizeof value, cudaMemcpyDeviceToHost), cudaFree(pointer);
+    return own.warpSize == 32 && !strcmp(cudaGetErrorString(code), "no error") ? result : 2;
+}
+
 //// functions of both sides
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>

@@ -132,6 +132,11 @@ PROGRAMS = {
         CHECKED + TEXTS["pools attributes and updates"], ("-Xcompiler", "-Wall,-fopenmp", "-fmad=false", "-lnvToolsExt"), 0,
         "32 32 1 1.00781 1\n",
     ),
+    "memory and updates of graphs": (CHECKED + TEXTS["memory and updates of graphs"], (), 0, "graph 7 updated 5\n"),
+    "a tile of several warps": (
+        CHECKED + TEXTS["memory and updates of graphs"], ("--", "1"), 3,
+        "the function cooperative_groups::tile_of_several_warps is not supported",
+    ),
     "functions that kernels and the host have": (TEXTS["functions of both sides"], (), 15, ""),
     "error codes": (
         CHECKED + "__global__ void k(int *x) { *x = 1; }\nint main() { int *d; CHECK(cudaMalloc(&d, 4)); k<<<1, 2048>>>(d);\n"
@@ -300,10 +305,12 @@ def test_sources_in_c(tmp_path: Path) -> None:
     (tmp_path / "host.c").write_text(
         '#include <omp.h>\nint twice(int class) { int *new = &class; return strcmp(omp_get_wtime() ? "a" : "", "a") + 2 * *new; }'
     )
+    (tmp_path / "runtime.c").write_text(TEXTS["runtime in C"])
     result = run(
         tmp_path,
-        'extern "C" int twice(int);\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); return twice(3); }',
+        'extern "C" int twice(int), copied(int);\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); return copied(twice(3)); }',
         "host.c",
+        "runtime.c",
         "--",
     )
     assert result.returncode == 6, result

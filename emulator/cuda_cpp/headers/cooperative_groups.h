@@ -42,11 +42,12 @@ template <unsigned int N, class P> struct simtbed_parent<thread_block_tile<N, P>
     SIMTBED_INTRINSIC static unsigned int rank() { return thread_block::thread_rank() % N; }
     SIMTBED_INTRINSIC static unsigned int size() { return N; }
 };
+__device__ void tile_of_several_warps();  // not defined: a kernel that needs the barrier of such a tile is refused
 template <unsigned int N, class Parent> struct thread_block_tile : thread_group {
     SIMTBED_INTRINSIC thread_block_tile() { lanes = mask(); }
     template <class P> SIMTBED_INTRINSIC thread_block_tile(const thread_block_tile<N, P> &) { lanes = mask(); }
     SIMTBED_INTRINSIC static unsigned int first_lane() { return thread_block::thread_rank() % 32u / N * N; }
-    SIMTBED_INTRINSIC static unsigned int mask() { return N == 32 ? 0xffffffffu : ((1u << (N % 32)) - 1u) << first_lane(); }
+    SIMTBED_INTRINSIC static unsigned int mask() { if constexpr (N > 32) tile_of_several_warps(); return N == 32 ? 0xffffffffu : ((1u << (N % 32)) - 1u) << first_lane(); }
     SIMTBED_INTRINSIC static void sync() { __syncwarp(mask()); }
     SIMTBED_INTRINSIC static unsigned int thread_rank() { return thread_block::thread_rank() % N; }
     SIMTBED_INTRINSIC static constexpr unsigned int size() { return N; }
@@ -91,6 +92,8 @@ struct coalesced_group : thread_group {
 SIMTBED_INLINE coalesced_group simtbed_lanes(unsigned int lanes) { coalesced_group group; group.lanes = lanes; return group; }
 SIMTBED_INLINE coalesced_group coalesced_threads() { return simtbed_lanes(__activemask()); }
 SIMTBED_INLINE thread_block this_thread_block() { return thread_block(); }
+template <unsigned int N> struct block_tile_memory { char bytes[N / 4]; };
+template <unsigned int N> SIMTBED_INLINE thread_block this_thread_block(block_tile_memory<N> &) { return thread_block(); }
 SIMTBED_INLINE thread_block_tile<1> this_thread() { return thread_block_tile<1>(); }
 SIMTBED_INLINE grid_group this_grid() { return grid_group(); }
 template <unsigned int N, class P> SIMTBED_INLINE thread_block_tile<N, P> tiled_partition(const P &) { return thread_block_tile<N, P>(); }

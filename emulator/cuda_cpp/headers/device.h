@@ -67,7 +67,7 @@ SIMTBED_VECTORS(double, double, 8)
 SIMTBED_PAIR(half2, __half) SIMTBED_PAIR(bfloat162, __nv_bfloat16)
 struct __half_raw { unsigned short x; SIMTBED_BITS(__half) };
 struct __nv_bfloat16_raw { unsigned short x; SIMTBED_BITS(__nv_bfloat16) };
-typedef half2 __half2; typedef bfloat162 __nv_bfloat162;
+typedef half2 __half2; typedef bfloat162 __nv_bfloat162; typedef bfloat162 nv_bfloat162;
 #define SIMTBED_CONVERSIONS(PAIR, ONE, T) \
     SIMTBED_BOTH PAIR make_##PAIR(T x, T y) { return {x, y}; } SIMTBED_BOTH PAIR __halves2##PAIR(T x, T y) { return {x, y}; } \
     SIMTBED_BOTH PAIR __##ONE##2##PAIR(T x) { return {x, x}; } SIMTBED_BOTH PAIR __float2##PAIR##_rn(float x) { return {(T)x, (T)x}; } \

@@ -26,6 +26,9 @@ SIMTBED_BOTH __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_i
     const unsigned short magnitude = (x & 0x7f) == 0x7f ? 0x7fff : __builtin_bit_cast(unsigned short, scaled);
     return {(unsigned short)(magnitude | (x & 0x80) << 8)};
 }
+SIMTBED_BOTH __nv_bfloat16_raw __nv_cvt_e8m0_to_bf16raw(__nv_fp8_storage_t x) {
+    return {(unsigned short)(x == 255 ? 0x7fff : x ? x << 7 : 0x40)};
+}
 template <class T> SIMTBED_BOTH unsigned simtbed_to_fp8(T v, __nv_saturation_t saturation, __nv_fp8_interpretation_t form) {
     if constexpr (__is_same(T, float4))
         return simtbed_to_fp8(make_float2(v.x, v.y), saturation, form) | simtbed_to_fp8(make_float2(v.z, v.w), saturation, form) << 16;

@@ -28,8 +28,7 @@ from ...documents import require_file
 from ...errors import CompileError, Diagnostic, SimtbedError, UnavailableError
 from ...escaping import printable
 from ...span import Span
-from .curand_skips import curand_skips
-from .declarations import FOLDER, SOURCE_SUFFIXES, driver_attributes, runtime_header, shim_text
+from .declarations import FOLDER, SOURCE_SUFFIXES, c_header, driver_attributes, runtime_header, shim_text
 
 SECONDS = 300
 """Limit of one step of a build: the first link compiles the C++ library."""
@@ -45,10 +44,9 @@ _TOOLKIT = (
     "sm_60_atomic_functions.h", "sm_61_intrinsics.h", "host_config.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h", "crt/host_config.h",
     "crt/host_defines.h", "crt/device_functions.h", "crt/math_functions.h",
 )  # fmt: skip
-"""Headers whose declarations precede each text: empty files."""
+"""Headers whose declarations precede each text but those in C."""
 _LIBRARY_HEADERS = {
-    "cublas_v2.h": "cublas.h", "cublas_api.h": "cublas.h", "library_types.h": "cublas.h", "curand_kernel.h": "curand.h",
-    "curand_uniform.h": "curand.h", "curand_normal.h": "curand.h", "curand_philox4x32_x.h": "curand.h", "nvToolsExt.h": "nvtx.h",
+    "cublas_v2.h": "cublas.h", "cublas_api.h": "cublas.h", "library_types.h": "cublas.h", "nvToolsExt.h": "nvtx.h",
     "nvtx3/nvToolsExt.h": "nvtx.h",
 }  # fmt: skip
 """Files of `headers/` by further names of headers of libraries."""
@@ -262,7 +260,8 @@ class _Builder:
 
         headers = folder / "include"
         replaced = {"complex"} if self.cccl is None else {"complex", "thrust/complex.h", "cuda/pipeline"}
-        names = dict.fromkeys(_TOOLKIT, "") | {name: included(name) for name in INCLUDED if name not in replaced}
+        names = dict.fromkeys(_TOOLKIT, '#ifndef __cplusplus\n#include "c_runtime.h"\n#endif\n')
+        names |= {name: included(name) for name in INCLUDED if name not in replaced}
         files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.h")}
         names |= {_SHADOWS.get(name, name): text for name, text in files.items()}
         if self.cccl is not None:
@@ -275,7 +274,7 @@ class _Builder:
             "simtbed_runtime.h": runtime_header(),
             "definitions.h": definitions,
             "driver_attributes.h": driver_attributes(),
-            "curand_skips.h": disk_cache.cached_object(f"curand {disk_cache.edition()}", curand_skips),
+            "c_runtime.h": c_header(),
         }
         for name, text in names.items():
             (headers / name).parent.mkdir(parents=True, exist_ok=True)

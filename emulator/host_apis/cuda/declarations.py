@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ...cuda_cpp.header_files import FOLDER as DEVICE_HEADERS
 from ...driver.attributes import ROWS
 
 SOURCE_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
@@ -25,6 +26,9 @@ _TYPES = {
     "unsigned long long": ctypes.c_ulonglong,
 }
 """Other types are pointers, handles (ending in _t) or integers of 32 bits."""
+_IN_C = re.compile(r"^(?:enum|struct) cuda\w+ \{[^{}]*\};", re.MULTILINE)
+"""Types of `texture.h` that sources in C have too."""
+_TAG = re.compile(r"\b(enum|struct|union) (cuda\w+) \{")
 _PLACE = "const char *simtbed_file, int simtbed_line"
 
 
@@ -49,6 +53,16 @@ class RuntimeFunction:
         names = ", ".join([*(name for _, name in self.parameters), "simtbed_file", "simtbed_line"])
         call = f"return (({self.result} (*)({types}))simtbed_table[{number}])({names});"
         return f"{self.result} {self.name}({', '.join([*own, _PLACE])}) {{ {call} }}"
+
+    @property
+    def in_c(self) -> str:
+        """The declaration for sources in C, which do not tell the place of a call."""
+        return f"{self.result} {self.name}({', '.join(type + name for type, name in self.parameters) or 'void'})"
+
+    @property
+    def forwarder_of_c(self) -> str:
+        names = ", ".join([*(name for _, name in self.parameters), '"a source in C"', "0"])
+        return f'extern "C" {self.in_c} {{ return {self.name}({names}); }}'
 
     @property
     def prototype(self) -> Any:
@@ -81,6 +95,17 @@ def runtime_header() -> str:
     return "\n".join(function.declaration for function in runtime_functions())
 
 
+def c_header() -> str:
+    """Return the types and functions of the runtime for sources in C."""
+    textures = "\n".join(_IN_C.findall((DEVICE_HEADERS / "texture.h").read_text(encoding="utf-8")))
+    types = (FOLDER / "runtime_types.h").read_text(encoding="utf-8").partition("\n// ---")[0]
+    types = textures + types.replace("#pragma once", "")
+    tags = "".join(f"typedef {kind} {name} {name};\n" for kind, name in _TAG.findall(types))
+    base = "typedef struct dim3 { unsigned x, y, z; } dim3;\ntypedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t;"
+    functions = "".join(f"{own.in_c};\n" for own in runtime_functions() if own.name.startswith("cuda"))
+    return f"#pragma once\n#include <stddef.h>\n{base}\n{tags}{types}\n{functions}"
+
+
 def driver_attributes() -> str:
     """Return the declaration of CUdevice_attribute."""
     return f"enum CUdevice_attribute {{ {', '.join(f'CU_DEVICE_ATTRIBUTE_{name} = {row[0]}' for name, row in ROWS.items())} }};"
@@ -88,7 +113,8 @@ def driver_attributes() -> str:
 
 def shim_text() -> str:
     """Return the text of the library between a program and this process."""
-    forwarders = (function.forwarder(number) for number, function in enumerate(runtime_functions()))
+    forwarders = [function.forwarder(number) for number, function in enumerate(runtime_functions())]
+    forwarders += [own.forwarder_of_c for own in runtime_functions() if own.name.startswith("cuda")]
     table = f'extern "C" {{ void *simtbed_table[{len(runtime_functions())}]; }}'
     return "\n".join([(FOLDER / "shim.h").read_text(encoding="utf-8"), table, *forwarders, ""])
 

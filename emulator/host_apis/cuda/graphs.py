@@ -14,7 +14,10 @@ from .kernels import Kernels
 from .queues import INVALID_HANDLE, INVALID_VALUE, SUCCESS, store
 from .unit import ProgramUnit
 
-CAPTURE_UNSUPPORTED = 900
+CAPTURE_UNSUPPORTED, UPDATE_FAILURE = 900, 910
+_TOPOLOGY_CHANGED = 2
+_MEMORY_BYTES, _MEMORY_ADDRESS = 32, 40
+"""Offsets in cudaMemAllocNodeParams: bytesize, dptr."""
 _KERNEL = struct.Struct("P6II4xPP")
 """cudaKernelNodeParams: function, grid, block, bytes of shared memory, arguments, options of the driver."""
 _MEMSET = struct.Struct("PNIINN")
@@ -37,6 +40,12 @@ class Graph:
     def copy(self) -> Graph:
         return Graph(dict(self.work), {node: set(before) for node, before in self.before.items()})
 
+    @property
+    def shape(self) -> list[set[int]]:
+        """For each node in order the numbers of the nodes before it."""
+        numbers = {node: number for number, node in enumerate(self.work)}
+        return [{numbers[node] for node in self.before[own]} for own in self.work]
+
 
 class Graphs(Kernels):
     """Graphs, and the capture of streams into them."""
@@ -45,6 +54,7 @@ class Graphs(Kernels):
         super().__init__(units, report)
         self.graphs: dict[int, Graph] = {}
         self.executables: dict[int, Graph] = {}
+        self.memory_of_graphs = set[int]()
         self.captures: dict[int, Graph] = {}
         """Graphs by the stream that is captured."""
         self.captured_events: dict[int, Graph] = {}
@@ -63,6 +73,7 @@ class Graphs(Kernels):
         if name in ("cudaStreamSynchronize", "cudaStreamQuery"):
             return CAPTURE_UNSUPPORTED
         if name == "cudaFreeAsync":  # a graph that is launched again uses the memory again
+            self.findings.freed(own[0], self.place)
             return SUCCESS
         if name == "simtbedLaunch":
             own = self.with_copied_arguments(own)
@@ -184,6 +195,38 @@ class Graphs(Kernels):
     def cudaGraphAddMemcpyNode1D(self, *call: Any) -> int:
         return self._node(partial(self.cudaMemcpy, *call[4:]), *call[:4])
 
+    def cudaGraphAddMemAllocNode(self, *call: Any) -> int:
+        """Add a node whose memory exists from now on: its address is the same in each launch."""
+        *place, memory = call
+        size = ctypes.c_size_t.from_address(memory + _MEMORY_BYTES).value
+        code = self.cudaMalloc(memory + _MEMORY_ADDRESS, size)
+        self.memory_of_graphs.add(ctypes.c_size_t.from_address(memory + _MEMORY_ADDRESS).value)
+        return code or self._node(lambda: SUCCESS, *place)
+
+    def cudaGraphAddMemFreeNode(self, *call: Any) -> int:
+        *place, pointer = call
+        return self._node(partial(self.cudaFree, pointer), *place)
+
+    def cudaFree(self, pointer: int | None, *rest: Any) -> int:
+        """Free memory. That of a graph stays for its next launch."""
+        if pointer not in self.memory_of_graphs:
+            return super().cudaFree(pointer, *rest)
+        self.findings.freed(pointer, self.place)
+        return SUCCESS
+
+    cudaFreeAsync = cudaFree
+
+    def cudaGraphExecUpdate(self, executable: int | None, graph: int | None, result: int) -> int:
+        """Replace the work of each node by that of the node of another graph with the same dependencies, in the order of creation."""
+        old, new = self.executables.get(executable or 0), self.graphs.get(graph or 0)
+        if old is None or new is None:
+            return INVALID_VALUE
+        is_same = old.shape == new.shape
+        if is_same:
+            old.work = dict(zip(old.work, new.work.values(), strict=True))
+        store(ctypes.c_int, result, 0 if is_same else _TOPOLOGY_CHANGED)
+        return SUCCESS if is_same else UPDATE_FAILURE
+
     def cudaGraphInstantiate(self, executable: int, graph: int | None, flags: int) -> int:
         own = self.graphs.get(graph or 0)
         return INVALID_VALUE if own is None else self._keep(executable, self.executables, own.copy())
@@ -199,7 +242,10 @@ class Graphs(Kernels):
             return INVALID_VALUE
         if code := self._stream(stream):
             return code
+        streams = self.streams
+        self.streams = dict.fromkeys(streams, streams[stream or 0])  # not those of the capture
         codes = [own.work[node]() for node in TopologicalSorter(own.before).static_order()]
+        self.streams = streams
         return next((code for code in codes if code), SUCCESS)
 
     def cudaGraphExecDestroy(self, executable: int | None) -> int:

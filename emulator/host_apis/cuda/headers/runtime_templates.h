@@ -41,6 +41,12 @@ SIMTBED_CALL(cudaMemset3D, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitch
 SIMTBED_CALL(cudaMemset3DAsync, simtbedMemset3D, (&p, v, &e, SIMTBED_HERE), cudaPitchedPtr p, int v, cudaExtent e, cudaStream_t s = 0)
 SIMTBED_CALL(cudaCreateTextureObject, simtbedCreateTexture, (t, r, d, SIMTBED_HERE), cudaTextureObject_t *t, const cudaResourceDesc *r, const cudaTextureDesc *d, const void *view)
 SIMTBED_CALL(cudaGraphInstantiate, cudaGraphInstantiate, (x, g, 0, SIMTBED_HERE), cudaGraphExec_t *x, cudaGraph_t g, cudaGraphNode_t *n, char *text, size_t size)
+static inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t x, cudaGraph_t g, cudaGraphNode_t *n, cudaGraphExecUpdateResult *r, SIMTBED_PLACE) {
+    cudaGraphExecUpdateResultInfo info = {};
+    const cudaError_t code = cudaGraphExecUpdate(x, g, &info, SIMTBED_HERE);
+    if (n) *n = info.errorNode;
+    return *r = info.result, code;
+}
 static inline int simtbed_device(cudaMemLocation l) { return l.type == cudaMemLocationTypeDevice ? l.id : cudaCpuDeviceId; }
 SIMTBED_CALL(cudaMemPrefetchAsync, cudaMemPrefetchAsync, (p, n, simtbed_device(l), s, SIMTBED_HERE), const void *p, size_t n, cudaMemLocation l, unsigned f, cudaStream_t s = 0)
 SIMTBED_CALL(cudaMemAdvise, cudaMemAdvise, (p, n, a, simtbed_device(l), SIMTBED_HERE), const void *p, size_t n, cudaMemoryAdvise a, cudaMemLocation l)

@@ -56,7 +56,8 @@
     X(715, ErrorIllegalInstruction, "an illegal instruction was encountered") X(716, ErrorMisalignedAddress, "misaligned address") \
     X(717, ErrorInvalidAddressSpace, "operation not supported on global/shared address space") X(718, ErrorInvalidPc, "invalid program counter") X(10000, ErrorApiFailureBase, "api failure base") \
     X(802, ErrorSystemNotReady, "system not yet initialized") X(901, ErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture") \
-    X(720, ErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch") X(800, ErrorNotPermitted, "operation not permitted") X(801, ErrorNotSupported, "operation not supported") X(999, ErrorUnknown, "unknown error")
+    X(720, ErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch") X(800, ErrorNotPermitted, "operation not permitted") X(910, ErrorGraphExecUpdateFailure, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
+    X(801, ErrorNotSupported, "operation not supported") X(999, ErrorUnknown, "unknown error")
 #define SIMTBED_CODE(NUMBER, NAME, TEXT) cuda##NAME = NUMBER,
 enum cudaError { SIMTBED_CODES(SIMTBED_CODE) };
 typedef enum cudaError cudaError_t;
@@ -144,6 +145,9 @@ enum cudaMemAllocationType { cudaMemAllocationTypeInvalid, cudaMemAllocationType
 enum cudaMemAllocationHandleType { cudaMemHandleTypeNone, cudaMemHandleTypePosixFileDescriptor };
 enum cudaMemAccessFlags { cudaMemAccessFlagsProtNone, cudaMemAccessFlagsProtRead, cudaMemAccessFlagsProtReadWrite = 3 };
 struct cudaMemPoolProps { cudaMemAllocationType allocType; cudaMemAllocationHandleType handleTypes; cudaMemLocation location; }; struct cudaMemAccessDesc { cudaMemLocation location; cudaMemAccessFlags flags; };
+struct cudaMemAllocNodeParams { cudaMemPoolProps poolProps; const cudaMemAccessDesc *accessDescs; size_t accessDescCount, bytesize; void *dptr; };
+enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess, cudaGraphExecUpdateError, cudaGraphExecUpdateErrorTopologyChanged };
+struct cudaGraphExecUpdateResultInfo { cudaGraphExecUpdateResult result; cudaGraphNode_t errorNode, errorFromNode; };
 enum cudaAccessProperty { cudaAccessPropertyNormal, cudaAccessPropertyStreaming, cudaAccessPropertyPersisting };
 struct cudaAccessPolicyWindow { void *base_ptr; size_t num_bytes; float hitRatio; cudaAccessProperty hitProp, missProp; }; enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore, cudaLaunchAttributeAccessPolicyWindow, cudaLaunchAttributeCooperative, cudaLaunchAttributeSynchronizationPolicy,

@@ -34,4 +34,5 @@ def curand_skips() -> str:
         matrix = [applied(matrix, row) for row in matrix]
     values = ",".join(map(str, words))
     device = "#ifdef __CUDA_ARCH__\n__device__\n#endif"
-    return f"#define SIMTBED_SKIPS {POWERS}\n{device}\nstatic constexpr unsigned simtbed_skips[] = {{{values}}};\n"
+    table = f"#define SIMTBED_SKIPS {POWERS}\n{device}\nstatic constexpr unsigned simtbed_skips[] = {{{values}}};"
+    return f"#ifndef SIMTBED_SKIPS\n{table}\n#endif\n"
