@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .language.tensor_maps import TensorMapForm
-
 
 @dataclass(frozen=True)
 class OwnArgument:
@@ -16,7 +14,7 @@ class OwnArgument:
     size, alignment: in bytes. contents: the program's parameters in it, by offset; of an array, its address plus `shift` bytes.
     null: whether a pointer without an array is null; another one is never dereferenced.
     constant, terms: a number, and scalars of the program, each with a factor, that are added to an integer parameter.
-    form: of a tensor map; its array is that of `contents`.
+    form: `language.tensor_maps.TensorMapForm` of a tensor map, whose array is that of `contents`.
     """
 
     size: int
@@ -26,7 +24,7 @@ class OwnArgument:
     null: bool = True
     constant: int = 0
     terms: tuple[tuple[str, int], ...] = ()
-    form: TensorMapForm | None = None
+    form: object = None
 
 
 @dataclass(frozen=True, kw_only=True)

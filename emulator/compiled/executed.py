@@ -15,6 +15,7 @@ from ..engines.cuda.binary import Binary
 from ..engines.cuda.interface import Interface
 from ..engines.cuda.own_code import packed as packed_own
 from ..engines.cuda.sass import Instruction
+from ..language.tensor_maps import TensorMapForm
 from ..passes.work_queues import uses_dynamic_work
 from ..profiler.block_sampling import sampled_blocks
 from ..profiler.launch_memory import digest
@@ -123,7 +124,8 @@ def device_launch(interface: Interface, request: Request, arrays: Mapping[str, n
         addresses = {name: np.uint64(place) for name, place in places.items()}
         if packing is not None:
             values: Sequence[np.generic] = packed_own(packing, {**request.numbers, **arrays}, addresses)
-            tensors = {n: (one.contents[0][1], one.form) for n, one in enumerate(packing) if one.form is not None}
+            forms = ((n, one.contents, one.form) for n, one in enumerate(packing))
+            tensors = {n: (own[0][1], form) for n, own, form in forms if isinstance(form, TensorMapForm)}
         else:
             lengths = [np.int32(len(arrays[n]) if n in arrays else dynamic[n].length) for n in interface.lengths]
             numbers = {**request.numbers, **addresses}

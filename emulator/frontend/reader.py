@@ -271,11 +271,7 @@ class Specialiser:
             space = _ANNOTATIONS[value.type.space] if isinstance(value, ArrayValue) else hints.Global
             annotation = (space, annotation[1])
         if isinstance(annotation, tuple) and annotation[0] is hints.TensorMap:
-            raise SourceError(
-                span,
-                f"{name} is a tensor map, and boxes are copied in the kernel itself",
-                "write the copy in the kernel",
-            )
+            raise SourceError(span, f"{name} is a tensor map: its boxes are copied in the kernel itself")
         type = self._parameter_type(reader, arg, annotation)
         if isinstance(type, Array):
             array = self._array_argument(name, type, value, span)

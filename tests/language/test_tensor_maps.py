@@ -252,7 +252,7 @@ def test_refusals_of_kernels() -> None:
     for kernel, argument, message in (
         (_unmapped, x, "a tensor map"),
         (_sized, x, r"a tensor map has no size in a kernel(.|\n)*write x\.shape, or copy a box of it"),
-        (_passed, x, "x is a tensor map, and boxes are copied in the kernel itself"),
+        (_passed, x, "x is a tensor map: its boxes are copied in the kernel itself"),
         (_short, x, "x has 2 axes, 1 coordinates given"),
         (_other_type, x, "tensor_store copies f32, as of x, in shared memory; buffer is shared i32"),
         (_plain, x, "x is no tensor map: give the array"),

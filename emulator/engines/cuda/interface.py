@@ -35,7 +35,7 @@ class Interface:
 
     def encode(self) -> dict[str, object]:
         tensors = [(name, _encoded(form)) for name, form in self.tensors]
-        packing = self.packing and [{**asdict(one), "form": one.form and _encoded(one.form)} for one in self.packing]
+        packing = self.packing and [{**asdict(one), "form": _encoded(one.form)} for one in self.packing]
         return {**asdict(self), "written": sorted(self.written), "tensors": tensors, "packing": packing}
 
     @staticmethod
@@ -54,8 +54,8 @@ class Interface:
         )
 
 
-def _encoded(form: TensorMapForm) -> dict[str, Any]:
-    return asdict(form) | {"element": form.element.name}
+def _encoded(form: object) -> dict[str, Any] | None:
+    return asdict(form) | {"element": form.element.name} if isinstance(form, TensorMapForm) else None
 
 
 def _form(data: dict[str, Any]) -> TensorMapForm:
