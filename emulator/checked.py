@@ -1,7 +1,5 @@
 """Validation of caller-supplied integers, bools and words, and their short text for messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from operator import index

@@ -1,7 +1,5 @@
 """Disk cache of compiled code by name: private to the user, written atomically, verified on reading."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import os

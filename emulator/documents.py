@@ -1,7 +1,5 @@
 """TOML and JSON files: reading, and the comparison of their content with a schema of msgspec before it is used."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

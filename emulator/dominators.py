@@ -1,7 +1,5 @@
 """Orders and dominators of the nodes of a control flow graph."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Diagnostics as data, and their text form: file, line, caret, explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Self

@@ -4,8 +4,6 @@ Control characters, bidirectional controls, surrogates and other unprintable cha
 \x1b, in every place.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import PurePosixPath, PureWindowsPath
 

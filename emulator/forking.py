@@ -4,8 +4,6 @@ Before a fork, the forking thread waits for imports of other threads and takes t
 without existence in the child. Both processes release them.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

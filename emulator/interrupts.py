@@ -5,8 +5,6 @@ Python's own handler raises KeyboardInterrupt between any two instructions. In a
 a module behind. The command installs its own handlers later (`kernels.files.signals`).
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

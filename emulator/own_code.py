@@ -1,7 +1,5 @@
 """A kernel's code from the user's own source, for the engine that runs it on a GPU instead of the printed program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

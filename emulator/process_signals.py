@@ -1,7 +1,5 @@
 """Signals while a command starts other processes."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import threading

@@ -3,8 +3,6 @@
 The text in `linecache` follows the file on disk; a traceback or a debugger may read it again at any time.
 """
 
-from __future__ import annotations
-
 import ast
 import linecache
 import os

@@ -4,8 +4,6 @@ pytest leaves out a frame with `__tracebackhide__`. Python has no such word: its
 first error is made, unless the program has hooks of its own. IPython takes the lines of `_render_traceback_`.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import traceback

@@ -1,7 +1,5 @@
 """Semi-global alignment with traceback as defined by GATK: full score matrices, then a traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

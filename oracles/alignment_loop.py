@@ -3,8 +3,6 @@
 Same matrices and rules as `alignment`, with 32-bit integers and one allocation. SOFTCLIP only.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 

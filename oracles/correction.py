@@ -1,7 +1,5 @@
 """Spectrum-based error correction of reads as in CUDA-EC 1.0.2, on strings: one read and one window at a time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Pair-HMM forward algorithm as defined by GATK: cell by cell in double precision, or in logarithms below its range."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

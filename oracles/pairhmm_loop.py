@@ -4,8 +4,6 @@ The recurrences of `pairhmm`, with two rows and one allocation. The probabilitie
 The compiler may vectorise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple

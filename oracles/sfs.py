@@ -1,7 +1,5 @@
 """Site frequency spectra by definition: one individual at a time, in logarithms."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

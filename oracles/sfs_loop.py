@@ -3,8 +3,6 @@
 The CPU reference of Lu 2012: sites in sequence on one core, or distributed over threads on all cores.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The arrays that the compiled code of a launch leaves: its SASS, executed without a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import prod
 

@@ -1,7 +1,5 @@
 """Execution of a launch of a kernel of a cubin."""
 
-from __future__ import annotations
-
 from math import prod
 from typing import Any
 

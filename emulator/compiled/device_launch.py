@@ -1,7 +1,5 @@
 """A launch of machine code: grid, block, arrays and parameters, and its execution."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod

@@ -1,7 +1,5 @@
 """Execution of a kernel's SASS for its launches: counts by instruction, and a comparison of the outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, prod

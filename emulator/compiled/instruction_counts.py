@@ -1,7 +1,5 @@
 """SASS instructions with their source locations and execution counts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

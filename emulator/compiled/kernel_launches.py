@@ -1,7 +1,5 @@
 """All launches of one kernel: counts, arrays, and the source locations of its statements."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Corrections of nvcc's line table."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace

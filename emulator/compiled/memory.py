@@ -1,7 +1,5 @@
 """Memory counters of an executed kernel, and its differences from the source."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

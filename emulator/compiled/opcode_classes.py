@@ -1,7 +1,5 @@
 """Accesses of SASS opcodes: kind, width, phases."""
 
-from __future__ import annotations
-
 import math
 import re
 from functools import cache

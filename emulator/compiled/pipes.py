@@ -1,7 +1,5 @@
 """Execution pipes of SASS instructions, as Nsight Compute counts them on an H200 (inst_executed_pipe_*)."""
 
-from __future__ import annotations
-
 import re
 
 from ..engines.cuda.sass import Instruction

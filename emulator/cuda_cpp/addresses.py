@@ -1,7 +1,5 @@
 """Arguments of a launch as a driver takes them: addresses of allocations, and bytes of values."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import replace

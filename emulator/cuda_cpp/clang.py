@@ -4,8 +4,6 @@ The compiler reads only the text, the user's files included by it, and those of 
 error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A CUDA C++ text after clang: its kernels and variables, and the compiler's errors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Matrices that skip sequences of XORWOW, the default generator of cuRAND."""
 
-from __future__ import annotations
-
 POWERS = 20
 """Matrices: that of 2^67 steps, its square, and so on."""
 _WORDS, _BITS = 5, 160

@@ -1,7 +1,5 @@
 """The header that precedes a CUDA C++ text: files of `headers/`, and one declaration for each CUDA name in the table of operations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache

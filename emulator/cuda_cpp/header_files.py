@@ -1,7 +1,5 @@
 """Included files: the user's, and those of `headers/`, declarations of CUDA C++ for the compiler."""
 
-from __future__ import annotations
-
 import linecache
 import os
 import re

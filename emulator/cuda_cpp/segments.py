@@ -3,8 +3,6 @@
 Host code is declared beside kernels and often needs other headers than a kernel. A declaration with an error is removed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Facts of a block as text: values by lane, elements of an array, the accesses to an element."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import FrameType

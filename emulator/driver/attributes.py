@@ -1,7 +1,5 @@
 """The attributes of an emulated device: their names in the driver, their numbers, and the properties of the CUDA runtime."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..machine.device import Device

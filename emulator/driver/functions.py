@@ -3,8 +3,6 @@
 Work is complete when a function returns, so that streams have no queues. Modules, graphs, IPC and virtual memory are missing.
 """
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """Host memory with the addresses of a device: allocations, and ranges that belong to the host."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from bisect import bisect_left, bisect_right, insort

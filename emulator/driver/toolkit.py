@@ -1,7 +1,5 @@
 """The libraries of a CUDA toolkit that packages read at their import, on machines without them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hints of compile errors: replacements for values of the wrong kind, and casts."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from collections.abc import Collection, Iterator

@@ -1,7 +1,5 @@
 """Calls of atomic intrinsics."""
 
-from __future__ import annotations
-
 import ast
 from typing import cast, get_args
 

@@ -1,7 +1,5 @@
 """Reading of statement lists: errors are recorded, and reading continues with the next statement."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading of branches: `if`, chains of `elif`, and chains of conditional expressions."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Calls in a kernel: intrinsics by form, casts, device functions, and Python's min, max, abs, len and print."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import inspect

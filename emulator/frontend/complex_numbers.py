@@ -3,8 +3,6 @@
 The formulas are those of the documentation (docs/language.md); none of their operations is fused.
 """
 
-from __future__ import annotations
-
 import ast
 from typing import Any, TypeGuard
 

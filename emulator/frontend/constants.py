@@ -3,8 +3,6 @@
 A launch needs them before it reads the kernel, so this module does not import the IR.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass

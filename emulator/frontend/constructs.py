@@ -1,7 +1,5 @@
 """Compile errors for unsupported Python constructs and for numbers used as conditions."""
 
-from __future__ import annotations
-
 import ast
 import re
 

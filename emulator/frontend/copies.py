@@ -1,7 +1,5 @@
 """Calls of asynchronous copy intrinsics."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from ..ir import nodes as ir

@@ -1,7 +1,5 @@
 """Reading of Python expressions as IR expressions. Effects become Lets before the statement."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Iterator

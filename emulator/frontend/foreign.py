@@ -1,7 +1,5 @@
 """Words of CUDA C++, Numba, Triton and Python libraries, and their equivalents in the language."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import sys

@@ -1,7 +1,5 @@
 """Calls of Python functions as statements of a kernel, for engines that run Python: `breakpoint()`, `logging.info("...", x)`."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Type inference of variables initialised by a literal: the function is read again after another use decides the type."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

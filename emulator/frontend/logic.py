@@ -1,7 +1,5 @@
 """Reading of boolean expressions: comparisons, `in`, `and`, `or`."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Reading of loops: counted, unrolled, over constants; their else, break and continue."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Python's `math` functions and `**` in a kernel."""
 
-from __future__ import annotations
-
 import math
 import operator
 from typing import Any

@@ -1,7 +1,5 @@
 """Calls of the tensor core intrinsics."""
 
-from __future__ import annotations
-
 import ast
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Calls of the functions of barriers in shared memory."""
 
-from __future__ import annotations
-
 import ast
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """`print` in a kernel: texts, numbers, and f-strings with plain fields."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from itertools import chain

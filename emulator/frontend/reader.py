@@ -1,7 +1,5 @@
 """Specialisation: a kernel and its device functions as one IR program for given constants and types."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A tuple has the types of its items. A struct is a named tuple or a dataclass of 
 Only the result of a device function is a single value in the IR, `Results`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

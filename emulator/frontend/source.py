@@ -1,6 +1,5 @@
 """The source of a function: its syntax tree, the spans of its nodes, and the objects of its free names."""
 
-from __future__ import annotations
 import __future__
 
 import ast

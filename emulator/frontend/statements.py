@@ -1,7 +1,5 @@
 """Reading of Python statements as IR statements. Errors are recorded, and reading continues with the next statement."""
 
-from __future__ import annotations
-
 import ast
 from contextlib import suppress
 

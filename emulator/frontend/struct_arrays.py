@@ -1,7 +1,5 @@
 """Arrays of structs: each field is a strided array, and each field access is one memory access."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import replace

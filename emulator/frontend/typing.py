@@ -1,7 +1,5 @@
 """Typing rules: literals adapt to the other operand, nothing promotes, each error names the fix."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Symbol table of one function while it is read: values, registers, and definite assignment."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Calls of the intrinsics for warps (shuffles, votes, matches, reductions, lane masks), barriers, fences and time."""
 
-from __future__ import annotations
-
 import ast
 from itertools import zip_longest
 from typing import cast

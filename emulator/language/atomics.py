@@ -6,8 +6,6 @@ An atomic operation returns the old value.
 which the operation is atomic and ordered: of the "block", of the "device" or of the whole "system".
 """
 
-from __future__ import annotations
-
 from typing import TypeAlias, TypeVar
 
 from .forms import AtomicUpdateForm, CompareAndSwapForm, OrderedLoadForm, OrderedStoreForm

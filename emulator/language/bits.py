@@ -1,7 +1,5 @@
 """Operations on the bits and bytes of integers."""
 
-from __future__ import annotations
-
 from .forms import OperationForm
 from .intrinsics import intrinsic
 

@@ -1,7 +1,5 @@
 """Asynchronous copies from global to shared memory."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from .forms import AsyncCopyForm, AsyncWaitForm, EffectForm

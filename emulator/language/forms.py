@@ -1,7 +1,5 @@
 """Forms of intrinsics: the meaning of a call as data for the front end."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

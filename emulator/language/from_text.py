@@ -1,7 +1,5 @@
 """Functions defined by source text, registered in `linecache` for the front end."""
 
-from __future__ import annotations
-
 import ast
 import linecache
 import sys

@@ -1,7 +1,5 @@
 """Kernels and device functions: read by the front end, never run by Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload

@@ -4,8 +4,6 @@ A type checker sees every integer type as `int`, every float type as `float` and
 Python's checkers cannot state wrapping or literal adaptation. The front end checks types at specialisation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeAlias, TypeVar, overload
 

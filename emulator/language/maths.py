@@ -1,7 +1,5 @@
 """Mathematical functions of f32 and f64; docs/language.md lists their error bounds."""
 
-from __future__ import annotations
-
 from .forms import OperationForm, OperationsForm
 from .intrinsics import intrinsic
 

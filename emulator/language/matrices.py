@@ -4,8 +4,6 @@ A fragment is a vector of registers in each of the 32 lanes of a warp. All 32 la
 four warps, the first one a multiple of 4; they execute the functions of `wgmma` together.
 """
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from .forms import AsyncWaitForm, DescriptorForm, EffectForm, MatrixForm, MmaForm, WgmmaForm

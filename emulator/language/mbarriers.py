@@ -6,8 +6,6 @@ Wait in a loop: `while not st.mbarrier_try_wait_parity(barriers, i, parity): pas
 for `try_wait` and for several arrivals at once.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from .forms import AsyncWaitForm, BulkCopyForm, EffectForm, MbarrierForm, TensorCopyForm

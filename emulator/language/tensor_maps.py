@@ -1,7 +1,5 @@
 """Forms of tensor maps: the layout of a tensor in global memory, and the box of a copy (`cp.async.bulk.tensor`)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Forms of textures and surfaces: the layout of their texels, and the addressing and the filter of fetches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

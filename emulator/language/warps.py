@@ -1,7 +1,5 @@
 """Warp matches, reductions and lane masks; clocks and sleep."""
 
-from __future__ import annotations
-
 from .forms import EffectForm, LaneMaskForm, MatchAllForm, ReductionForm
 from .intrinsics import FULL_MASK, intrinsic
 

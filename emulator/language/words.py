@@ -1,7 +1,5 @@
 """Equivalents of the words in `words.toml`: the source of error messages and docs/porting.md."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterator

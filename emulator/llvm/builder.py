@@ -1,7 +1,5 @@
 """Builder of LLVM IR text: types, constants, and the instructions of a function."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,7 +1,5 @@
 """C types of scalar arguments, by the name of the scalar type. Halves are passed as their bits."""
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Conversions between scalar types as LLVM instructions."""
 
-from __future__ import annotations
-
 from ..language.types import BOOL, F32, F64, HALVES, Scalar
 from . import halves
 from .builder import LANES, FunctionBuilder, many, splat

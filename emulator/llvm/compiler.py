@@ -1,7 +1,5 @@
 """LLVM IR to callable machine code: compiled by llvmlite, cached on disk, linked into the process."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 A half is widened to f32, computed there, and rounded. LLVM's own halves are not used: without processor support they call a library.
 """
 
-from __future__ import annotations
-
 from ..language.types import BF16, F16, F32, F64, I32, I64, U16, Scalar
 from .builder import FunctionBuilder
 from .shape import Shape

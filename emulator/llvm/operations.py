@@ -4,8 +4,6 @@ LLVM leaves some results undefined (a shift beyond the width, a division by zero
 range); here they have the value of the table.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

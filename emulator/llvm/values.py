@@ -1,7 +1,5 @@
 """Values of a warp: uniform, affine in the lane (base and stride), or one number a lane."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..language.types import BOOL, Scalar

@@ -1,7 +1,5 @@
 """Values in memory: loads and stores of several elements, and pointers that local and shared memory have."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 """Pointers that memory has as addresses of a device: the memory of all allocations is one array, and a table has the allocation of each
 granule of addresses."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.nodes import UNCOUNTED
 from ..language.types import I32, I64, U64, Array

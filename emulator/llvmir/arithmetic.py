@@ -1,7 +1,5 @@
 """Construction of expressions from rows of the op table: casts, constants, comparisons."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

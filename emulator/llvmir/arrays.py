@@ -5,8 +5,6 @@ Global and constant memory that is accessed with several sizes has a view for ea
 smallest size, and accesses of another type than its element (`ir.wide`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal

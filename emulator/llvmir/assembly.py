@@ -1,7 +1,5 @@
 """Statements, registers and addresses of inline PTX. `ptx_table` has one row for each instruction."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

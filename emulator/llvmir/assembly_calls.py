@@ -1,7 +1,5 @@
 """Calls of inline assembly and of intrinsics of PTX instructions: operands, results, predicates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..ir import nodes as ir

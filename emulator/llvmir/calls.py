@@ -1,7 +1,5 @@
 """Calls of functions: their translations, and their operands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..ir import nodes as ir

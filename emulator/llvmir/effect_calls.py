@@ -3,8 +3,6 @@
 A function of memory ends in the type of its element, and its last operands are the order and the scope of nvcc's constants.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any

@@ -1,7 +1,5 @@
 """Statements of the IR for structured statements: blocks, moves of registers, flags, branches and loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from .. import source_text

@@ -1,7 +1,5 @@
 """Statements of the program under construction: registers, assignments, effects."""
 
-from __future__ import annotations
-
 import re
 
 from ..ir import nodes as ir

@@ -3,8 +3,6 @@
 Mathematical functions compute with f32 and round once more. Functions without a row are refused by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

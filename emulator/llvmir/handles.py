@@ -4,8 +4,6 @@ A tensor map is a parameter whose address is that of no memory.
 A kernel without its textures has placeholders of the smallest size, and is not launched.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Translation of instructions other than calls: one function a kind, in a table by opcode."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType

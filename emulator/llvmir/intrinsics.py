@@ -1,7 +1,5 @@
 """Functions that kernels call: LLVM's and NVVM's intrinsics, libdevice and the runtime library, in one table by name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -3,8 +3,6 @@
 Functions without a row, such as the Bessel functions and directed rounding of arithmetic, are refused by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

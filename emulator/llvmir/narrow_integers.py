@@ -1,7 +1,5 @@
 """Integers of other widths than those of registers, as LLVM's combination of bit operations has them: registers whose high bits are 0."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..language.types import BOOL, I32, I64, Scalar
 from .accesses import Scope, regrouped

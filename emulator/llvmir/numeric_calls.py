@@ -1,7 +1,5 @@
 """Intrinsics of numbers: rows of the op table, bits, saturation, overflow, classes of floats."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..ir import nodes as ir

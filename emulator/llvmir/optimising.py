@@ -1,7 +1,5 @@
 """LLVM's passes over texts of LLVM IR, before their translation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

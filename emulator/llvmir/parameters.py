@@ -1,7 +1,5 @@
 """Parameters of an LLVM function as its caller describes them, and the result of a translation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

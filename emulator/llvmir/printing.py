@@ -1,7 +1,5 @@
 """Calls of vprintf: the format, and the values that the kernel stored in the argument buffer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

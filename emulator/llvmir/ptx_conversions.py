@@ -1,7 +1,5 @@
 """The PTX conversions: rows as in `ptx_table`."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.matrices import FLOATS
 from ..language.types import BF16, F16, F32, F64, I16, I32, U32, Scalar

@@ -1,7 +1,5 @@
 """NVVM's intrinsics of PTX instructions: the instruction of each, whose operands are the call's in order."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -3,8 +3,6 @@
 A register of 32 bits is a register of a fragment of `ir.matrices`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

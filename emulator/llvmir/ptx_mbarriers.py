@@ -1,7 +1,5 @@
 """The PTX instructions of barriers in shared memory: rows as in `ptx_table`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable
 from dataclasses import replace

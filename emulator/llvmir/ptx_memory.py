@@ -1,7 +1,5 @@
 """The PTX instructions of inline assembly that access memory or other lanes: rows as in `ptx_table`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

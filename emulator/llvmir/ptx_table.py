@@ -4,8 +4,6 @@ A form is a regular expression of the whole name; its groups are arguments of th
 (`.ftz`, `.sat` of integers, cache hints, prefetch sizes) are part of the forms.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

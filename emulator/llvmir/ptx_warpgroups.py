@@ -4,8 +4,6 @@ A descriptor has the address of its matrix in shared memory. The number of an ad
 low bits (`Memories.address`), as `ir.Wgmma` expects it; the memory is that of the operand.
 """
 
-from __future__ import annotations
-
 import re
 
 from ..ir import nodes as ir

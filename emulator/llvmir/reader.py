@@ -1,7 +1,5 @@
 """Tokens, types and operands of LLVM IR text."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator, Mapping

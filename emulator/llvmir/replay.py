@@ -1,7 +1,5 @@
 """Verifier of structured statements: replays them and their control flow graph on the same random decisions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 

@@ -1,7 +1,5 @@
 """Scopes of the source that contain an instruction. They determine which code belongs to the body of a loop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from .module import Instruction, Module

@@ -1,7 +1,5 @@
 """Parser of LLVM IR text: one instruction a line, as LLVM prints it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Calls of the functions of textures and surfaces in the headers of CUDA C++ (`headers/texture.h`)."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..language.textures import AddressMode, SurfaceForm, TextureForm
 from ..language.types import F32, I32, SCALARS, Results

@@ -1,7 +1,5 @@
 """Intrinsics of threads: indices, clocks, barriers, shuffles, votes, masks of lanes."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.nodes import UNCOUNTED
 from ..language.forms import BarrierMode, FenceScope, ShuffleMode, VoteMode

@@ -1,7 +1,5 @@
 """Translation of an LLVM function to a program: text, graph, structure, pointers, instructions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial

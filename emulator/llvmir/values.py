@@ -1,7 +1,5 @@
 """Values of SSA names and constants: expressions, pointers, and aggregates of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

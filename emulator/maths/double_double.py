@@ -3,8 +3,6 @@
 A double-double is the unevaluated sum of a float and a correction of about half a unit in its last place, or less.
 """
 
-from __future__ import annotations
-
 import math
 
 from ..language.functions import device

@@ -1,7 +1,5 @@
 """Exponentials and powers."""
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Global, f64, i64
 from ..language.intrinsics import bitcast, fma, registers

@@ -3,8 +3,6 @@
 Arguments are f32 values stored as f64. Denormal arguments are scaled to normal ones, and the results back.
 """
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Global, f64, i64
 from ..native import native

@@ -1,7 +1,5 @@
 """All functions of the library."""
 
-from __future__ import annotations
-
 from .exponential import exp, exp2, exp10, expm1, pow
 from .fast import (
     fast_cos,

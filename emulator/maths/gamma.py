@@ -1,7 +1,5 @@
 """Gamma function and its logarithm: Stirling's series from 8, a shift to this range by a product, reflection below 0."""
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import bitcast, fma, registers, unroll

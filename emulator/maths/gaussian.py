@@ -1,7 +1,5 @@
 """Error function, its complement, and the normal distribution."""
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import fma, registers

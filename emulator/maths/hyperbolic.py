@@ -1,7 +1,5 @@
 """Hyperbolic functions and their inverses."""
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import fma, registers, sqrt

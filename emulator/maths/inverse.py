@@ -1,7 +1,5 @@
 """Inverse trigonometric functions."""
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Global, Registers, f64, i64
 from ..language.intrinsics import bitcast, fma, registers, sqrt

@@ -1,7 +1,5 @@
 """Logarithms."""
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Const, Global, f64, i64
 from ..language.intrinsics import fma, registers

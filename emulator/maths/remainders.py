@@ -1,7 +1,5 @@
 """Exact remainders, and composition and decomposition of floats."""
 
-from __future__ import annotations
-
 from ..language.functions import device
 from ..language.hints import Global, f64, i32, i64, u64
 from ..language.intrinsics import bitcast

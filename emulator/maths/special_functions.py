@@ -5,8 +5,6 @@ truncation: C0 + C1 * x + C2 * s(x), for x the lower bits of the mantissa. s is 
 below column 19 are not formed. `special_functions.json` has the coefficients, integers. Sums are exact in f64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

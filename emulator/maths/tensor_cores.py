@@ -4,8 +4,6 @@ Fragments are arrays of registers, u32[registers, 32 lanes]; of f64, f64[registe
 and the rule as numbers.
 """
 
-from __future__ import annotations
-
 from ..language.bits import clz
 from ..language.functions import device
 from ..language.hints import Global, Local, f32, f64, i32, i64, u32

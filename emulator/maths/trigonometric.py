@@ -1,7 +1,5 @@
 """Trigonometric functions with argument reduction to pi / 4 for any angle."""
 
-from __future__ import annotations
-
 from ..language.bits import mulhi
 from ..language.functions import device
 from ..language.hints import Global, Registers, f64, i64, u64

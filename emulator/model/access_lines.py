@@ -1,7 +1,5 @@
 """Native code of the trace: cache lines and sectors of each warp access, appended to records."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import NamedTuple
 

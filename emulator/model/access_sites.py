@@ -1,7 +1,5 @@
 """Sites of accesses: those of a kernel's source, and the memory instructions of its SASS."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Native code of the cache simulation: accesses of interleaved warps to L1, L2 and device memory."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Statements between branches are scheduled by their operands, as a compiler does;
 operation is issued. Short loops without barriers are unrolled by four, as nvcc does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -3,8 +3,6 @@
 Median cut (Heckbert 1982) splits the class with the largest deviation at its mean, up to CLASSES classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Explanation of an estimate: limits, and the gain of single changes, each by another run of the model."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil

@@ -1,7 +1,5 @@
 """Instruction stream of a compiled kernel for the SM simulator: control bits, access profiles, executed paths."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from math import prod

@@ -1,7 +1,5 @@
 """Emulation of a launch for the performance model, once for each set of counting rules."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..cubin_sections import Sections

@@ -1,7 +1,5 @@
 """Trace of a launch's accesses as cache lines: lines and sectors of each warp access."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Load/store unit of an SM: serves the scheduler queues in order, and merges stores of a warp into recently opened lines."""
 
-from __future__ import annotations
-
 from .. import language as st
 from ..language.hints import f64, i64
 from .instruction_stream import PROFILE_WORDS, InstructionKind, Profile

@@ -1,7 +1,5 @@
 """Launches whose time is predicted: emulated from their source, with their machine code executed where it is available."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import prod

@@ -1,7 +1,5 @@
 """Records of arrays that the native functions of the model update."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np

@@ -5,8 +5,6 @@ one after the other. Memories are queues with a bandwidth and a latency. Schedul
 one that waits longest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Records of the SM simulator: its program, its parameters, and the state of warps, blocks, queues and memories."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import NamedTuple
 

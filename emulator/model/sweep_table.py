@@ -1,7 +1,5 @@
 """Table of a what-if sweep: a row per launch and configuration, and the best choice among those with equal outputs."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import defaultdict

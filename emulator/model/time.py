@@ -5,8 +5,6 @@ source alone an interval model is used: cycles of each pipe, L1, L2, device memo
 combined by a power mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil

@@ -1,7 +1,5 @@
 """Memory traffic of a launch by source site and class of warps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property

@@ -4,8 +4,6 @@ They are of launches drawn at random from those of the validation kernels. Bound
 The intervals of atomics are of 1,197 launches of 298 kernels, 2026-11-26, with the counts of the source: the samples have 13 such launches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Probabilities of waits for far L2, L2 and device memory, from the sampled accesses of a site."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

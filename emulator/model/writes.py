@@ -1,7 +1,5 @@
 """Elements of global arrays that a launch writes, from the trace of its accesses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lowering of a native function to IR: calls inlined, loops unrolled, warp and block operations refused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """LLVM IR of a native function: scalar variables, plain jumps, no bounds checks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..ir import counting

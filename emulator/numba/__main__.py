@@ -1,8 +1,6 @@
 """`python -m simtbed.numba SCRIPT [ARGUMENTS]` and `python -m simtbed.numba -m MODULE [ARGUMENTS]`: kernels of `numba.cuda` run on an
 emulator, also in child processes."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """Values of Numba's flattened parameters, from the arguments of a launch. Host arrays are copied to the device and back."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Sequence
 from functools import cache

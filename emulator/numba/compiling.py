@@ -1,7 +1,5 @@
 """Compilation of a kernel for its argument types: Python to Numba's LLVM IR, then LLVM's passes over it."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Products and sums are not contracted, as on the emulators: the results have the same bits, except functions such as `exp`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

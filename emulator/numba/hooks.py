@@ -4,8 +4,6 @@ They act during a compilation for the emulator (`compiling.recording`). Other co
 The import of this module imports Numba's lowering: `numba.cuda` defers it to the first compilation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

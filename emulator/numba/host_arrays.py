@@ -1,7 +1,5 @@
 """Host arrays as arguments of a launch: Numba's own device arrays, copied without cuda.core, whose compiled classes need a GPU."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba.cuda import args

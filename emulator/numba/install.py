@@ -3,8 +3,6 @@
 `numba-cuda-mlir` is a successor of `numba-cuda` with its own copy of the host code: both run over one driver.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A kernel of Numba for its argument types, as simtbed launches it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

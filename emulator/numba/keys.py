@@ -4,8 +4,6 @@ A kernel with a value that the key cannot describe, such as an array on the devi
 functions of the user that Numba found by other means than names, such as overloads (`UnnamedFunctions`).
 """
 
-from __future__ import annotations
-
 import marshal
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Launches of a kernel over the memory of the driver: from the values of its parameters to a request, kept by sizes."""
 
-from __future__ import annotations
-
 import ctypes
 import operator
 from collections.abc import Callable, Sequence

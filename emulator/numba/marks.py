@@ -1,7 +1,5 @@
 """The state of compilations for the emulator, and the changes of Numba that its packages have in common."""
 
-from __future__ import annotations
-
 import threading
 import warnings
 from collections.abc import Iterator

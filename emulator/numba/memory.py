@@ -1,7 +1,5 @@
 """Memory of array arguments, and the program's types of NumPy's types."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The packages whose programs run on the emulator: their modules, tested versions and extras. Private names of these are replaced."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

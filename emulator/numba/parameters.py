@@ -1,7 +1,5 @@
 """Parameters of a kernel as Numba flattens them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba.cuda import types

@@ -3,8 +3,6 @@
 A device function has an overload for the emulator and another for these compilations.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Source positions of Numba's bytecode: a line number of Numba's IR has the columns of its expression."""
 
-from __future__ import annotations
-
 import linecache
 from types import CodeType
 

@@ -1,7 +1,5 @@
 """The runtime of Numba's reference counting. Kernels that allocate are refused, so that its memory system has no allocations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba.cuda.memory_management import nrt

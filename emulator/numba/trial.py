@@ -1,7 +1,5 @@
 """`python -m simtbed.numba -m simtbed.numba.trial MODULE`: launch a kernel of `numba.cuda` or `numba_cuda_mlir.cuda`."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import warnings

@@ -4,8 +4,6 @@ An analysis states its sources and how states combine (`thread_order`, `rounded_
 ignored. It assumes a program without races: a plain load has no concurrent store.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import reduce

@@ -1,7 +1,5 @@
 """Block barriers in a statement, arrays a kernel changes, and whether its results depend on the order of warps."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.effects import MBARRIER_OPS, is_ordered, performed, row_of, written_array
 from ..ir.walk import bodies, once_a_node, statements

@@ -3,8 +3,6 @@
 Each limit is checked before the expansion, so that an oversized kernel is refused at once, with the line that exceeds the limit.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import NoReturn
 

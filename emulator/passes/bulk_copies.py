@@ -3,8 +3,6 @@
 The accesses to shared memory have the order "bulk": the race checker knows the reads that may be pending.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..ir import nodes as ir

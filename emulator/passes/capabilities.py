@@ -1,7 +1,5 @@
 """Compute capability required by a program, and the words that require it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The emulators' clock: a count of the thread's own readings. It advances, and every engine reads the same values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ..ir import nodes as ir

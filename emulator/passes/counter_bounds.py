@@ -5,8 +5,6 @@ may wrap if the stop is near the end of the type. The analysis does not depend o
 one of the values assigned to it anywhere.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace

@@ -5,8 +5,6 @@ decides whether it runs: a choice, a region, a path. Branches, loops and early e
 statements are the state: it is copied for the arms of a branch, joined after them, and computed for a loop until it does not change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

@@ -8,8 +8,6 @@ together. An assignment in the innermost region that contains every mention of i
 read the register. It needs no merge, and a uniform value remains uniform.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Code of passes that replace an effect by others: statements without instructions of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import count

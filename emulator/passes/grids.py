@@ -1,7 +1,5 @@
 """Grid barriers in a program."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.walk import bodies, effect, once_a_node, statements
 

@@ -1,7 +1,5 @@
 """Inlining of device functions. The span of an inlined statement lists the calls it was reached through."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

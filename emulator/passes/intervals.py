@@ -3,8 +3,6 @@
 `passes.counter_bounds` encodes the bounds of loops. A launch evaluates them without the program.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ every segment for the lanes in its state, in the order of the source. A lane tha
 A statement keeps its site, and the added ones have sites beyond those of the kernel, so the counters are those of the source.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count

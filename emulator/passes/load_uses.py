@@ -4,8 +4,6 @@ A forward data flow over an inlined kernel: each register has labels, the loads 
 labels the registers assigned under it. Known limit: the statements after an early exit of a loop are not labelled.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass

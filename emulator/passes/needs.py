@@ -1,7 +1,5 @@
 """Requirements of a kernel on the device's compute capability, as a record that launches read without the passes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 Capability = tuple[int, int]

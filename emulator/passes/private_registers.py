@@ -1,7 +1,5 @@
 """Registers assignable in all lanes of a warp, active or not."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.walk import bodies, once_a_node, registers, statements
 

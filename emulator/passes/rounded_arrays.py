@@ -4,8 +4,6 @@ A bound applies to an array with results of such functions of exact operands, an
 rounded value may increase its error.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@ Constants and counters of loops with constant bounds are known to a compiler tha
 time only if a value assigned to it is, or if a condition known at run time only selects one of its assignments.
 """
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.walk import expressions, once_a_node, registers, statements
 from ..language.types import Array

@@ -1,7 +1,5 @@
 """Sites: each statement's number, kind and instruction costs. They are the rows of the counter table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, replace
 

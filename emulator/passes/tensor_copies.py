@@ -6,8 +6,6 @@ a kernel with an illegal instruction where a box does not begin at a multiple of
 written begins before the tensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..ir import nodes as ir

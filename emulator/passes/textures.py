@@ -7,8 +7,6 @@ Known limits: linear fetches of f32 and f16 in three dimensions, and of normalis
 place. An infinite texel whose weight is rounded to 0 is ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import count

@@ -4,8 +4,6 @@ Sources are old values of atomic operations, compare-and-swap, exchanges, sums o
 array, loads with an order, and clocks.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..ir import nodes as ir

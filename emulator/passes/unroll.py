@@ -1,7 +1,5 @@
 """Unrolling of loops, folding of constants, and replacement of register arrays by registers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

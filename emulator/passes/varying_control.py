@@ -5,8 +5,6 @@ A condition varies if its value does, or if some threads may leave its loop earl
 barrier counts the threads that have not returned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Spin loops: consecutive iterations differ only by the writes of other threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..ir import nodes as ir

@@ -5,8 +5,6 @@ Warp w computes the rows 16 w ... 16 w + 15. A matrix in shared memory consists 
 "wgmma": the race checker knows those that may be pending.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ..ir import nodes as ir

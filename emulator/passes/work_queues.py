@@ -1,7 +1,5 @@
 """Work queues: kernels whose warps claim work from a counter, so that the share of each warp is decided at run time."""
 
-from __future__ import annotations
-
 from ..ir import nodes as ir
 from ..ir.walk import bodies, once_a_node, registers, statements
 from .data_flow import DataFlow, Loop

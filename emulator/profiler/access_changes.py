@@ -1,7 +1,5 @@
 """Changes of accesses to shared, local and constant memory, evaluated on sampled accesses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

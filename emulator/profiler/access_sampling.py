@@ -1,7 +1,5 @@
 """A sample of the memory accesses of a detailed launch, from which `remedies` computes the effect of changes of a kernel."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Sentences of the changes of memory accesses that `remedies` evaluates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ..machine.device import Device

@@ -1,7 +1,5 @@
 """Deterministic sampling of the blocks of a launch: a hash of the block's number decides, so each run samples the same blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Counters of kernels by source place, kind of statement and array."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Self, TypeVar

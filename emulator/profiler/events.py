@@ -4,8 +4,6 @@ Counts are int64[site, column], summed over all blocks. A site is one statement 
 definitions are the hardware's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -7,8 +7,6 @@ schedulers), 1 for a wavefront of shared memory, 0.5 for a sector (64 bytes per 
 operation.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass

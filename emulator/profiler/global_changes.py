@@ -1,7 +1,5 @@
 """Changes of accesses to global memory, evaluated on sampled accesses: layouts, copies in shared memory, combined atomics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Record of one launch: arguments, counters, findings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The arrays of a launch as they were before it, and digests of the written ones, for the compiled view."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Columns of counters, and the table of the counted lines of a profile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ..escaping import printable

@@ -1,7 +1,5 @@
 """Changes of a kernel's memory accesses, with the predicted decrease of counters, and their sums over launches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The versioned JSON format of a run: encoder and decoder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any

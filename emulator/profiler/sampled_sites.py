@@ -1,7 +1,5 @@
 """The sampled accesses of a launch by site, and their transactions by the rules of the device."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

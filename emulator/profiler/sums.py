@@ -1,7 +1,5 @@
 """Sums of counters over all kinds of memory operation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from .counters import Row

@@ -1,7 +1,5 @@
 """Trace of a launch: the memory accesses of warps, element by element."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Remedies of a detailed launch: the facts about the launch that `profiler.remedies` needs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 

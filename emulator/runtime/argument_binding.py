@@ -1,7 +1,5 @@
 """Arguments of a launch by the program's own parameters: arrays with their forms, numbers, structs and constants."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum

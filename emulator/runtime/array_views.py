@@ -1,7 +1,5 @@
 """Device arrays in the memory of arrays of other libraries."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Mapping
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Number of processor cores a process may use."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

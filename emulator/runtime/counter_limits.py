@@ -1,7 +1,5 @@
 """Loops of a launch whose counter may wrap: the intervals of a launch's numbers, sizes and arrays."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np

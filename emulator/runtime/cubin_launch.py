@@ -1,7 +1,5 @@
 """A launch of a kernel of a cubin, as an observer records it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

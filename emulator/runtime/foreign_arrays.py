@@ -1,8 +1,6 @@
 """Arrays of other libraries as NumPy arrays in the same memory, by the protocols that they offer: the buffer protocol,
 DLPack, `__array_interface__` and `__array__`. No library is imported."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

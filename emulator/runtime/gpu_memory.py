@@ -3,8 +3,6 @@
 No library is imported. An array is described by the address of its first element, its shape, strides and dtype.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Selection of the CUDA device of launches, and work distribution over several devices."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

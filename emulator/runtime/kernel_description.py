@@ -1,7 +1,5 @@
 """Description of a launched kernel for its counts: sites, their source positions, and the text of the source files."""
 
-from __future__ import annotations
-
 import weakref
 
 from .. import source_text

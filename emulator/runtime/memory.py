@@ -1,7 +1,5 @@
 """Memory available to a process: of the machine, and under control groups and limits."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -5,8 +5,6 @@ and the mode of the folder and of each file before it opens them, follows no lin
 A process may outlive the folder. It then has no observer.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Observers of launches: interception of every launch of a process for recording, counting, checking or repetition."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -6,8 +6,6 @@ A field is null, a truth value, a number or a text, or a list that begins with a
 `["dict", key, value, ...]`, or another container and its items.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

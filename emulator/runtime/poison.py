@@ -1,7 +1,5 @@
 """Poison: the value of the elements of `empty` arrays until a kernel writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

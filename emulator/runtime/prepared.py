@@ -1,7 +1,5 @@
 """Pass pipeline from the front end's program to the emulators' program, with cached analyses."""
 
-from __future__ import annotations
-
 import weakref
 from dataclasses import dataclass
 from functools import cached_property

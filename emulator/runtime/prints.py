@@ -1,7 +1,5 @@
 """Output of `print` on an emulator: each line with its block and thread, up to a limit."""
 
-from __future__ import annotations
-
 import io
 import os
 import re

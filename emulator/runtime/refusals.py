@@ -1,7 +1,5 @@
 """Refused arguments of a launch, collected so that one error names all of them and the errors of the compilation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

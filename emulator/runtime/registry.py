@@ -1,7 +1,5 @@
 """Engine registry: name, module and capabilities."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Validation of launch arguments: from the caller's values to a request with checked types, sizes and limits."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Execution of a validated launch on its engine: observers, graphs, device arrays, findings, the details of the result."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Validation of scalar arguments against their type."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

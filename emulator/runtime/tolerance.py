@@ -1,7 +1,5 @@
 """Tolerances of comparisons, and the elements outside them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Elements of arrays given as `empty` that no thread of a launch wrote: a remark of a checked launch."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterable, Mapping

@@ -5,8 +5,6 @@ allocation that a kernel accesses as several types, and writes, counts as writte
 tracked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ The emulator defines a result for them, so a kernel may look right that is wrong
 checked: not those in the other arm of a conditional expression, or in a skipped right operand of `and`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ..errors import Diagnostic

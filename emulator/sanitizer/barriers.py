@@ -1,7 +1,5 @@
 """Diagnostics of control flow: divergent barriers, inactive lanes in warp operations, endless loops, assertions."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from ..errors import Diagnostic

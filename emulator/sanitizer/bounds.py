@@ -1,7 +1,5 @@
 """Bounds checker: diagnostics of accesses outside an array, of misaligned ones, and of views that begin outside theirs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..errors import Diagnostic

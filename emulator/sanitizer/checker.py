@@ -1,7 +1,5 @@
 """Components of a checker: a row of data, the statements it adds to a program, and the accesses it tracks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal

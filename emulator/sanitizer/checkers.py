@@ -4,8 +4,6 @@ Independently of `check=`, engines report accesses outside an array, misaligned 
 endless loops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from ..errors import Diagnostic, LaunchError

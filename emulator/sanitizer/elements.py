@@ -1,7 +1,5 @@
 """Text of an array element, indexed as in the source."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

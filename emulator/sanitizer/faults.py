@@ -1,7 +1,5 @@
 """Findings of one launch: for each site and kind the first in execution order, with a count."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

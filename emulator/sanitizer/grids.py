@@ -1,7 +1,5 @@
 """Grid barriers: the diagnostic of a barrier that only some blocks reach."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..errors import Diagnostic

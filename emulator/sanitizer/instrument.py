@@ -3,8 +3,6 @@
 Their sites are numbered after the counted sites.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Checker of barriers in shared memory: use of an element that is no barrier, arrivals beyond the count of a phase, and deadlocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ An operation with a NaN or an infinity among its operands is silent, so that a f
 operations and warp reductions are not checked, and loads of a NaN are not findings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Text of a thread in a diagnostic: block, thread, warp, lane."""
 
-from __future__ import annotations
-
 Dim3 = tuple[int, int, int]
 
 

@@ -5,8 +5,6 @@ few. The race checker finds operands in shared memory that are written before th
 followed into local memory, where compiled code has arrays of loops that are not unrolled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ..errors import Diagnostic

@@ -4,8 +4,6 @@ A trial decides which of two remedies is right, and finds races that others hide
 write of an element with reads that race with its first one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any

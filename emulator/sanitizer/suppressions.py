@@ -4,8 +4,6 @@ The comment is on the line of one of the two accesses, or by itself on the line 
 listed as a remark with the reason. So is a comment that suppresses nothing.
 """
 
-from __future__ import annotations
-
 import re
 import weakref
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ the WRITTEN plane of each element. Shared and local memory are uninitialised at 
 operation reads its element: an array of counters is given as `zeros`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ..errors import Diagnostic

@@ -1,7 +1,5 @@
 """Reads and writes of operands, as functions of the machine's state and of the warps that execute."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

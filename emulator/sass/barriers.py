@@ -5,8 +5,6 @@ bits 43 to 62, and gives bit 31 of a register as the parity of a phase. A count 
 carries into the parity, bit 63. The pending bytes have the bits between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A batch of blocks while it runs: its state, its groups of lanes, and the warps of the present run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 NVIDIA does not document the bytes of a tensor map. Those in the memory of the emulator are `encoded` here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .. import language as st

@@ -1,7 +1,5 @@
 """Calls of compiled code with values of all lanes of a warp: matrix instructions."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Opcode rows of instructions that exchange values between the lanes of a warp, and of special registers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

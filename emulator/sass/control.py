@@ -1,7 +1,5 @@
 """Control-flow instructions: branches, calls, convergence and barriers, exits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

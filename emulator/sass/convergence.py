@@ -8,8 +8,6 @@ that yields is set aside: convergence barriers no longer await it, and it runs a
 All warps at the lowest address run together. The functions are native: interpreted and compiled code call the same ones.
 """
 
-from __future__ import annotations
-
 from .. import language as st
 from ..language.hints import Global, i64, u32
 from ..language.intrinsics import WARP_SIZE

@@ -1,7 +1,5 @@
 """Counts of an execution by instruction: warps, lanes, memory transactions; the paths of warps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol

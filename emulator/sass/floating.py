@@ -4,8 +4,6 @@ Results have the bits of the hardware: NaN is 0x7fffffff for float32, sums and p
 instruction's mode, FTZ flushes denormal operands and results.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .integer import COMPARISONS, Values, combine, i32, i64, low, signed, u32, u64, unsigned

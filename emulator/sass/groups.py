@@ -1,7 +1,5 @@
 """Groups of the lanes of warps, those that run and those that wait, in arrays of native functions."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

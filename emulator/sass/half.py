@@ -4,8 +4,6 @@ A result is rounded once from the exact one: a float64 that is rounded to odd ke
 NaN is 0x7fff.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .floating import ORDERED, bits32, extreme, holds, int_error, integer_operand, sum_error

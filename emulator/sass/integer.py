@@ -3,8 +3,6 @@
 Values are uint32[warps, lanes], of uniform registers uint32[warps, 1].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from typing import Any

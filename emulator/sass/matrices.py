@@ -4,8 +4,6 @@ A function of this module returns the execution of one instruction. It needs all
 compiled code calls `maths.tensor_cores`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

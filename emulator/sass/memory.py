@@ -3,8 +3,6 @@
 A function of this module returns the execution of one instruction. Addresses are uint64[warps, 32], in bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple

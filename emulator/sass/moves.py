@@ -1,7 +1,5 @@
 """Moves of 8x8 matrices of 16-bit elements between the lanes of a warp, as machine code."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

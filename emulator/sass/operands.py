@@ -1,7 +1,5 @@
 """Operands of SASS instructions, parsed from nvdisasm's text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Rows of the opcode table: operands, modifiers, meaning."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

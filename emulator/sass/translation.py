@@ -1,7 +1,5 @@
 """Translation of a program to an LLVM module: a function for each run of straight-line code, and one that executes runs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ The operands of nvcc's code: gdesc[URn] has the descriptor of A in URn and of B 
 states whether C is added. Shared memory is read where the instruction is issued.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

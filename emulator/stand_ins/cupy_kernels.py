@@ -4,8 +4,6 @@ Arrays that are broadcast, or whose elements are not contiguous, are copied firs
 reduction adds in an order of its own, one block for each output element.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The modules of CuPy, and those of `cupyx`: `profiler`, and SciPy's functions for arrays of CuPy."""
 
-from __future__ import annotations
-
 import time
 from importlib import import_module
 from types import ModuleType

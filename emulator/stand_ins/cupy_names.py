@@ -1,7 +1,5 @@
 """Names of CuPy that are NumPy's, as texts of words."""
 
-from __future__ import annotations
-
 METHODS = """
 all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot fill flatten item max mean min nonzero prod ptp
 put ravel repeat reshape round sort squeeze std sum swapaxes take tobytes tolist trace transpose var view

@@ -1,7 +1,5 @@
 """Replacement of PyCUDA and CuPy in a process, before a script imports them."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from importlib import import_module

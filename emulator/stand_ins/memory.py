@@ -1,7 +1,5 @@
 """Device memory of a driver: allocations by address, and launches whose arguments are addresses and bytes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Names of a library in a stand-in: an absent one raises AttributeError that names the library's function."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, NoReturn

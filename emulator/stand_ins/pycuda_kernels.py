@@ -1,7 +1,5 @@
 """PyCUDA's modules that generate kernels: elementwise, reduction, scan, curandom."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import partial

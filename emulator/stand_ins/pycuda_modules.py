@@ -1,7 +1,5 @@
 """The modules of PyCUDA by name."""
 
-from __future__ import annotations
-
 from functools import cache
 from types import ModuleType
 from typing import Any

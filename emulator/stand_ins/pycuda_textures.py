@@ -1,7 +1,5 @@
 """Arrays and texture references of `pycuda.driver`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Digests of the results of launches, comparable between an emulator and a GPU, and the differences between two runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Comparison of two results of one launch: the first element that differs, and the statement and thread that wrote it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Compilation of launched kernels with nvcc, and findings from its messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

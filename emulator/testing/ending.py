@@ -1,7 +1,5 @@
 """End of a test run: writes the requested files, and reports problems of the run as a whole."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Metrics of launches, as baselines contain them, and their differences by metric and by line of the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher

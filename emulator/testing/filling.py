@@ -1,7 +1,5 @@
 """Search for the elements of outputs that no thread wrote: a second launch has another pattern of poison."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Findings of the phases and tries of a test, and the reports that they fail: also skips and expected failures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

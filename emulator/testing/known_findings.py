@@ -1,7 +1,5 @@
 """Known findings of a project: each is pinned by its line of source, with a reason to accept it."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

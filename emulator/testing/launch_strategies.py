@@ -1,7 +1,5 @@
 """Hypothesis strategies for launches: arrays, grids and blocks, orders."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

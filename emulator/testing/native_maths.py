@@ -4,8 +4,6 @@ The SASS contains the functions, so its execution gives the bits of the GPU. Whe
 portable functions have bounds.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

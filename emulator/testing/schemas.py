@@ -1,7 +1,5 @@
 """Schemas of the files of a project: baselines, known findings, recorded launches. Imported where a file is read: msgspec is."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import msgspec

@@ -1,7 +1,5 @@
 """Kernels from generated source text."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 from pathlib import Path

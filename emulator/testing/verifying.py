@@ -1,7 +1,5 @@
 """Comparison of a kernel with an oracle and between engines, with the checkers and in other orders of execution."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Observer of one test's launches: their findings, and those not reported to the test."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress

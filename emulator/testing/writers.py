@@ -1,7 +1,5 @@
 """The thread and the statement that wrote an element: repeats the launch and records every write to its array."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

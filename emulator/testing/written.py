@@ -1,7 +1,5 @@
 """Files written by a test run."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Benchmarks of `triton.testing` without a GPU: the predicted time of the launches of a function on the current device."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Translation of a kernel that Triton compiled: its LLVM IR, the parameters by the names of the Python function, its positions."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

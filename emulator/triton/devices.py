@@ -1,7 +1,5 @@
 """The device of a process with emulated Triton programs."""
 
-from __future__ import annotations
-
 from ..errors import LaunchError
 from ..machine import device as devices
 from ..machine.device import Device

@@ -1,7 +1,5 @@
 """Replacement of Triton's driver, once in a process."""
 
-from __future__ import annotations
-
 import os
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """A kernel of Triton for its signature, as simtbed launches it."""
 
-from __future__ import annotations
-
 from ..numba.kernel import NumbaKernel
 
 _RELEASE = 'tl.debug_barrier() and tl.atomic_xchg(flag, 1, sem="release")'

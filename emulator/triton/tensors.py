@@ -3,8 +3,6 @@
 A request for the device `cuda` creates a tensor in the memory of the host. Copies between host and device are copies.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """Explanations of the correction variants: section of the paper, mapping to threads, memory layout."""
 
-from __future__ import annotations
-
 from ..family import Explained
 
 _FILTER = """\

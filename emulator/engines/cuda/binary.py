@@ -1,7 +1,5 @@
 """Compiled kernels: the interface and the cubin, cached on disk, so that a launch neither reads nor prints the kernel."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ A device function's shared array exists once for each call in the language, but 
 the kernel declares one for each chain of calls and passes it down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,8 +1,6 @@
 """Placement of C++ declarations: at the first assignment if its scope contains all uses, else in the innermost block
 with all uses."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any

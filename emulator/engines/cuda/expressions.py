@@ -1,7 +1,5 @@
 """Expressions and effects of the IR as CUDA C++ text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Fills device memory with one element, without a copy from the host."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

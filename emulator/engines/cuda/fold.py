@@ -6,8 +6,6 @@ Afterwards expressions may contain effects, and there are new forms: `Update` (`
 `select` with effects in their later arms; loops with the test in their body.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace

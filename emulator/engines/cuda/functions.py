@@ -1,7 +1,5 @@
 """Kernels in the memory of a device: loaded and launched by the CUDA driver itself, without PyCUDA's overhead."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import struct

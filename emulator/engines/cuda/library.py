@@ -3,8 +3,6 @@
 Streams and events are handles, integers; 0 is the default stream. A start imports no more than this.
 """
 
-from __future__ import annotations
-
 import ctypes
 from functools import cache
 from typing import Any

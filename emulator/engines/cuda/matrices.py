@@ -1,7 +1,5 @@
 """Tensor cores in CUDA C++: functions with the PTX instructions, by the types of their fragments."""
 
-from __future__ import annotations
-
 from ...ir import nodes as ir
 from ...ir.effects import ASYNC_ORDERS
 from ...ir.matrices import GROUP_INSTRUCTIONS, INSTRUCTIONS, Instruction

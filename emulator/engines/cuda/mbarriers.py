@@ -3,8 +3,6 @@
 A wait returns a word whose bit 63 differs from that of its operand if the phase is complete (`ir.mbarriers.is_complete`).
 """
 
-from __future__ import annotations
-
 from ...ir import nodes as ir
 
 _U64 = "unsigned long long"

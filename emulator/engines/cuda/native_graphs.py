@@ -1,7 +1,5 @@
 """Graphs of a GPU: one node for each recorded launch, instantiated at the first replay."""
 
-from __future__ import annotations
-
 import weakref
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """Compilation of CUDA C++ to a cubin: finding and calling nvcc, its resource report, and the cache of cubins."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -3,8 +3,6 @@
 C++ computes types narrower than int as int, so a result that may not fit its type is cast back to it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Kernels compiled from the user's own source: options of nvcc, and the bytes of arguments."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib.util import find_spec

@@ -3,8 +3,6 @@
 A function of the library takes arrays of f64. A wrapper of one value calls it, so that an expression can contain the call.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Printing of a program as readable CUDA C++, each line with its place in the user's source."""
 
-from __future__ import annotations
-
 import os
 import re
 import weakref

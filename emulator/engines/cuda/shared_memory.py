@@ -1,7 +1,5 @@
 """Declarations of a kernel's shared arrays: separate static arrays, or slices of one dynamic allocation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from ...ir import nodes as ir

@@ -1,7 +1,5 @@
 """Initialises a device's primary context on a thread of its own, while the process imports modules."""
 
-from __future__ import annotations
-
 import ctypes
 import threading
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Concurrent launches on a GPU: copies and kernels on streams. Arrays that launches only read are copied once."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

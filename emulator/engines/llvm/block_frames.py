@@ -4,8 +4,6 @@ Each block has a frame in memory, with its own shared, local and workspace memor
 the frame and leaves the block. The engine calls the code again after all blocks have arrived.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from ...llvm.builder import FunctionBuilder

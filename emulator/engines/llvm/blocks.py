@@ -3,8 +3,6 @@
 At this level a mask is one i32 for each of up to 32 warps, stored as one vector in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

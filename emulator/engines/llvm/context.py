@@ -1,7 +1,5 @@
 """State of the code generation for one kernel: builder, arrays, registers, counters and the current mask."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 

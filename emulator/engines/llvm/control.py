@@ -4,8 +4,6 @@ A large divergent region of optimised code is generated in two versions: for ful
 Executions are counted once for a run of statements without exits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ...errors import Diagnostic

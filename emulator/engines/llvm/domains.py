@@ -3,8 +3,6 @@
 `ir/domains.py` defines the kinds in NumPy. `tests/ops` compares both on edge values of every type.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

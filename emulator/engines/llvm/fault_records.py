@@ -4,8 +4,6 @@ A record represents the faults of one kind at one site: the number of lanes at f
 All fields are int64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Code generation for the recording of faults, in the layout of `fault_records`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

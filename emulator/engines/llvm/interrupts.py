@@ -4,8 +4,6 @@ Python runs signal handlers in the main thread, between two of its own instructi
 the size of its body from an allowance, and calls Python when it is used up.
 """
 
-from __future__ import annotations
-
 import ctypes
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Masks of scopes with exits: loops, frames of inlined calls, and the kernel."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 

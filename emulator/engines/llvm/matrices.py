@@ -1,7 +1,5 @@
 """Code generation for the tensor cores: matrix multiply-accumulates by functions of the library, and moves of 8x8 matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

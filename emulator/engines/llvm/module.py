@@ -1,7 +1,5 @@
 """LLVM module of a kernel: one function that runs a range of blocks, and its helper functions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ...ir import nodes as ir

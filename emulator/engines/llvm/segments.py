@@ -1,7 +1,5 @@
 """Segments of a kernel that one warp executes at a time, and their registers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...ir import nodes as ir

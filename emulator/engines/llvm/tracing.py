@@ -1,7 +1,5 @@
 """Buffers of a traced launch, filled by compiled code (`counters.trace`), and their transfer to the tracer."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Code generation for shuffles, votes and warp barriers, with checks of the named lanes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Analysis: every warp of a block has either all 32 lanes or none between barriers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ...ir import nodes as ir

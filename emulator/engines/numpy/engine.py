@@ -1,7 +1,5 @@
 """The numpy engine: whole batches of blocks in lockstep under masks. It is the readable definition of the language."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial

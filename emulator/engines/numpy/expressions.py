@@ -1,7 +1,5 @@
 """Expressions as closures over a warp group: the rows of the op table applied to arrays of lanes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

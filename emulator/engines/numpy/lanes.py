@@ -1,7 +1,5 @@
 """Loops over the lanes of many warps, compiled: populations of masks, branches, guarded indices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Loads, stores and atomic operations: bounds checks, counters, race detection, and the access itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

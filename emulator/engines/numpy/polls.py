@@ -1,7 +1,5 @@
 """The element that a waiting loop polls."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

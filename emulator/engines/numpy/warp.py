@@ -1,7 +1,5 @@
 """Warp collectives: shuffles, votes and warp barriers, with the checks of their masks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

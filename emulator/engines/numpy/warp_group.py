@@ -1,7 +1,5 @@
 """The state of warps that run together: their registers, masks and memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol

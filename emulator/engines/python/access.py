@@ -3,8 +3,6 @@
 A function of this module returns an exception; the generated code raises it, so that the kernel's line is the last of its traceback.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache

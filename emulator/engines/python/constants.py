@@ -4,8 +4,6 @@ Python compiles only its own literals. The syntax tree has a text in the place o
 the code then refers to NumPy scalars and functions without names that a debugger would show.
 """
 
-from __future__ import annotations
-
 import ast
 import warnings
 from types import CodeType

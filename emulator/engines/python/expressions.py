@@ -4,8 +4,6 @@ An operation whose meaning is a ufunc with an operator is that operator; another
 of one element. Vectors are named tuples. `and`, `or` and `if else` evaluate as in Python.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import namedtuple

@@ -1,7 +1,5 @@
 """Operations that threads of a warp or a block execute together, one class each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Debuggers see the user's file, lines, names and globals. A local variable whose 
 with an operation for which threads wait is a generator (`threads`): it yields the operation's position, the operation and its operands.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A clock maps a thread to its accesses that are ordered before, a block to the ba
 its last `syncwarp`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

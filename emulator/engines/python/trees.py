@@ -1,7 +1,5 @@
 """Parts of Python functions of the IR: nodes without places, attributes, inlined calls, counters of loops, numbers of statements."""
 
-from __future__ import annotations
-
 import ast
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 """The memory of all allocations of a program, from one fixed address on, and the table in which kernels find the allocation of a
 pointer that they read from memory."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import threading

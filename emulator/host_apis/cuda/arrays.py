@@ -1,7 +1,5 @@
 """Arrays, textures and surfaces of the CUDA runtime, and copies in three dimensions."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import struct

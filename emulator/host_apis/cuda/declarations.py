@@ -1,8 +1,6 @@
 """The functions of the CUDA runtime, declared in `headers/functions.h`: their C++ declarations, forwarders through a table of
 pointers, and types for ctypes."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The device of the CUDA runtime: its properties, attributes, limits and pools. Settings have no effect on an emulator."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from collections.abc import Callable

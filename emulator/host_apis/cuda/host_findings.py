@@ -1,7 +1,5 @@
 """Findings in host code: copies beyond allocations, uses after free, double frees, unread errors of launches, host memory in kernels."""
 
-from __future__ import annotations
-
 import os
 import re
 

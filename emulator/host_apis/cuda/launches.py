@@ -1,7 +1,5 @@
 """Launches of a program's kernels over the memory of its runtime."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

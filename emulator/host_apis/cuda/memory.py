@@ -1,7 +1,5 @@
 """Memory of the CUDA runtime: allocations, copies and memsets. An address of the device is the host's address of the same byte."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from collections.abc import Callable

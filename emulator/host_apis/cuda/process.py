@@ -1,7 +1,5 @@
 """The run of a built program in this process."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

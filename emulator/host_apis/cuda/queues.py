@@ -1,7 +1,5 @@
 """Streams and events of the CUDA runtime. Work is complete when it is submitted; the order of streams is for the race checker."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import threading

@@ -3,8 +3,6 @@
 A function takes the arguments of its declaration, pointers as numbers, and returns an error code. Work is complete when it returns.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping

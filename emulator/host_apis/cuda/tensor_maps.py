@@ -1,7 +1,5 @@
 """Tensor maps of the CUDA driver: the 128 bytes of a CUtensorMap have the address and the form."""
 
-from __future__ import annotations
-
 import ctypes
 import struct
 from typing import get_args

@@ -1,7 +1,5 @@
 """Changes of the lowering to MLIR that preserve columns and array names in the LLVM IR. They change no result."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from numba_cuda_mlir import lowering_utilities as utilities

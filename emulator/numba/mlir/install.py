@@ -1,7 +1,5 @@
 """Replacement of the driver and of the dispatcher under `numba_cuda_mlir`, once in a process."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from ..install import emulated_driver, replace_driver

@@ -1,7 +1,5 @@
 """Parameters of a kernel as the lowering to MLIR flattens them, and their values from the arguments of a launch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from operator import mul

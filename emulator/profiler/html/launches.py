@@ -1,7 +1,5 @@
 """Launches on the HTML page: a row each, and the occupancy of their blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

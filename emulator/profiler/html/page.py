@@ -1,7 +1,5 @@
 """Self-contained HTML page of a run: source with counters, explanations, pictures, tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files

@@ -3,8 +3,6 @@
 Colours are classes of the page's style sheet. Every cell has its number, so that colour is not the only cue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

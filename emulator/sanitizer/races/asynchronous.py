@@ -1,7 +1,5 @@
 """Messages of asynchronous accesses to shared memory: those that may be pending, and reads of writes without a fence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ...span import Span

@@ -1,7 +1,5 @@
 """Findings with one cause: pairs of accesses that one missing synchronisation leaves unordered, and what follows an endless loop."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence, Set
 from dataclasses import replace

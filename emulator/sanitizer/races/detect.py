@@ -10,8 +10,6 @@ are reported as remarks, and are faults only on request. The rule is applied to 
 `tests/checkers/test_fast_path.py` holds the two to each other.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ... import language as st

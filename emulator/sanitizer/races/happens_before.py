@@ -1,7 +1,5 @@
 """Happens-before order of the race detector: transitions of the race state at blocks, barriers, fences and resumed warps."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ... import language as st

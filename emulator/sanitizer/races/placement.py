@@ -5,8 +5,6 @@ from one iteration to the next. A path without a barrier is open. A barrier befo
 barrier at the end of the loop closes the other one. A barrier is legal where no enclosing branch or loop varies.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

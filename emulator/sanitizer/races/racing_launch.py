@@ -1,7 +1,5 @@
 """The launch of a report of races: its tracked arrays and its accesses."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

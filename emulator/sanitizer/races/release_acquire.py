@@ -9,8 +9,6 @@ Known limit: the table of events has a fixed size. When it is full, all events a
 as ordered.
 """
 
-from __future__ import annotations
-
 from ... import language as st
 from ...language.hints import Global, i32, i64, u32
 from ...language.intrinsics import WARP_SIZE

@@ -1,7 +1,5 @@
 """Race state of blocks that run alternately: the synchronisation of the block that runs, and that of the blocks that wait."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

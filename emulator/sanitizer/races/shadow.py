@@ -28,8 +28,6 @@ barrier, which orders it. Shared and local arrays then have planes for each bloc
 do in a launch whose blocks wait for later ones, and alternate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

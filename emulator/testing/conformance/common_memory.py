@@ -1,7 +1,5 @@
 """Launches of arrays that share memory. The elements of two arrays with common bytes are one element for the race checker."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Two kernels in sequence over device arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import DeviceArray, Global, c64, i16, i32, i64, int2, u64

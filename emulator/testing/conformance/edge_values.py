@@ -1,7 +1,5 @@
 """Edge operands, and every case of the op table: rows x operand types."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

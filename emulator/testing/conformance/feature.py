@@ -1,7 +1,5 @@
 """A feature kernel: its launch and its expected output."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ the other files named features have memory, barriers, warps and atomic operation
 texts are recorded on GPUs: a change of either makes the records stale.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Array, Const, Constant, Global, Local, Real, Registers, Shared, f32, f64, i32, i64, u8, u32, u64

@@ -1,7 +1,5 @@
 """Feature kernels of arrays of several dimensions: indices, strides, rows, slices, what a device function gets."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Array, Const, Global, Shared, f32, float2, i32, i64, u8, u32

@@ -1,7 +1,5 @@
 """Feature kernels of atomic operations: kinds, orders and scopes. See features.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Global, f32, f64, float2, float4, i32, i64, u32

@@ -1,7 +1,5 @@
 """Feature kernels of complex numbers: arithmetic, arrays in every memory, device functions, tuples."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Feature kernels of loops, of literals and their types, and of what is known when a kernel is read."""
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass

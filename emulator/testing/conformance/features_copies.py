@@ -1,7 +1,5 @@
 """Feature kernels of barriers in shared memory, bulk copies and copies of boxes of tensors. See features.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Global, TensorMap, f16, f32, i32

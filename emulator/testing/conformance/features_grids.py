@@ -1,7 +1,5 @@
 """Feature kernels of cooperative launches, in which blocks wait for the grid. See features.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Global, i32

@@ -1,7 +1,5 @@
 """Feature kernels of f16 and bf16: arithmetic, conversions, vectors, shared memory, shuffles, atomic operations."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from ml_dtypes import bfloat16

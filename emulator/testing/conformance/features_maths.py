@@ -3,8 +3,6 @@
 Their answers are exact, so that engines agree on them to the bit.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

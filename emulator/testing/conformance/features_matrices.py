@@ -1,7 +1,5 @@
 """Feature kernels of the tensor cores. See features.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Global, f16, f32, f64, i32, u32

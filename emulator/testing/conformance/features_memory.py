@@ -1,7 +1,5 @@
 """Feature kernels of memory and cooperation: vectors, shared memory, barriers, warps, atomics. See features.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import (

@@ -1,7 +1,5 @@
 """Feature kernels of dynamic shared memory. See features.py."""
 
-from __future__ import annotations
-
 import numpy as np
 import simtbed as st
 from simtbed import Const, Constant, Global, f32, f64, float4, i8, i16, i32, i64

@@ -1,7 +1,5 @@
 """Feature kernels of tuples and structs: as variables, in conditions, given to device functions and returned from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

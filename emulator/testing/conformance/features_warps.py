@@ -1,7 +1,5 @@
 """Feature kernels of the words for a warp beyond shuffles and votes, and of its time. See features.py."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import simtbed as st

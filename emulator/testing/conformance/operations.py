@@ -1,7 +1,5 @@
 """Programs that run every row of the op table on edge operands: one for each operand type and number of operands."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Launches on any engine, and comparison of the outcomes of two engines."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace

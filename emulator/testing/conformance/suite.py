@@ -1,7 +1,5 @@
 """Cases of the conformance suite."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

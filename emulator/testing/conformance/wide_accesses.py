@@ -4,8 +4,6 @@ Each thread copies its elements of `x` one by one to shared and local memory, re
 `x` and from a table in constant memory, and writes the values to `out`. With integers, atomic operations follow.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

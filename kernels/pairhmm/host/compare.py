@@ -1,7 +1,5 @@
 """Comparison of two pair-HMM answers, pair by pair, in log10."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...family import Agreement, Answer

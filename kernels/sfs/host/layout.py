@@ -1,7 +1,5 @@
 """Layout of the vectors of many sites in GPU memory, for each algorithm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..tiled import GROUP

@@ -1,7 +1,5 @@
 """Data parsing and post-processing of GAMA on the GPU."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

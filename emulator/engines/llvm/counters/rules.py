@@ -4,8 +4,6 @@ Each returns an i64 of two halves: sectors | lines << 32, or wavefronts | confli
 tests/machine/test_emitted_rules.py compares them with `machine` for random addresses, masks and devices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from ....ir.access import AccessKind

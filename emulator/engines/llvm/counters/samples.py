@@ -1,7 +1,5 @@
 """Code generation for the samples of a detailed launch, in the layout of `profiler.samples`."""
 
-from __future__ import annotations
-
 from ....language.types import I64
 from ....llvm.builder import FunctionBuilder, many
 from ....llvm.casts import extended

@@ -4,8 +4,6 @@ Compiled code counts executions of runs of statements, and the variable costs of
 converts these to counts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ The inline code handles accesses with all lanes in bounds. Other accesses call a
 a lane out of bounds loads 0 and stores nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ....errors import Diagnostic

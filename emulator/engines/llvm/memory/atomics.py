@@ -1,7 +1,5 @@
 """Functions of the module for atomic operations, lane by lane, and for gathers of elements smaller than 4 bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ....ir import nodes as ir

@@ -1,7 +1,5 @@
 """Bounds checks of multi-dimensional indices in each dimension."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ....language.types import I64

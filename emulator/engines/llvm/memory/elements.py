@@ -1,7 +1,5 @@
 """Code generation for the array elements of the lanes of a warp: addresses, loads, stores, gathers and scatters."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Accesses with lanes out of bounds: functions of the module, one for each kind of access and type."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -7,8 +7,6 @@ The race rule is stated twice, here and in `sanitizer.races.detect`. The propert
 both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum

@@ -3,8 +3,6 @@
 A kernel receives one table of int64: the addresses of these functions, then those of the arrays of the race state.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
