@@ -98,4 +98,4 @@ def test_curand_in_a_kernel() -> None:
     text = """#include <curand_kernel.h>
     __global__ void k(float *x) { curandState s; curand_init(1234, 5 * threadIdx.x, 0, &s); x[threadIdx.x] = curand_uniform(&s); }"""
     out = st.launch(st.cuda_source(text)["k"], grid=1, block=2, args=(st.zeros(2, st.f32),)).x
-    assert out.round(6).tolist() == np.float32([0.145468, 0.868979]).tolist()
+    assert out.round(6).tolist() == np.array([0.145468, 0.868979], np.float32).tolist()
