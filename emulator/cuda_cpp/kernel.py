@@ -105,8 +105,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         return CompiledText(self.source, self.included, self.options, self.instances, self.digest)
 
     def _declaration(self, name: str) -> Declaration:
-        function = self.compiled.function(name)
-        return Declaration(function.symbol, tuple(HostParameter(*own) for own in function.parameters))
+        return self.compiled.declaration(self.compiled.function(name))
 
     def initial(self, name: str) -> np.ndarray[Any, Any]:
         """Return the initial contents of a `__constant__` or `__device__` variable, flat. Raises LaunchError for other names."""
@@ -182,6 +181,10 @@ class CudaKernel(LaunchableKernel):
     @property
     def parameters(self) -> tuple[HostParameter, ...]:
         return self.declaration.parameters
+
+    @property
+    def cluster(self) -> tuple[int, int, int]:
+        return self.declaration.cluster
 
     @property
     def pointers(self) -> list[HostParameter]:

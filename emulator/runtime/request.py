@@ -129,7 +129,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     device, refusals = find_device(options.device), Refusals()
     with refusals.collected():
         grid, block = grid_and_block(options.grid, options.block, device)
-        cluster = cluster_of(options.cluster, grid, device)
+        cluster = cluster_of(kernel, options.cluster, grid, device)
     with refusals.collected():
         shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
     step_limit, schedule = options.step_limit, options.schedule
@@ -216,9 +216,15 @@ MAX_CLUSTER_BLOCKS = 16
 """Blocks of a cluster with the attribute for non-portable sizes; 8 without it."""
 
 
-def cluster_of(cluster: Any, grid: Dim3, device: Device) -> Dim3:
-    """Return the extents of a cluster, which divide the grid."""
+def cluster_of(kernel: AnyKernel, cluster: Any, grid: Dim3, device: Device) -> Dim3:
+    """Return the extents of a cluster, which divide the grid: those of the launch, or those that the text of the kernel declares."""
     extents = _dim3(cluster, "cluster", grid, device)
+    declared = kernel.cluster if isinstance(kernel, LaunchableKernel) else (1, 1, 1)
+    if math.prod(declared) > 1 and extents not in (declared, (1, 1, 1)):
+        raise LaunchError(
+            f"{kernel.__name__} declares clusters of {declared} blocks: launch it without cluster={extents}"
+        )
+    extents = declared if math.prod(extents) == 1 else extents
     if (blocks := math.prod(extents)) == 1:
         return extents
     if device.compute_capability < (9, 0):
