@@ -29,6 +29,11 @@ def has_clusters(kernel: ir.Function) -> bool:
     return any(getattr(n, "block", None) is not None or getattr(n, "mode", None) in CLUSTER_BARRIERS for n in nodes)
 
 
+def waits_for_blocks(kernel: ir.Function) -> bool:
+    """Whether a block of the kernel does not run alone."""
+    return is_cooperative(kernel) or has_clusters(kernel)
+
+
 def blocks_barriers(kernel: ir.Function) -> list[ir.Let]:
     """The statements that are barriers of the grid or of a cluster, in the order of the text."""
     return [s for s in statements(kernel.body) if isinstance(s, ir.Let) and holds_blocks_barrier(s)]

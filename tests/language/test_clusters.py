@@ -12,7 +12,7 @@ import simtbed as st
 from simtbed.engines.cuda.printer import cuda_source
 from simtbed.testing.conformance import FEATURES, Feature
 
-from tests.compilers import needs_nvcc
+from tests.compilers import needs_nvcc, needs_sass
 from tests.table_checks import each_row
 
 CLUSTERS = [feature for feature in FEATURES if feature.cluster != 1]
@@ -114,6 +114,21 @@ def test_nvcc_compiles_printed_kernels(tmp_path: Any) -> None:
         command = [str(nvcc.find_nvcc()), "-arch=sm_90", "-cubin", "-o", os.devnull, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+def test_debuggers_and_predictions() -> None:
+    args = {"out": st.zeros(8, "i32")}
+    with st.debugging(block=1), pytest.raises(st.LaunchError, match="waits for the others"):
+        st.launch(ranks, grid=8, block=32, cluster=2, args=args)
+    table = st.whatif(ranks, grid=8, block=32, cluster=2, args=args, device="H200", source_only=True)
+    assert [row["outputs"] for row in table] == ["reference"]
+
+
+@needs_sass
+def test_compiled_code_is_refused() -> None:
+    result = st.launch(ranks, grid=8, block=32, cluster=2, args={"out": st.zeros(8, "i32")}, compiled=True)
+    with pytest.raises(st.SimtbedError, match="clusters of blocks are not supported by the emulator of SASS"):
+        result.compiled()
 
 
 LARGE = """

@@ -20,7 +20,7 @@ from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import Array
 from ...passes.bulk_copies import lower_bulk_copies
-from ...passes.grids import has_clusters, is_cooperative
+from ...passes.grids import has_clusters, waits_for_blocks
 from ...passes.textures import lower_fetches
 from ...passes.waiting import may_stall, waits
 from ...passes.warpgroups import lower_products
@@ -187,8 +187,7 @@ class Launch:
     @property
     def is_cooperative(self) -> bool:
         """Whether blocks run from one barrier of the grid, or of their cluster, to the next."""
-        kernel = self.request.prepared.program.kernel
-        return is_cooperative(kernel) or has_clusters(kernel)
+        return waits_for_blocks(self.request.prepared.program.kernel)
 
     def groups(self) -> list[list[int]]:
         """Return the blocks that wait for each other: the grid, or each cluster by rank."""
