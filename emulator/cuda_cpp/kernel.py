@@ -50,6 +50,7 @@ WORDS = {
     "st.syncwarp(mask)": "__syncwarp(mask)",
     "st.ballot(condition)": "__ballot_sync(0xffffffff, condition)",
     "st.grid_sync()": "grid.sync()",
+    "st.cluster_sync()": "cluster.sync()",
     "st.async_wait(...)": "__pipeline_wait_prior(...)",
     "st.async_wait(0)": "__pipeline_wait_prior(0)",
     "st.fence()": "__threadfence()",

@@ -35,8 +35,33 @@ def of_the_grid(out: st.Global[st.i32]) -> None:
     st.grid_sync()
 
 
-def launched(cluster: Any, grid: Any = 8, kernel: Any = ranks, **how: Any) -> list[int]:
-    result = st.launch(kernel, grid=grid, block=32, cluster=cluster, args={"out": st.zeros(64, "i32")}, **how)
+@st.kernel
+def chain_of_later_blocks(out: st.Global[st.i32]) -> None:
+    """Each block waits for data and an arrival of the block with the next rank."""
+    bar = st.shared(st.u64, 1)
+    data = st.shared(st.i32, 32)
+    t = st.thread.x
+    rank = st.cluster_rank
+    if t == 0:
+        st.mbarrier_init(bar, 0, 1)
+    st.cluster_sync()
+    if rank == st.cluster_size - 1:
+        data[t] = 100
+    else:
+        while not st.mbarrier_try_wait_parity(bar, 0, 0):
+            pass
+    v = data[t]
+    if rank > 0:
+        st.map_shared_rank(data, rank - 1)[t] = v + t
+        st.syncwarp()
+        if t == 0:
+            st.mbarrier_arrive(st.map_shared_rank(bar, rank - 1), 0)
+    st.cluster_sync()
+    out[st.block.x * 32 + t] = v
+
+
+def launched(cluster: Any, grid: Any = 8, kernel: Any = ranks, length: int = 64, **how: Any) -> list[int]:
+    result = st.launch(kernel, grid=grid, block=32, cluster=cluster, args={"out": st.zeros(length, "i32")}, **how)
     values: list[int] = result.out.tolist()
     return values
 
@@ -114,6 +139,13 @@ def test_nvcc_compiles_printed_kernels(tmp_path: Any) -> None:
         command = [str(nvcc.find_nvcc()), "-arch=sm_90", "-cubin", "-o", os.devnull, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("engine", ["jit", "numpy", "python"])
+def test_blocks_that_wait_for_later_ones_alternate(engine: Any) -> None:
+    for check in ((), "all"):
+        out = launched(4, kernel=chain_of_later_blocks, engine=engine, counters=False, check=check, length=256)
+        assert out == [100 + t * (3 - b % 4) for b in range(8) for t in range(32)]
 
 
 def test_debuggers_and_predictions() -> None:

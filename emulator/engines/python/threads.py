@@ -131,24 +131,9 @@ class Thread:
     def __init__(self, block: Block, linear: int) -> None:
         request = block.launch.request
         self.block, self.linear = block, linear
-        for index, values in (
-            ("thread", coordinates(linear, request.block)),
-            ("block", block.index),
-            ("block_dim", request.block),
-            ("grid_dim", request.grid),
-            ("cluster_dim", request.cluster),
-            ("cluster_block", [n % size for n, size in zip(block.index, request.cluster, strict=True)]),
-            ("cluster_index", [n // size for n, size in zip(block.index, request.cluster, strict=True)]),
-            ("grid_clusters", [n // size for n, size in zip(request.grid, request.cluster, strict=True)]),
-        ):
-            for axis, value in zip("xyz", values, strict=True):
-                setattr(self, f"{index}_{axis}", np.int32(value))
-        self.cluster_size = np.int32(np.prod(request.cluster))
-        self.cluster_rank = np.int32(
-            np.ravel_multi_index(
-                (self.cluster_block_z, self.cluster_block_y, self.cluster_block_x), request.cluster[::-1]
-            )
-        )
+        for axis, value in zip("xyz", coordinates(linear, request.block), strict=True):
+            setattr(self, f"thread_{axis}", np.int32(value))
+        vars(self).update(block.indices)
         self.lane, self.warp = np.int32(linear % WARP_SIZE), np.int32(linear // WARP_SIZE)
         self.calls: list[Span] = []
         self.accesses = self.line = self.epoch = 0
@@ -251,6 +236,26 @@ class Warp:
                 thread.resume(result)
 
 
+def _indices(block: tuple[int, ...], request: Request) -> dict[str, np.int32]:
+    """Return the attributes of threads that all threads of a block have in common: of the block, its cluster and the grid."""
+    grid, cluster = request.grid, request.cluster
+    x, y, z = (n % size for n, size in zip(block, cluster, strict=True))
+    extents = {
+        "block": block,
+        "block_dim": request.block,
+        "grid_dim": grid,
+        "cluster_dim": cluster,
+        "cluster_block": (x, y, z),
+        "cluster_index": [n // size for n, size in zip(block, cluster, strict=True)],
+        "grid_clusters": [n // size for n, size in zip(grid, cluster, strict=True)],
+    }
+    indices = {
+        f"{name}_{axis}": np.int32(n) for name, own in extents.items() for axis, n in zip("xyz", own, strict=True)
+    }
+    rank = x + cluster[0] * (y + cluster[1] * z)
+    return indices | {"cluster_rank": np.int32(rank), "cluster_size": np.int32(np.prod(cluster))}
+
+
 class Block:
     """A block of threads and its shared memory. cluster: the blocks of its cluster that run with it, by rank. arrived, awaited: the
     numbers of barriers of the grid or the cluster at which it has arrived, and for which it has waited."""
@@ -260,6 +265,7 @@ class Block:
         self.cluster: list[Block] = [self]
         self.arrived = self.awaited = 0
         self.index = coordinates(linear, launch.request.grid)
+        self.indices = _indices(self.index, launch.request)
         threads = int(np.prod(launch.request.block))
         self.memory: dict[Any, Any] = {}
         self.warps = [Warp() for _ in range(-(-threads // WARP_SIZE))]

@@ -95,10 +95,10 @@ def exchange_of_vectors(out: Global[i32]) -> None:
     out[st.block.x * 32 + t] = i32(v.x + v.y + v.z + v.w) + t
 
 
-@feature([100 + t * (3 - b % 4) for b in range(8) for t in range(32)], grid=8, cluster=4, out=out(256))
+@feature([100 + t * (b % 4) for b in range(8) for t in range(32)], grid=8, cluster=4, out=out(256))
 @st.kernel
 def chain_of_barriers(out: Global[i32]) -> None:
-    """Each block waits for data and an arrival of the block with the next rank."""
+    """Each block waits for data and an arrival of the block with the rank before."""
     bar = st.shared(u64, 1)
     data = st.shared(i32, 32)
     t = st.thread.x
@@ -106,17 +106,17 @@ def chain_of_barriers(out: Global[i32]) -> None:
     if t == 0:
         st.mbarrier_init(bar, 0, 1)
     st.cluster_sync()
-    if rank == st.cluster_size - 1:
+    if rank == 0:
         data[t] = 100
     else:
         while not st.mbarrier_try_wait_parity(bar, 0, 0):
             pass
     v = data[t]
-    if rank > 0:
-        st.map_shared_rank(data, rank - 1)[t] = v + t
+    if rank + 1 < st.cluster_size:
+        st.map_shared_rank(data, rank + 1)[t] = v + t
         st.syncwarp()
         if t == 0:
-            st.mbarrier_arrive(st.map_shared_rank(bar, rank - 1), 0)
+            st.mbarrier_arrive(st.map_shared_rank(bar, rank + 1), 0)
     st.cluster_sync()
     out[st.block.x * 32 + t] = v
 
