@@ -16,6 +16,7 @@ from typing import Any as _Any
 # Full names: Pyright evaluates `hints.__all__` for no other form of import.
 import simtbed.language.atomics as atomics
 import simtbed.language.bits as bits
+import simtbed.language.clusters as clusters
 import simtbed.language.copies as copies
 import simtbed.language.hints as hints
 import simtbed.language.intrinsics as intrinsics
@@ -29,6 +30,7 @@ from . import maths as _maths  # noqa: F401  it says where functions of the tabl
 from .errors import CompileError, Diagnostic, HostCallError, LaunchError, OutOfMemory, SimtbedError, UnavailableError
 from .language.atomics import *  # noqa: F403
 from .language.bits import *  # noqa: F403
+from .language.clusters import *  # noqa: F403
 from .language.copies import *  # noqa: F403
 from .language.functions import DeviceFunction, Kernel, device, kernel
 from .language.hints import *  # noqa: F403
@@ -77,6 +79,7 @@ __all__ = [
 __all__ += hints.__all__
 __all__ += atomics.__all__
 __all__ += bits.__all__
+__all__ += clusters.__all__
 __all__ += copies.__all__
 __all__ += intrinsics.__all__
 __all__ += _maths_words.__all__

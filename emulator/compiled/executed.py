@@ -109,12 +109,14 @@ def _blocks(count: int, interval: int, chunk: int) -> npt.NDArray[np.int64]:
 def device_launch(interface: Interface, request: Request, arrays: Mapping[str, npt.NDArray[Any]]) -> DeviceLaunch:
     """Return what a launch of a kernel passes to the device. arrays: their contents, flat.
 
-    Raises ExecutionError for arrays that overlap.
+    Raises ExecutionError for arrays that overlap and for clusters of blocks.
     """
     if request.overlapping and any(
         np.may_share_memory(a, b) for n, a in request.arrays.items() for m, b in request.arrays.items() if n < m
     ):
         raise ExecutionError("the arrays of the launch share memory")
+    if request.specialisation.summary.clusters or prod(request.cluster) > 1:
+        raise ExecutionError("clusters of blocks are not supported by the emulator of SASS")
     dynamic, packing, own = request.dynamic_arrays, interface.packing, request.specialisation.own_code
 
     def parameters(address: Callable[[str], int]) -> list[bytes]:

@@ -64,7 +64,7 @@ class KernelLaunches:
     @cached_property
     def source(self) -> Source:
         """The printed kernel."""
-        return cuda_source(self.request.program, self.request.block)
+        return cuda_source(self.request.program, self.request.block, cluster=self.request.cluster)
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from ..llvmir.text import parse_declarations
 from ..span import Span
 from . import clang
 from .clang import HEADER, ROOT, SOURCE, Error
+from .declaration import Declaration, HostParameter
 from .header_files import include_folders, included, included_files, missing
 from .places import SourceText
 from .segments import Segment, segments, without
@@ -26,6 +27,10 @@ _ROUNDS = 12
 _KERNEL = re.compile(r"^define [^\n]*\bptx_kernel\b[^\n@]*@(\"[^\"]*\"|[-\w.$]+)\(", re.MULTILINE)
 _TEMPLATE = re.compile(r"\btemplate\s*<[^;{}]*?__global__[^;{}(]*?(\w+)\s*\(")
 _COMPUTED = re.compile(r"\s*#\s*include\s+[A-Za-z_]")
+_ARGUMENTS = re.compile(r"^(@\.args[\w.]*) = [^\n]*?constant \{[^{}]*\} \{([^{}]*)\}", re.MULTILINE)
+_NUMBER = re.compile(r"i32 (\d+)")
+_CLUSTER = re.compile(r'^(@[\w.]+) = [^\n]*c"simtbed\.cluster\\00"', re.MULTILINE)
+_ANNOTATION = re.compile(r'\{ ptr @("[^"]*"|[-\w.$]+), ptr (@[\w.]+), ptr @[\w.]+, i32 \d+, ptr (@[\w.]+) \}')
 _REQUEST = "simtbed_instance_"
 _ASSERTION = "static assertion failed"
 
@@ -47,6 +52,23 @@ class CompiledModule:
         functions = self.module.debug.functions
         symbols = (match[1].strip('"') for match in _KERNEL.finditer(self.text))
         return {symbol: functions[symbol] for symbol in symbols if symbol in functions}
+
+    @cached_property
+    def clusters(self) -> Mapping[str, tuple[int, int, int]]:
+        """The blocks of a cluster by axis of kernels with `__cluster_dims__`, by their symbols: annotations of the module."""
+        numbers = {match[1]: list(map(int, _NUMBER.findall(match[2]))) for match in _ARGUMENTS.finditer(self.text)}
+        texts = {match[1] for match in _CLUSTER.finditer(self.text)}
+        clusters = {}
+        for symbol, text, arguments in (match.groups() for match in _ANNOTATION.finditer(self.text)):
+            if text in texts and arguments in numbers:
+                x, y, z = (*numbers[arguments], 1, 1)[:3]
+                clusters[symbol.strip('"')] = x, y, z
+        return clusters
+
+    def declaration(self, function: DescribedFunction) -> Declaration:
+        """Return the parameters and the cluster of a kernel."""
+        parameters = tuple(HostParameter(*own) for own in function.parameters)
+        return Declaration(function.symbol, parameters, self.clusters.get(function.symbol, (1, 1, 1)))
 
     def name_of(self, variable: Variable) -> str:
         return self.module.debug.variable(variable.described).get("name", variable.name)

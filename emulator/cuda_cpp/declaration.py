@@ -66,10 +66,11 @@ class HostParameter:
 
 @dataclass(frozen=True)
 class Declaration:
-    """A kernel's parameters in order, and its symbol in compiled code."""
+    """A kernel's parameters in order, its symbol in compiled code, and the blocks of a cluster by axis."""
 
     symbol: str
     parameters: tuple[HostParameter, ...]
+    cluster: tuple[int, int, int] = (1, 1, 1)
 
 
 @dataclass(frozen=True)

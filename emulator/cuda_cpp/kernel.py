@@ -50,6 +50,7 @@ WORDS = {
     "st.syncwarp(mask)": "__syncwarp(mask)",
     "st.ballot(condition)": "__ballot_sync(0xffffffff, condition)",
     "st.grid_sync()": "grid.sync()",
+    "st.cluster_sync()": "cluster.sync()",
     "st.async_wait(...)": "__pipeline_wait_prior(...)",
     "st.async_wait(0)": "__pipeline_wait_prior(0)",
     "st.fence()": "__threadfence()",
@@ -105,8 +106,7 @@ class CudaSource(Mapping[str, "CudaKernel"]):
         return CompiledText(self.source, self.included, self.options, self.instances, self.digest)
 
     def _declaration(self, name: str) -> Declaration:
-        function = self.compiled.function(name)
-        return Declaration(function.symbol, tuple(HostParameter(*own) for own in function.parameters))
+        return self.compiled.declaration(self.compiled.function(name))
 
     def initial(self, name: str) -> np.ndarray[Any, Any]:
         """Return the initial contents of a `__constant__` or `__device__` variable, flat. Raises LaunchError for other names."""
@@ -182,6 +182,10 @@ class CudaKernel(LaunchableKernel):
     @property
     def parameters(self) -> tuple[HostParameter, ...]:
         return self.declaration.parameters
+
+    @property
+    def cluster(self) -> tuple[int, int, int]:
+        return self.declaration.cluster
 
     @property
     def pointers(self) -> list[HostParameter]:

@@ -41,6 +41,8 @@ from .declaration import TENSOR_MAP, Alias, HostInterface, HostParameter, Launch
 ENTRY = "simtbed_entry"
 _BY_VALUE = re.compile(rf"ptr (?:noundef )?(?:readonly )?byval\(%struct\.{TENSOR_MAP}\) align \d+ ")
 """A tensor map as a parameter: its address is that of the argument, without a copy."""
+_ANNOTATIONS = re.compile(r'^@[^\n]*section "llvm\.metadata"[^\n]*\n', re.MULTILINE)
+"""Annotations, which `CompiledModule.clusters` reads, and their texts."""
 MAX_NUMBERS = 900
 """Numbers and pointers in the parameters of a kernel: each is an argument of compiled code, whose calls have at most 1,024."""
 _FIRST_ADDRESS, _ADDRESSES = 0x7F00_0000_0000, 1 << 36
@@ -195,7 +197,7 @@ class _Wrapper:
         symbol = f'@"{self.function.symbol}"'
         lines = [*body, f"call void {symbol}({', '.join(arguments)})", "ret void"]
         entry = "\n  ".join([f"define void @{ENTRY}({', '.join(head)}) {{", *lines])
-        module = _BY_VALUE.sub("ptr ", module.replace(" ptx_kernel ", " "))
+        module = _BY_VALUE.sub("ptr ", _ANNOTATIONS.sub("", module.replace(" ptx_kernel ", " ")))
         return f"{module}\n{entry}\n}}\n"
 
     def _pointer(self, name: str, local: str, head: list[str], body: list[str]) -> str:

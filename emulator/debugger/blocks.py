@@ -13,7 +13,7 @@ from ..errors import LaunchError
 from ..ir import nodes as ir
 from ..ir.walk import map_bodies, statements
 from ..machine.device import Device
-from ..passes.grids import is_cooperative
+from ..passes.grids import waits_for_blocks
 from ..runtime.engine import Request
 from ..runtime.observing import NextLaunch, PendingLaunch, observing
 from ..runtime.registry import EngineName
@@ -53,7 +53,7 @@ class BlockDebugger:
         if not fnmatchcase(request.specialisation.summary.name, self.kernel):
             return result
         number = linear_index("block", self.block, request.grid)
-        if is_cooperative(request.prepared.program.kernel):
+        if waits_for_blocks(request.prepared.program.kernel):
             raise LaunchError(
                 'a block of a cooperative kernel waits for the others: debug the launch with engine="python"'
             )

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..engines.python.engine import Launch, run_to_fault
 from ..engines.python.threads import Access, Fault, Observer, Thread
-from ..passes.grids import is_cooperative
+from ..passes.grids import waits_for_blocks
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
 from .tracing import Place, Tracer, Visitor
@@ -149,7 +149,7 @@ def find_fault(
     block.
     """
     request = replace(request, show_prints=False)
-    alone = () if is_cooperative(request.prepared.program.kernel) else blocks
+    alone = () if waits_for_blocks(request.prepared.program.kernel) else blocks
     for order in dict.fromkeys((tuple(alone), ())):
         launch, fault = run_to_fault(request, order, started)
         if fault is not None:

@@ -18,7 +18,7 @@ from ..span import Span
 from . import typing
 from .constants import Literal, Tuple
 from .protocols import FunctionReader
-from .values import ArrayValue, Brackets, Choice, Number, SourceError, Value, view_as_number
+from .values import NO_ACCESS, ArrayValue, Brackets, Choice, Number, SourceError, Value, view_as_number
 
 ONE_LITERAL, ZERO_LITERAL = Literal(1), Literal(0)
 
@@ -446,6 +446,8 @@ def _too_large(array: ArrayValue, advice: str, span: Span) -> SourceError:
 # ------------------------------------------------------------------ device functions
 def argument(name: str, array: ArrayValue, span: Span) -> tuple[ArrayValue, list[tuple[ir.Param, ir.Expr]]]:
     """Return an array argument as the parameter `name` of a device function, and the extra parameters with their values."""
+    if array.block is not None:
+        raise SourceError(span, *NO_ACCESS)
     type = Array(array.type.element, array.type.shape and (array.type.length or 0,), array.type.space)
     if array.is_whole:
         return replace(whole(name, type, span), type=type), []

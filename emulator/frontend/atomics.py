@@ -37,7 +37,7 @@ def ordering(reader: FunctionReader, args: Args) -> tuple[forms.MemoryOrder, for
 
 
 def _target(reader: FunctionReader, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, ValueType]:
-    array = reader.array(args["array"])
+    array = reader.array(args["array"], of_cluster=True)
     if array.type.space not in ("global", "shared"):
         message = f"atomics work on global and shared memory, {array.name} is {array.type.space}"
         raise SourceError(span, message, "no other thread sees it: write a plain assignment")
@@ -63,7 +63,7 @@ def _atomic(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> 
         _check_vector(op, array, order, scope, span)
     operand = args["limit"] if op in ("inc", "dec") else args["value"]
     value = reader.convert(operand, type, f"{array.name}'s element")
-    update = ir.Atomic(op, array.name, index, value, type, span, order, scope)
+    update = ir.Atomic(op, array.name, index, value, type, span, order, scope, array.block)
     return reader.let(update, f"{array.name}_old", span)
 
 
@@ -95,12 +95,12 @@ def _compare_and_swap(reader: FunctionReader, word: Intrinsic, args: Args, span:
         )
     expected = reader.convert(args["expected"], type, f"{array.name}'s element")
     value = reader.convert(args["value"], type, f"{array.name}'s element")
-    swap = ir.CompareSwap(array.name, index, expected, value, type, span, *ordering(reader, args))
+    swap = ir.CompareSwap(array.name, index, expected, value, type, span, *ordering(reader, args), array.block)
     return reader.let(swap, f"{array.name}_old", span)
 
 
 def _in_memory(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> tuple[ArrayValue, ir.Expr, Scalar]:
-    array = reader.array(args["array"])
+    array = reader.array(args["array"], of_cluster=True)
     if array.type.space not in ("global", "shared") or array.type.element not in _NUMBERS:
         actual = f"{array.name} is {array.type.space} {array.type.element}"
         raise SourceError(span, f"{word.name} works on 32- and 64-bit numbers in global and shared memory, {actual}")
@@ -115,14 +115,15 @@ def _scope(reader: FunctionReader, args: Args) -> forms.MemoryScope:
 def _ordered_load(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     array, index, type = _in_memory(reader, word, args, span)
     order = cast(forms.OrderedLoadForm, word.form).order
-    return reader.let(ir.Load(array.name, index, type, span, order, _scope(reader, args)), array.name, span)
+    load = ir.Load(array.name, index, type, span, order, _scope(reader, args), block=array.block)
+    return reader.let(load, array.name, span)
 
 
 def _ordered_store(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     array, index, type = _in_memory(reader, word, args, span)
     value = reader.convert(args["value"], type, f"{array.name}'s element")
     order, scope = cast(forms.OrderedStoreForm, word.form).order, _scope(reader, args)
-    reader.emit(ir.Store(array.name, index, value, span, order=order, scope=scope))
+    reader.emit(ir.Store(array.name, index, value, span, order=order, scope=scope, block=array.block))
     return NOTHING
 
 

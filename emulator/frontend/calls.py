@@ -40,6 +40,7 @@ from ..span import Span
 from . import (
     arrays,
     atomics,
+    clusters,
     complex_numbers,
     copies,
     foreign,
@@ -486,13 +487,12 @@ def _unrolled_range(reader: FunctionReader, word: Intrinsic, args: Args, span: S
 _BINDERS: dict[type, Binder] = {
     **warps.BINDERS,
     **atomics.BINDERS,
+    **clusters.BINDERS,
     **copies.BINDERS,
     **matrices.BINDERS,
     **mbarriers.BINDERS,
     forms.AllocationForm: _not_declaring,
     forms.OperationForm: _operation,
     forms.OperationsForm: _operations,
-    forms.ConjugateForm: _conjugate,
-    forms.BitcastForm: _bitcast,
-    forms.UnrolledRangeForm: _unrolled_range,
-}
+    forms.ConjugateForm: _conjugate, forms.BitcastForm: _bitcast, forms.UnrolledRangeForm: _unrolled_range,
+}  # fmt: skip

@@ -24,6 +24,7 @@ from .foreign import PYTHON, dotted, similar_name
 from .logic import BooleanReader, is_bool
 from .source import MISSING
 from .values import (
+    NO_ACCESS,
     AlreadyReported,
     ArrayValue,
     Choice,
@@ -234,7 +235,7 @@ class ExpressionReader(BooleanReader):
     def element(self, array: ArrayValue, index: ir.Expr, span: Span) -> ir.Expr:
         if array.type.space == "register":
             return ir.Item(array.name, index, array.type.element, span)
-        return self.let(ir.Load(array.name, index, array.type.element, span), array.name, span)
+        return self.let(ir.Load(array.name, index, array.type.element, span, block=array.block), array.name, span)
 
     def _Subscript(self, node: ast.Subscript) -> Value:
         owner, span = self.value(node.value), self.span(node)
@@ -471,11 +472,13 @@ class ExpressionReader(BooleanReader):
             fields.append((name, type))
         return records.StructType(record, tuple(fields))
 
-    def array(self, node: ast.expr) -> ArrayValue:
-        """Return the array named by an expression."""
+    def array(self, node: ast.expr, of_cluster: bool = False) -> ArrayValue:
+        """Return the array named by an expression. of_cluster: whether another block of the cluster may have it."""
         value = self.value(node)
         if not isinstance(value, ArrayValue):
             raise SourceError(self.span(node), f"an array is expected here, this is {describe(value)}", ARRAY_FIRST)
+        if value.block is not None and not of_cluster:
+            raise SourceError(self.span(node), *NO_ACCESS)
         return value
 
     def declare(

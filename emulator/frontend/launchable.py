@@ -32,6 +32,7 @@ class LaunchableKernel(ABC):
     words : replacements of the language's words in findings, such as {"st.sync()": "__syncthreads()"}.
     text : the text of the kernel, `result.source`; None for the program printed as CUDA C++.
     places : files and lines of the spans, part of the key of compiled line tables.
+    cluster : blocks of a cluster by axis that the text declares.
     stale : whether the kernel has changed since it was first launched; its specialisations are then discarded.
     """
 
@@ -45,6 +46,10 @@ class LaunchableKernel(ABC):
     @property
     def defaults(self) -> Mapping[str, Any]:
         return {}
+
+    @property
+    def cluster(self) -> tuple[int, int, int]:
+        return 1, 1, 1
 
     @property
     def stale(self) -> bool:

@@ -23,13 +23,19 @@ def unsigned(value: ir.Expr) -> ir.Expr:
     return value if value.type is U64 else ir.Op("cast_u64", (value,), U64, value.span)
 
 
-def barrier(reader: FunctionReader, node: ast.expr, index: ast.expr, what: str, span: Span) -> tuple[str, ir.Expr]:
+_OF_CLUSTER = ("mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_complete_tx")
+"""Operations on barriers of other blocks of the cluster."""
+
+
+def barrier(
+    reader: FunctionReader, node: ast.expr, index: ast.expr, what: str, span: Span
+) -> tuple[ArrayValue, ir.Expr]:
     """Return the array and the index of a barrier."""
-    array = reader.array(node)
+    array = reader.array(node, of_cluster=what in _OF_CLUSTER)
     if array.type.space != "shared" or array.type.element is not U64:
         actual = f"{array.shown} is {array.type.space} {array.type.element}"
         raise SourceError(span, f"{what} works on a shared array of u64, {actual}", "write st.shared(st.u64, count)")
-    return array.name, reader.index(array, index)
+    return array, reader.index(array, index)
 
 
 def _operate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
@@ -41,7 +47,7 @@ def _operate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
         initial = (
             none if count is None else mbarriers.initial(unsigned(reader.convert(count, I32, "a number of arrivals")))
         )
-        reader.emit(ir.Store(array, index, initial, span, order="mbarrier"))
+        reader.emit(ir.Store(array.name, index, initial, span, order="mbarrier"))
         return NOTHING
     value = next(args[name] for name in ("count", "bytes", "state", "parity") if name in args)
     type = U64 if "state" in args else I32
@@ -52,7 +58,11 @@ def _operate(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) ->
     order: forms.MemoryOrder = (
         "acquire" if op in mbarriers.WAITS else "relaxed" if op == "mbarrier_expect_tx" else "release"
     )
-    old = reader.let(ir.Atomic(op, array, index, operand, U64, span, order, "block"), "barrier", span)
+    update = ir.Atomic(op, array.name, index, operand, U64, span, order, "block", array.block)
+    if array.block is not None:  # the state of a phase in another block has no use: PTX returns none
+        reader.emit(ir.Let(None, update, span))
+        return NOTHING
+    old = reader.let(update, "barrier", span)
     if op in mbarriers.WAITS:
         return mbarriers.is_complete(old, operand)
     return NOTHING if op in ("mbarrier_expect_tx", "mbarrier_complete_tx") else old
@@ -92,7 +102,7 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     counted, which = None, cast(ir.Expr, ir.Const(0, I32, span))
     if not stores:
         barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
-        counted = ir.ArrayRef(barriers, span)
+        counted = ir.ArrayRef(barriers.name, span)
     reader.emit(ir.BulkCopy(own, at, other, index, bytes, counted, which, span))
     return NOTHING
 
@@ -125,7 +135,7 @@ def _tensor_copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span
     counted, which = None, cast(ir.Expr, ir.Const(0, I32, span))
     if not stores:
         barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
-        counted = ir.ArrayRef(barriers, span)
+        counted = ir.ArrayRef(barriers.name, span)
     own, other = (ir.ArrayRef(name, span) for name in (tensor.name, shared.name))
     reader.emit(ir.TensorCopy(own, coordinates, form, other, at, counted, which, span))
     return NOTHING

@@ -133,8 +133,8 @@ class FunctionReader(Emitter, Protocol):
     def struct(self, record: type, span: Span, arrays: bool = False) -> Any:
         """Return the `records.StructType` of a class."""
 
-    def array(self, node: ast.expr) -> ArrayValue:
-        """Return the array named by an expression."""
+    def array(self, node: ast.expr, of_cluster: bool = False) -> ArrayValue:
+        """Return the array named by an expression. of_cluster: whether another block of the cluster may have it."""
 
     def type_of(self, node: ast.expr) -> ValueType:
         """Return the type named by an expression."""

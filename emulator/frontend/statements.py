@@ -271,7 +271,7 @@ class StatementReader(BranchReader):
         if array.type.space == "register":
             self.emit(ir.Let(ir.Item(array.name, index, array.type.element, target_span), result, span))
         else:
-            self.emit(ir.Store(array.name, index, result, target_span))
+            self.emit(ir.Store(array.name, index, result, target_span, block=array.block))
 
     def _assign_name(self, target: ast.Name, value: Value, span: Span) -> None:
         name = target.id

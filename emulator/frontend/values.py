@@ -77,7 +77,8 @@ class ArrayValue:
 
     name, type: of the array in the IR. extents, strides: by dimension, in elements. offset: of the view's first
     element. shown: the user's name. is_whole: whether it is one-dimensional and covers the whole IR array. is_long: whether it
-    is, or is a slice of, one dimension with more elements than an i32 holds. brackets: of a view that this function creates.
+    is, or is a slice of, one dimension with more elements than an i32 holds. brackets: of a view that this function creates. block: the
+    rank of the block of the cluster that has the array; None for the block of the thread.
     """
 
     name: str
@@ -90,6 +91,7 @@ class ArrayValue:
     is_view: bool = False
     is_long: bool = False
     brackets: Brackets | None = None
+    block: ir.Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,12 @@ class Host:
 
 NOTHING = Host(None)
 """The value of a call without a result."""
+
+NO_ACCESS = (
+    "the array of another block takes loads, stores, atomic operations and arrivals at barriers, in the function that maps it",
+    "pass the rank, and write st.map_shared_rank(array, rank) there",
+)
+"""The message about any other use of an array of another block, and what to write."""
 
 Value = ir.Expr | Literal | Choice | Tuple | Struct | StructArray | ArrayValue | Tensor | Host
 

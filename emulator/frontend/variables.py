@@ -276,7 +276,7 @@ class FunctionScope(BodyBuilder):
             case ir.Const():
                 return bool(expr.value > 0)
             case ir.Special():
-                return expr.name.startswith(("block_dim", "grid_dim"))
+                return expr.name.startswith(("block_dim", "grid_dim", "cluster_dim", "grid_clusters", "cluster_size"))
             case ir.Reg():
                 return expr.name in {self.register(name) for name in self.positive}
             case ir.Op(name="add" | "mul" | "min") | ir.Op(name="cast_i32" | "cast_u32" | "cast_i64" | "cast_u64"):

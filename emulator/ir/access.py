@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..language.types import Space
+from ..language.types import I32, Space
 from . import nodes as ir
 
 
@@ -56,19 +56,25 @@ OUTSIDE, FREED = 1 << 62, 1 << 61
 """Bytes before the memory of an allocation: the offsets of an address in no allocation and in a freed one, whose extent is 0."""
 
 
-def open_dimensions(index: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]]:
-    """Return the index and the extent of each dimension whose bounds need a check."""
-    if not isinstance(index, ir.Within):
-        return []
-    pairs = zip(index.index, index.extents, strict=True)
+def open_dimensions(access: ir.Access) -> list[tuple[ir.Expr, ir.Expr]]:
+    """Return the index and the extent of each dimension whose bounds need a check, the block of a cluster last."""
+    index, blocks = access.index, _block(access)
+    pairs = [*zip(index.index, index.extents, strict=True)] if isinstance(index, ir.Within) else []
+    pairs += [(blocks[0], blocks[1])] if blocks else []
     return [(position, extent) for position, extent in pairs if position is not None and not _holds(position, extent)]
 
 
-def shown_dimensions(index: ir.Expr) -> list[ir.Expr]:
-    """Return the expressions of an index that diagnostics print: the indices, then the extents."""
+def shown_dimensions(access: ir.Access) -> list[ir.Expr]:
+    """Return the expressions of an access that diagnostics print: the indices, the extents, then the block and the blocks of a cluster."""
+    index = access.index
     if not isinstance(index, ir.Within):
-        return []
-    return [*(position for position in index.index if position is not None), *index.extents]
+        return _block(access)
+    return [*(position for position in index.index if position is not None), *index.extents, *_block(access)]
+
+
+def _block(access: ir.Access) -> list[ir.Expr]:
+    """Return the rank of the block whose memory an access reaches, and the size of its cluster; nothing for its own block."""
+    return [] if access.block is None else [access.block, ir.Special("cluster_size", I32, access.span)]
 
 
 def _holds(position: ir.Expr, extent: ir.Expr) -> bool:

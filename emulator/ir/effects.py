@@ -107,6 +107,7 @@ _ATOMIC_TYPES: dict[str, Capability] = {"f16": (7, 0), "half2": (6, 0), "bf16": 
 
 
 def _ordered_access_needs(access: ir.Load | ir.Store) -> Needs:
+    yield from _cluster_needs(access)
     if access.order == "async":
         yield "st.async_copy", (8, 0)
     elif access.order == "mbarrier":
@@ -115,7 +116,13 @@ def _ordered_access_needs(access: ir.Load | ir.Store) -> Needs:
         yield ("st.load_acquire" if access.order == "acquire" else "st.store_release"), (7, 0)
 
 
+def _cluster_needs(access: ir.Access) -> Needs:
+    if access.block is not None:
+        yield "st.map_shared_rank", (9, 0)
+
+
 def _atomic_needs(atomic: ir.Atomic | ir.CompareSwap) -> Needs:
+    yield from _cluster_needs(atomic)
     word = f"st.atomic_{atomic.op}" if isinstance(atomic, ir.Atomic) else "st.compare_swap"
     if isinstance(atomic, ir.Atomic) and atomic.op in MBARRIER_OPS:
         yield f"st.{atomic.op}", (9, 0) if _needs_transactions(atomic) else (8, 0)
@@ -152,6 +159,15 @@ def _vote_needs(vote: ir.Vote) -> Needs:
         yield f"st.{'match_any' if vote.mode == 'match' else vote.mode}", (7, 0)
     elif vote.mode in REDUCTIONS:
         yield f"st.reduce_{vote.mode}", (8, 0)
+
+
+CLUSTER_BARRIERS = {"cluster": "cluster_sync", "cluster_arrive": "cluster_arrive", "cluster_wait": "cluster_wait"}
+"""The function of the language for each mode of an `ir.Barrier` of a cluster."""
+
+
+def _barrier_needs(barrier: ir.Barrier) -> Needs:
+    if barrier.mode in CLUSTER_BARRIERS:
+        yield f"st.{CLUSTER_BARRIERS[barrier.mode]}", (9, 0)
 
 
 # ------------------------------------------------------------------ collectives of the warp
@@ -278,13 +294,13 @@ _ELEMENT = Operand("element")
 ROWS = (
     Effect(
         ir.Load,
-        "load {array}[{index}]{ordering}",
+        "load {array}[{index}]{ordering}{remote}",
         action="load",
         issue="memory",
         operands={"index": _INDEX},
         spaces=("global", "shared", "local", "constant", "texture"),
         on_host=True,
-        uniform_where=lambda load: (load.index,),
+        uniform_where=lambda load: (load.index, *[load.block] * (load.block is not None)),
         needs=_ordered_access_needs,
     ),
     Effect(
@@ -299,7 +315,7 @@ ROWS = (
     ),
     Effect(
         ir.Store,
-        "{array}[{index}] = {value}{ordering}",
+        "{array}[{index}] = {value}{ordering}{remote}",
         action="store",
         issue="memory",
         operands={"index": _INDEX, "value": _ELEMENT},
@@ -310,7 +326,7 @@ ROWS = (
     ),
     Effect(
         ir.Atomic,
-        "atomic {op} {array}[{index}], {value}{ordering}",
+        "atomic {op} {array}[{index}], {value}{ordering}{remote}",
         action="atomic",
         issue="atomic",
         operands={"index": _INDEX, "value": _ELEMENT},
@@ -321,7 +337,7 @@ ROWS = (
     ),
     Effect(
         ir.CompareSwap,
-        "compare_swap {array}[{index}], {expected}, {value}{ordering}",
+        "compare_swap {array}[{index}], {expected}, {value}{ordering}{remote}",
         action="atomic",
         issue="atomic",
         operands={"index": _INDEX, "expected": _ELEMENT, "value": _ELEMENT},
@@ -397,6 +413,7 @@ ROWS = (
         scope="block",
         transition="barrier",
         uniform_where=lambda barrier: (),
+        needs=_barrier_needs,
     ),
     Effect(ir.Call, "call {function}({args})", on_host=True),
     Effect(

@@ -89,6 +89,7 @@ class Within:  # an access's `flat` index, and the indices and extents of its di
 class Load:
     array: str; index: Expr; type: Value; span: Span; order: AccessOrder = "weak"; scope: MemoryScope = "device"
     lanes: int = 32                                                     # the first lanes of the warp, which access memory
+    block: Expr | None = None                                           # the rank of another block of the cluster, i32
 @node
 class Fetch:
     """A fetch from a texture, before `passes.textures`. coordinates: x, y, z, of f32, or an index of i32. layer: of i32, None without.
@@ -98,11 +99,11 @@ class Fetch:
 @node
 class Atomic:
     op: AtomicOp; array: str; index: Expr; value: Expr; type: Value; span: Span
-    order: MemoryOrder = "relaxed"; scope: MemoryScope = "device"
+    order: MemoryOrder = "relaxed"; scope: MemoryScope = "device"; block: Expr | None = None
 @node
 class CompareSwap:
     array: str; index: Expr; expected: Expr; value: Expr; type: Scalar; span: Span
-    order: MemoryOrder = "relaxed"; scope: MemoryScope = "device"
+    order: MemoryOrder = "relaxed"; scope: MemoryScope = "device"; block: Expr | None = None
 @node
 class Shuffle:     mode: ShuffleMode; value: Expr; lane: Expr; width: int; mask: Expr; type: Scalar; span: Span
 @node
@@ -114,7 +115,7 @@ class MoveMatrix:  mode: MatrixMode; transposed: bool; value: Expr; mask: Expr; 
 @node
 class Clock:       type: Scalar; span: Span
 @node
-class Barrier:     mode: BarrierMode; value: Expr; type: Scalar; span: Span  # the whole block; sync ignores value
+class Barrier:     mode: BarrierMode; value: Expr; type: Scalar; span: Span  # the whole block; value: of count, and, or
 @node
 class Call:        function: str; args: tuple[Expr | ArrayRef, ...]; type: ValueOrResults | None; span: Span
 @node
@@ -126,7 +127,7 @@ class Let:         target: Reg | Item | None; value: Expr | Effect; span: Span; 
 @node
 class Store:
     array: str; index: Expr; value: Expr; span: Span; site: int = -1
-    order: AccessOrder = "weak"; scope: MemoryScope = "device"; lanes: int = 32
+    order: AccessOrder = "weak"; scope: MemoryScope = "device"; lanes: int = 32; block: Expr | None = None
 @node
 class Alloc:
     """Allocation of a shared or local array.
@@ -240,10 +241,19 @@ Access = Load | Store | Atomic | CompareSwap
 
 INDICES = {
     f"{index}.{letter}": (index, axis)
-    for index in ("thread", "block", "block_dim", "grid_dim")
+    for index in (
+        "thread",
+        "block",
+        "block_dim",
+        "grid_dim",
+        "cluster_index",
+        "cluster_block",
+        "cluster_dim",
+        "grid_clusters",
+    )
     for axis, letter in enumerate("xyz")
 }
 """The index and the axis (0, 1, 2) of each special name that has an axis."""
-SPECIALS = (*INDICES, "lane", "warp")
+SPECIALS = (*INDICES, "lane", "warp", "cluster_rank", "cluster_size")
 UNCOUNTED = -2
 """`site` of statements without instructions of their own, before the program is numbered."""

@@ -118,7 +118,8 @@ def _effect(node: Any) -> str:
     ordering = [(f.name, f.default) for f in fields(node) if f.name in ("order", "scope", "lanes")]
     usual = all(getattr(node, name) == default for name, default in ordering)
     suffix = "" if usual else "".join(f" {getattr(node, name)}" for name, _ in ordering)
-    return TABLE[type(node)].text.format(**shown, ordering=suffix)
+    remote = f" of block {shown['block']}" if getattr(node, "block", None) is not None else ""
+    return TABLE[type(node)].text.format(**shown, ordering=suffix, remote=remote)
 
 
 def _field(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from .atomics import *  # noqa: F403
 from .bits import *  # noqa: F403
+from .clusters import *  # noqa: F403
 from .copies import *  # noqa: F403
 from .functions import DeviceFunction, Kernel, SourceFunction, device, kernel
 from .hints import *  # noqa: F403

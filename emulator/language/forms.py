@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-BarrierMode = Literal["sync", "count", "and", "or", "grid"]
+BarrierMode = Literal["sync", "count", "and", "or", "grid", "cluster", "cluster_arrive", "cluster_wait"]
 ShuffleMode = Literal["idx", "up", "down", "xor"]
 ReductionOp = Literal["add", "min", "max", "and", "or", "xor"]
 VoteMode = Literal["ballot", "any", "all", "active", "match", "match_all"] | ReductionOp
@@ -136,6 +136,11 @@ class TensorCopyForm(BulkCopyForm):
 
 
 @dataclass(frozen=True)
+class MappedSharedForm:
+    """The shared array of another block of the cluster."""
+
+
+@dataclass(frozen=True)
 class MmaForm:
     """A matrix multiply-accumulate of a warp."""
 
@@ -190,6 +195,6 @@ class UnrolledRangeForm:
 Form = (
     AllocationForm | EffectForm | ShuffleForm | VoteForm | MatchAllForm | ReductionForm | LaneMaskForm
     | AtomicUpdateForm | CompareAndSwapForm | OrderedLoadForm | OrderedStoreForm | AsyncCopyForm | AsyncWaitForm
-    | MbarrierForm | BulkCopyForm | TensorCopyForm | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
+    | MbarrierForm | BulkCopyForm | TensorCopyForm | MappedSharedForm | MmaForm | MatrixForm | WgmmaForm | DescriptorForm
     | OperationForm | OperationsForm | ConjugateForm | BitcastForm | UnrolledRangeForm
 )  # fmt: skip

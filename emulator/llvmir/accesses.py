@@ -110,6 +110,8 @@ def _loaded_pointer(scope: Scope, pointer: Pointer, order: AccessOrder, stem: st
 
 def _pointer_bits(scope: Scope, pointer: Pointer) -> ir.Expr:
     """Return a pointer as `_loaded_pointer` reads it."""
+    if pointer.block is not None:
+        raise UnsupportedError("a pointer to the memory of another block of the cluster in memory is not supported")
     span, number = scope.emitter.span, None
     for position, memory in enumerate(pointer.memories):
         own: ir.Expr = constant(scope.memories.number_of(memory) << 48, I64, span)

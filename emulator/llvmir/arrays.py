@@ -36,11 +36,12 @@ RELAXED: Ordering = ("relaxed", "device")
 
 @dataclass(frozen=True)
 class Place:
-    """The operands of an access: the array, the index in units of the type, and the type."""
+    """The operands of an access: the array, the index in units of the type, and the type. block: as of a `Pointer`."""
 
     array: str
     index: ir.Expr
     type: Scalar
+    block: ir.Expr | None = None
 
 
 class Arrays:
@@ -136,7 +137,16 @@ class Arrays:
             indices, extents = pointer.within
             assert isinstance(index.type, Scalar)
             index = ir.Within(index, memory.name, indices, extents, index.type, self.emitter.span)
-        return Place(name, index, lane or self.element(memory, size))
+        block = pointer.block if memory.space == "shared" else None
+        return Place(name, index, lane or self.element(memory, size), block)
+
+    def own_place(self, pointer: Pointer, size: int, lane: Scalar | None = None, reads: bool = False) -> Place:
+        """Return the place of an access that only reaches the block of the thread. Another block is a failed assertion."""
+        place, span = self.place(pointer, size, lane, reads), self.emitter.span
+        if place.block is not None:
+            is_own = operation("eq", place.block, ir.Special("cluster_rank", I32, span))
+            self.emitter.emit(ir.Assert(is_own, "a copy to the memory of another block is not supported", span))
+        return replace(place, block=None)
 
     def _first(self, view: str) -> ir.Expr:
         """Return the number of elements before those of a parameter in its memory."""
@@ -236,7 +246,7 @@ class Arrays:
         result, value = emitter.register(stem, type), self._zero(type)
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size, reads=True)
-            load = ir.Load(place.array, place.index, place.type, emitter.span, order, scope)
+            load = ir.Load(place.array, place.index, place.type, emitter.span, order, scope, block=place.block)
             value = bitcast(emitter.effect(load, stem), type)
             if pointer.which is not None:
                 emitter.assign(result, value)
@@ -250,7 +260,7 @@ class Arrays:
         results = [emitter.register(stem, type.element) for _ in range(type.lanes)]
         for own in self.into_each_memory(pointer):
             place, whole = self.place(own, type.size, type.element, True, lanes), emitter.vector(stem, type)
-            load = ir.Load(place.array, place.index, type, emitter.span, order, lanes=lanes)
+            load = ir.Load(place.array, place.index, type, emitter.span, order, lanes=lanes, block=place.block)
             emitter.emit(ir.Let(whole, load, emitter.span))
             for lane, register in enumerate(results):
                 number = constant(lane, I32, emitter.span)
@@ -266,7 +276,8 @@ class Arrays:
         packed = ir.Pack(tuple(values), type, emitter.span)
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size, type.element, lanes=lanes)
-            emitter.emit(ir.Store(place.array, place.index, packed, emitter.span, order=order, lanes=lanes))
+            at = place.array, place.index
+            emitter.emit(ir.Store(*at, packed, emitter.span, order=order, lanes=lanes, block=place.block))
 
     def store(self, pointer: Pointer, value: ir.Expr, order: AccessOrder, scope: MemoryScope = "device") -> None:
         """Store a value of a scalar type that memory can have."""
@@ -277,7 +288,8 @@ class Arrays:
         for own in self.into_each_memory(pointer):
             place = self.place(own, value.type.size)
             stored = bitcast(value, place.type)
-            emitter.emit(ir.Store(place.array, place.index, stored, emitter.span, order=order, scope=scope))
+            at = place.array, place.index
+            emitter.emit(ir.Store(*at, stored, emitter.span, order=order, scope=scope, block=place.block))
 
     def atomic(
         self, op: AtomicOp, pointer: Pointer, value: ir.Expr, used: bool, stem: str, ordering: Ordering = RELAXED
@@ -294,7 +306,7 @@ class Arrays:
             operand = bitcast(value, place.type)
             if op in ("add", "sub", "min", "max", "inc", "dec") and not _same_kind(op, type, place.type):
                 raise UnsupportedError(f"an atomic {op} on {place.type} as {type} is not supported")
-            atomic = ir.Atomic(op, place.array, place.index, operand, place.type, emitter.span, *ordering)
+            atomic = ir.Atomic(op, place.array, place.index, operand, place.type, emitter.span, *ordering, place.block)
             old = bitcast(emitter.effect(atomic, stem, used), type)
             if pointer.which is not None and used:
                 emitter.assign(result, old)
@@ -310,7 +322,7 @@ class Arrays:
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size, type.element)
             packed = ir.Pack(tuple(values), type, emitter.span)
-            atomic = ir.Atomic("add", place.array, place.index, packed, type, emitter.span, *ordering)
+            atomic = ir.Atomic("add", place.array, place.index, packed, type, emitter.span, *ordering, place.block)
             emitter.emit(ir.Let(old if used else None, atomic, emitter.span))
         span = emitter.span
         if pointer.is_null:
@@ -330,7 +342,7 @@ class Arrays:
         for own in self.into_each_memory(pointer):
             place = self.place(own, type.size)
             operands = bitcast(expected, place.type), bitcast(value, place.type)
-            swap = ir.CompareSwap(place.array, place.index, *operands, place.type, emitter.span, *ordering)
+            swap = ir.CompareSwap(place.array, place.index, *operands, place.type, emitter.span, *ordering, place.block)
             old = bitcast(emitter.effect(swap, stem), type)
             if pointer.which is not None:
                 emitter.assign(result, old)

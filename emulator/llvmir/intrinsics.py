@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from ..ir import nodes as ir
@@ -37,6 +38,7 @@ from .pointers import ELEMENT_CALL, Pointer, indexed
 from .printing import text_at
 from .texture_calls import reference_handle
 from .thread_calls import (
+    RANKS,
     SPECIALS,
     active_mask_call,
     barrier,
@@ -45,7 +47,9 @@ from .thread_calls import (
     grid_barrier,
     grid_handle,
     lane_mask_call,
+    mapped,
     match,
+    rank_of_block,
     shuffle,
     sleep,
     special,
@@ -76,7 +80,7 @@ def element_address(scope: Scope, call: Instruction) -> Item:
     within = (tuple(pairs[0::2]), tuple(pairs[1::2]))
     if all(memory.is_dynamic for memory in moved.memories) and any(is_constant(extent, 0) for extent in within[1]):
         return moved  # the launch determines the extent, which the module does not know
-    return Pointer(moved.memories, moved.constant, moved.terms, moved.which, within)
+    return replace(moved, within=within)
 
 
 def arguments_after(scope: Scope, call: Instruction) -> list[ir.Expr]:
@@ -270,6 +274,11 @@ CALLS: Mapping[str, Handler] = MappingProxyType({
     )},
     **{f"llvm.nvvm.read.ptx.sreg.{own}.{axis}": special(f"{index}.{axis}")
        for own, index in SPECIALS.items() for axis in "xyz"},
+    **{f"llvm.nvvm.read.ptx.sreg.{own.replace('cluster_', 'cluster.')}": special(index) for own, index in RANKS.items()},
+    **{f"llvm.nvvm.read.ptx.sreg.{own.replace('cluster_', 'cluster.')}.{axis}": special(f"{index}.{axis}")
+       for own, index in SPECIALS.items() if "cluster" in own for axis in "xyz"},
+    **{f"llvm.nvvm.barrier.cluster.{half}": barrier(f"cluster_{half}") for half in ("arrive", "wait")},  # type: ignore[arg-type]
+    "llvm.nvvm.mapa": mapped, "llvm.nvvm.getctarank": rank_of_block, "llvm.nvvm.fence.sc.cluster": fence("device"),
     "llvm.nvvm.read.ptx.sreg.laneid": special("lane"), "llvm.nvvm.read.ptx.sreg.warpsize": warp_size,
     **dict.fromkeys((f"llvm.nvvm.read.ptx.sreg.{own}" for own in ("clock", "clock64", "globaltimer")), clock),
     **{f"llvm.nvvm.{own}": _of_libdevice(name) for own, name in {

@@ -95,7 +95,7 @@ class Pointer:
     """The address of `constant + sum(value * scale)` bytes in a memory.
 
     memories: of which `which` (i32) selects one; it is None for a single memory. within: index and extents of the element, for
-    messages.
+    messages. block: the rank of the block of the cluster that has the shared memory, an i32; None for the block of the thread.
     """
 
     memories: tuple[Memory, ...]
@@ -103,6 +103,7 @@ class Pointer:
     terms: tuple[tuple[ir.Expr, int], ...] = ()
     which: ir.Expr | None = None
     within: tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]] | None = None
+    block: ir.Expr | None = None
 
     @property
     def is_null(self) -> bool:
@@ -204,6 +205,7 @@ class Memories:
         pointers that global memory has, of which an offset is an address."""
         self.module, self.function, self.single = module, function, single
         self.allocations = allocations
+        self.maps_blocks = False  # whether pointers may be to the shared memory of other blocks of the cluster
         self.null = NULL if allocations is None else Pointer((allocations,))
         self.by_key: dict[str, Memory] = {}
         self.pointed: dict[Memory, dict[Memory, None]] = {}  # by the pointers that a memory has
@@ -329,6 +331,7 @@ class Memories:
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
         sequence = list(instructions)
+        self.maps_blocks = any(map(_maps_blocks, sequence))
         numbers = any(own.op in _TO_NUMBER or _converts(own) or any(map(_is_address, own.operands)) for own in sequence)
         pointing = [
             own
@@ -445,7 +448,15 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return instruction.operands[:1]
         case "call" if isinstance(instruction.callee, Assembly):
             return instruction.operands if _may_point(instruction.type) or _converts(instruction) else ()
+        case "call" if _maps_blocks(instruction):
+            return instruction.operands[:1]
     return ()
+
+
+def _maps_blocks(instruction: Instruction) -> bool:
+    """Return whether an instruction maps a pointer to another block of the cluster."""
+    assembly = instruction.callee if isinstance(instruction.callee, Assembly) else None
+    return instruction.function.startswith("llvm.nvvm.mapa") or (assembly is not None and "mapa." in assembly.text)
 
 
 def _symbol(name: str, usual: str) -> tuple[str, bool, Position | None]:

@@ -19,8 +19,8 @@ from .pointers import Pointer
 from .ptx_table import row
 from .types import UnsupportedError
 
-_SHARED = r"(?:\.shared(?:::cta)?)?\.b64"
-_RELEASE, _ACQUIRE = r"(?:\.release)?(?:\.cta)?", r"(?:\.acquire)?(?:\.cta)?"
+_SHARED = r"(?:\.shared(?:::cta|::cluster)?)?\.b64"
+_RELEASE, _ACQUIRE = r"(?:\.release)?(?:\.cta|\.cluster)?", r"(?:\.acquire)?(?:\.cta|\.cluster)?"
 
 
 def _number(r: Registers, operand: str) -> ir.Expr:
@@ -53,7 +53,7 @@ def _arrive_after_copies(r: Registers, noinc: str | None, place: str) -> None:
         _operate(r, "mbarrier_arrive", place, r.number(1, U64), "release")
 
 
-@row(rf"mbarrier\.(expect|complete)_tx(?:\.relaxed)?(?:\.cta)?{_SHARED}")
+@row(rf"mbarrier\.(expect|complete)_tx(?:\.relaxed)?(?:\.cta|\.cluster)?{_SHARED}")
 def _transaction(r: Registers, mode: str, place: str, bytes: str) -> None:
     order = "relaxed" if mode == "expect" else "release"
     _operate(r, f"mbarrier_{mode}_tx", place, _number(r, bytes), order)
@@ -78,13 +78,13 @@ def _wait(
 
 @row(r"cp\.async\.bulk\.shared::(?:cluster|cta)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?")
 def _bulk_copy(r: Registers, target: str, source: str, bytes: str, barrier: str, hint: str = "") -> None:
-    counted = r.scope.arrays.place(r.address(barrier), 8, U64)
+    counted = r.scope.arrays.own_place(r.address(barrier), 8, U64)
     _copy(r, target, source, bytes, ir.ArrayRef(counted.array, r.span), counted.index)
 
 
 def _copy(r: Registers, target: str, source: str, bytes: str, barrier: ir.ArrayRef | None, which: ir.Expr) -> None:
     own, other = (
-        r.scope.arrays.place(r.address(place), 16, U32, reads) for place, reads in ((target, False), (source, True))
+        r.scope.arrays.own_place(r.address(place), 16, U32, reads) for place, reads in ((target, False), (source, True))
     )
     refs = [ir.ArrayRef(place.array, r.span) for place in (own, other)]
     size = r.let(r.read(bytes, I32))
@@ -104,7 +104,7 @@ _SHARED_BOX = r"shared::(?:cluster|cta)\.global(?:\.tile)?\.mbarrier::complete_t
 
 @row(rf"cp\.async\.bulk\.tensor\.{_TILE}\.{_SHARED_BOX}(?:\.L2::cache_hint)?")
 def _tensor_copy(r: Registers, rank: str, target: str, box: str, barrier: str, hint: str = "") -> None:
-    counted = r.scope.arrays.place(r.address(barrier), 8, U64)
+    counted = r.scope.arrays.own_place(r.address(barrier), 8, U64)
     _copy_box(r, int(rank), target, box, ir.ArrayRef(counted.array, r.span), counted.index)
 
 
@@ -120,10 +120,10 @@ def _copy_box(r: Registers, rank: int, shared: str, box: str, barrier: ir.ArrayR
         raise UnsupportedError(f"the box {box} of inline assembly is not supported")
     pointer, words = r.address(match[1]), None
     if kernel_map := r.scope.textures.kernel_maps.get(_key(pointer)):
-        name, form, words = kernel_map.array, kernel_map.form(rank), r.scope.arrays.place(pointer, 8, U64, True)
+        name, form, words = kernel_map.array, kernel_map.form(rank), r.scope.arrays.own_place(pointer, 8, U64, True)
     else:
         name, form = r.scope.textures.tensor(pointer, rank)
-    place = r.scope.arrays.place(r.address(shared), SHARED_ALIGNMENT, U32, barrier is None)
+    place = r.scope.arrays.own_place(r.address(shared), SHARED_ALIGNMENT, U32, barrier is None)
     refs = [ir.ArrayRef(own, r.span) for own in (name, place.array)]
     at = tuple(r.let(r.read(own.strip(), I32)) for own in coordinates)
     copy = ir.TensorCopy(refs[0], at, form, refs[1], place.index, barrier, which, r.span)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from ..ir import nodes as ir
@@ -18,7 +19,7 @@ from .types import UnsupportedError
 
 # ------------------------------------------------------------------ memory
 _HINTS = r"ca|cg|cs|lu|wb|nc|L1::\w+|L2::\w+|unified"
-_SPACE = r"global|shared|local|const|param|shared::cta"
+_SPACE = r"global|shared|local|const|param|shared::cta|shared::cluster"
 _ORDER = r"volatile|weak|relaxed|acquire|release|acq_rel|cv|wt|cta|cluster|gpu|sys"
 _ACCESS = re.compile(rf"(ld|ldu|st)((?:\.(?:{_ORDER}|{_SPACE}|{_HINTS}))*)(\.v2|\.v4)?\.([subf]+\d+)")
 _HINT = ".L2::cache_hint"
@@ -80,7 +81,9 @@ def _access(
         r.write(name, cast(value, I32 if lane in UNSIGNED else U32) if lane.size < 2 else value)
 
 
-_MODIFIERS = r"((?:\.(?:relaxed|acquire|release|acq_rel|global|shared|shared::cta|cta|cluster|gpu|sys))*)"
+_MODIFIERS = (
+    r"((?:\.(?:relaxed|acquire|release|acq_rel|global|shared|shared::cta|shared::cluster|cta|cluster|gpu|sys))*)"
+)
 _ATOMIC = re.compile(
     rf"(atom|red){_MODIFIERS}\.(add|min|max|and|or|xor|exch|cas|inc|dec){_MODIFIERS}(?:\.noftz)?"
     rf"((?:\{_HINT})?)(\.v[248])?\.([subf]+\d+(?:x2)?)"
@@ -217,6 +220,23 @@ def _barrier(r: Registers, number: str = "0", *threads: str) -> None:
     if threads or number.strip() != "0":
         raise UnsupportedError("barriers with other numbers than 0, or of a number of threads, are not supported")
     r.scope.emitter.effect(ir.Barrier("sync", constant(True, BOOL, r.span), I32, r.span), used=False)
+
+
+@row(r"barrier\.cluster\.(arrive|wait)(?:\.release|\.relaxed|\.acquire)?(?:\.aligned)?")
+def _cluster_barrier(r: Registers, half: str) -> None:
+    """A relaxed arrival counts as a release: the race checker may miss what it does not order."""
+    mode: Any = f"cluster_{half}"
+    r.scope.emitter.effect(ir.Barrier(mode, constant(True, BOOL, r.span), I32, r.span), used=False)
+
+
+@row(r"mapa(?:\.shared::cluster)?\.u(?:32|64)")
+def _map(r: Registers, d: str, a: str, rank: str) -> None:
+    r.values[d] = replace(r.address(a), block=r.let(r.read(rank, I32)))
+
+
+@row(r"getctarank(?:\.shared::cluster)?\.u(?:32|64)")
+def _rank(r: Registers, d: str, a: str) -> None:
+    r.write(d, r.scope.values.block(r.address(a)))
 
 
 @row(r"bar\.warp\.sync")

@@ -15,7 +15,7 @@ from .arithmetic import UNSIGNED, cast, constant, operation, selected, unsigned
 from .assembly import Registers, Statement, as_type, packed, pairs
 from .halves import rounded_half
 from .pointers import Pointer
-from .thread_calls import SPECIALS, lane_mask
+from .thread_calls import RANKS, SPECIALS, lane_mask
 from .types import UnsupportedError
 
 TYPES = {
@@ -384,6 +384,8 @@ def _special(r: Registers, name: str) -> ir.Expr | None:
     emitter = r.scope.emitter
     if index in SPECIALS and axis in ("x", "y", "z"):
         return ir.Special(f"{SPECIALS[index]}.{axis}", I32, r.span)
+    if index in RANKS:
+        return ir.Special(RANKS[index], I32, r.span)
     if match := re.fullmatch(r"lanemask_(lt|le|eq|ge|gt)", index):
         return lane_mask(r.scope, match[1])
     match index:
@@ -398,14 +400,14 @@ def _special(r: Registers, name: str) -> ir.Expr | None:
     return None
 
 
-@row(r"cvta(?:\.to)?\.(?:global|shared|local|const|param)(?:::cta)?\.u(?:64|32)")
+@row(r"cvta(?:\.to)?\.(?:global|shared|local|const|param)(?:::cta|::cluster)?\.u(?:64|32)")
 def _address(r: Registers, d: str, a: str) -> None:
     r.values[d] = r.values[a]
     if a in r.sources:
         r.sources[d] = r.sources[a]
 
 
-@row(r"isspacep\.(global|shared|local|const)(?:::cta)?")
+@row(r"isspacep\.(global|shared|local|const)(?:::cta|::cluster)?")
 def _is_in_space(r: Registers, space: str, d: str, a: str) -> None:
     value = r.values.get(a)
     spaces = {memory.space for memory in value.memories} if isinstance(value, Pointer) else set()

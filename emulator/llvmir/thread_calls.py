@@ -1,5 +1,7 @@
 """Intrinsics of threads: indices, clocks, barriers, shuffles, votes, masks of lanes."""
 
+from dataclasses import replace
+
 from ..ir import nodes as ir
 from ..ir.nodes import UNCOUNTED
 from ..language.forms import BarrierMode, FenceScope, ShuffleMode, VoteMode
@@ -12,7 +14,11 @@ from .types import UnsupportedError, scalar_of
 from .values import Item, truth
 
 # ------------------------------------------------------------------ indices and clocks
-SPECIALS = {"tid": "thread", "ntid": "block_dim", "ctaid": "block", "nctaid": "grid_dim"}
+SPECIALS = {
+    "tid": "thread", "ntid": "block_dim", "ctaid": "block", "nctaid": "grid_dim", "clusterid": "cluster_index",
+    "nclusterid": "grid_clusters", "cluster_ctaid": "cluster_block", "cluster_nctaid": "cluster_dim",
+}  # fmt: skip
+RANKS = {"cluster_ctarank": "cluster_rank", "cluster_nctarank": "cluster_size"}
 
 
 def special(name: str) -> Handler:
@@ -54,15 +60,26 @@ def barrier(mode: BarrierMode) -> Handler:
         named = arguments[:1] if "cta" in call.function else []
         if any(fixed(number, "number of a barrier") for number in named):
             raise UnsupportedError("barriers with other numbers than 0 are not supported")
-        if mode == "sync":
+        without_result = mode not in ("count", "and", "or")
+        if without_result:
             condition: ir.Expr = constant(True, BOOL, emitter.span)
         else:
             condition = truth(arguments[-1])
-        type = I32 if mode in ("count", "sync") else BOOL
-        result = emitter.effect(ir.Barrier(mode, condition, type, emitter.span), mode, mode != "sync")
-        return cast(result, scalar_of(call.type)) if mode != "sync" else None
+        type = I32 if mode == "count" or without_result else BOOL
+        result = emitter.effect(ir.Barrier(mode, condition, type, emitter.span), mode, not without_result)
+        return None if without_result else cast(result, scalar_of(call.type))
 
     return translate
+
+
+def mapped(scope: Scope, call: Instruction) -> Item:
+    """Return the pointer to the shared memory of a block of the cluster."""
+    rank = scope.emitter.let(scope.values.expr(call.operands[1]), "rank")
+    return replace(scope.values.pointer(call.operands[0]), block=rank)
+
+
+def rank_of_block(scope: Scope, call: Instruction) -> Item:
+    return scope.values.block(scope.values.pointer(call.operands[0]))
 
 
 def grid_handle(scope: Scope, call: Instruction) -> Item:

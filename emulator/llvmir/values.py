@@ -23,6 +23,8 @@ from .types import (
     scalar_of,
 )
 
+_BLOCK_BIT = 24
+"""In an address of the shared memory of another block, the first bit of the rank of the block plus 1: PTX has one window for a cluster."""
 Item = ir.Expr | Pointer | list[Any]
 """A value of an instruction. A list has the components of a struct, an array or a vector."""
 
@@ -152,7 +154,18 @@ class Values:
             raise PointersInMemoryError("a computed number as an address is not supported")
         assert isinstance(value.type, Scalar)
         let, span, type = self.emitter.let, self.emitter.span, value.type
-        value = let(value, "address")
+        value, block = let(value, "address"), None
+        if self._maps_blocks(memories):
+            if any(memory.space != "shared" for memory in memories):
+                raise UnsupportedError(
+                    "a computed address of shared memory of a cluster or of other memory is not supported"
+                )
+            bits = constant(_BLOCK_BIT, I32, span)
+            window = let(operation("and", operation("shr", value, bits), constant(31, type, span)), "window")
+            value = let(operation("sub", value, operation("shl", window, bits)), "address")
+            other = operation("sub", cast(window, I32), constant(1, I32, span))
+            is_own = operation("eq", window, constant(0, type, span))
+            block = let(selected(is_own, ir.Special("cluster_rank", I32, span), other), "block")
         base, which = cast(self.base(memories[0]), type), None
         for number, memory in enumerate(memories[1:], 1):  # the memory with the nearest address below
             own = cast(self.base(memory), type)
@@ -161,7 +174,7 @@ class Values:
             base = let(selected(is_own, own, base), "base")
             which = let(selected(is_own, constant(number, I32, span), which or constant(0, I32, span)), "which")
         offset = let(cast(operation("sub", value, base), I64), "offset")
-        return Pointer(memories, 0, ((offset, 1),), which)
+        return Pointer(memories, 0, ((offset, 1),), which, block=block)
 
     def base(self, memory: Memory) -> ir.Expr:
         """Return the address of a memory as i64."""
@@ -174,7 +187,15 @@ class Values:
         for number, own in enumerate(others, 1):
             if pointer.which is not None:
                 base = selected(operation("eq", pointer.which, constant(number, I32, self.emitter.span)), own, base)
+        if pointer.block is not None and self._maps_blocks(pointer.memories):
+            span = self.emitter.span
+            window = cast(operation("add", pointer.block, constant(1, I32, span)), I64)
+            base = operation("add", base, operation("shl", window, constant(_BLOCK_BIT, I32, span)))
         return operation("add", pointer.offset(self.emitter.span), base)
+
+    def _maps_blocks(self, memories: Iterable[Memory]) -> bool:
+        """Return whether pointers to some memories may be to shared memory of other blocks of the cluster."""
+        return self.memories.maps_blocks and any(memory.space == "shared" for memory in memories)
 
     # -------------------------------------------------------------- phis
     def _phi(self, phi: Instruction) -> Item:
@@ -194,7 +215,8 @@ class Values:
                 if not memories:
                     return self.memories.null
                 which = emitter.register(f"{name}_which", I32) if len(memories) > 1 else None
-                return Pointer(memories, 0, ((emitter.register(name, I64), 1),), which)
+                block = emitter.register(f"{name}_block", I32) if self._maps_blocks(memories) else None
+                return Pointer(memories, 0, ((emitter.register(name, I64), 1),), which, block=block)
             case StructType(items):
                 return [self._registers(name, item, memories) for item in items]
             case SequenceType(item, count):
@@ -223,6 +245,8 @@ class Values:
                 ((register, _),) = registers.terms
                 assert isinstance(register, ir.Reg)
                 out.append((register, value.offset(self.emitter.span)))
+                if isinstance(registers.block, ir.Reg):
+                    out.append((registers.block, self.block(value)))
                 if isinstance(registers.which, ir.Reg):
                     out.append((registers.which, self.selector(value, registers.memories)))
 
@@ -262,10 +286,17 @@ class Values:
         if len(memories) > 1:
             numbers = self.selector(a, memories), self.selector(b, memories)
             which = emitter.let(selected(condition, *numbers), "which")
+        block = a.block
+        if a.block is not b.block:
+            block = emitter.let(selected(condition, self.block(a), self.block(b)), "block")
         if not a.terms and not b.terms and a.constant == b.constant:
-            return Pointer(memories, a.constant, (), which)
+            return Pointer(memories, a.constant, (), which, block=block)
         offset = emitter.let(selected(condition, a.offset(emitter.span), b.offset(emitter.span)), "offset")
-        return Pointer(memories, 0, ((offset, 1),), which)
+        return Pointer(memories, 0, ((offset, 1),), which, block=block)
+
+    def block(self, pointer: Pointer) -> ir.Expr:
+        """Return the rank of the block that has the shared memory of a pointer."""
+        return ir.Special("cluster_rank", I32, self.emitter.span) if pointer.block is None else pointer.block
 
 
 def truth(value: ir.Expr) -> ir.Expr:

@@ -61,6 +61,7 @@ class RepeatableLaunch:
     number: int = 0
     device: Device | None = None
     overlapping: bool = False
+    cluster: Dim3 = (1, 1, 1)
 
     @property
     def as_given(self) -> Configuration:
@@ -182,6 +183,7 @@ def _request(launch: RepeatableLaunch, chosen: Configuration, device: Device) ->
     request = prepare_request(
         launch.kernel, grid=chosen.grid, block=chosen.block, args={**launch.arguments, **chosen.constants}, device=device,
         shared=launch.shared, cooperative=launch.cooperative, types=launch.types, in_place=launch.overlapping,
+        cluster=launch.cluster,
     )  # fmt: skip
     return replace(request, device_arrays={}, in_place=frozenset())
 
@@ -233,6 +235,7 @@ class SweepWork:
             request.block,
             request.dynamic_shared,
             request.cooperative,
+            request.cluster,
             task.devices,
             task.number,
         )
@@ -388,6 +391,7 @@ def whatif(  # noqa: PLR0913 - the public signature: keywords only
     shared: int = 0,
     cooperative: bool = False,
     types: Mapping[str, str] | None = None,
+    cluster: int | tuple[int, ...] = 1,
 ) -> SweepTable:
     """Return the time of a launch with other blocks, constants and devices: a table with one row per choice.
 
@@ -409,7 +413,9 @@ def whatif(  # noqa: PLR0913 - the public signature: keywords only
     axes = Axes(tuple(map(dim3, blocks)), tuple(map(dim3, grids)), values, dict(tie or {}))
     kernel, named = named_arguments(kernel, args)
     arguments = {name: host_values(value) for name, value in named.items()}
-    launch = RepeatableLaunch(kernel, dim3(grid), dim3(block), arguments, shared, cooperative, types)
+    launch = RepeatableLaunch(
+        kernel, dim3(grid), dim3(block), arguments, shared, cooperative, types, cluster=dim3(cluster)
+    )
     require_constants(axes, launch.constants)
     devices = [find_device(one) for one in several]
     tasks = plan(launch, axes, devices)

@@ -21,6 +21,7 @@ WORDS = {
     "st.syncwarp(mask)": "cuda.syncwarp(mask)",
     "st.ballot(condition)": "cuda.ballot_sync(mask, condition)",
     "st.grid_sync()": "cuda.cg.this_grid().sync()",
+    "st.cluster_sync()": "a barrier of the cluster",
     "st.fence()": "cuda.threadfence()",
     "st.fence_block()": "cuda.threadfence_block()",
     " or st.volatile_load()": "",

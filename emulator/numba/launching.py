@@ -32,7 +32,7 @@ MAX_PLANS = 64
 
 Available = Callable[[int], int]
 """Returns the bytes from an address to the end of its memory; 0 outside of all memory."""
-_Sizes = tuple[Dim3, Dim3, int, tuple[int, ...]]
+_Sizes = tuple[Dim3, Dim3, int, tuple[int, ...], Dim3]
 
 
 _Values = Sequence[Any]
@@ -64,10 +64,17 @@ class Launcher:
         self._plans: dict[_Sizes, Request] = {}
 
     def launch(
-        self, values: _Values, grid: Dim3, block: Dim3, shared: int, unwritten: frozenset[int] = frozenset()
+        self,
+        values: _Values,
+        grid: Dim3,
+        block: Dim3,
+        shared: int,
+        unwritten: frozenset[int] = frozenset(),
+        cluster: Dim3 = (1, 1, 1),
     ) -> LaunchDetails:
         """Launch the kernel. values: one for each parameter of the LLVM function, a Pointer for an array and a number for a scalar;
         then those of the items of structures. unwritten: indices of parameters whose memory was never written.
+        cluster: blocks of a cluster by axis.
 
         Raises LaunchError, and FaultError for a finding that a GPU does not tolerate.
         """
@@ -78,7 +85,7 @@ class Launcher:
             raise LaunchError(
                 f"{self.kernel.__name__}: the cuda engine does not run it: use a GPU without SIMTBED_NUMBA"
             )
-        sizes = (grid, block, shared, counts)
+        sizes = (grid, block, shared, counts, cluster)
         plan = self._plans.get(sizes)
         if plan is None or plan.device is not device:
             plan = self._plan(arguments, sizes, device)
@@ -111,7 +118,7 @@ class Launcher:
 
     def _plan(self, arguments: dict[str, Any], sizes: _Sizes, device: Device) -> Request:
         """Return the validated request of launches with these sizes."""
-        grid, block, shared, _ = sizes
+        grid, block, shared, _, cluster = sizes
         options = LaunchOptions(
             grid=grid,
             block=block,
@@ -120,6 +127,7 @@ class Launcher:
             shared=shared,
             counters=False,
             cooperative=self.kernel.facts.cooperative,
+            cluster=cluster,
             in_place=True,
         )
         # Integers of LLVM's text wrap: no loop gets a limit for the values of this launch.

@@ -76,6 +76,7 @@ class Request:
     overlapping: whether arrays may share memory; an engine that does not modify them in place copies the memory, not the arrays.
     checks: additional checks of an emulator (`sanitizer.checkers`). schedule: number of another order of blocks
     and warps (`sanitizer.schedules`); schedules: the orders from 1 on that are tried until one differs.
+    cluster: the blocks of a cluster by axis, which divide the grid.
     show_prints: whether an emulator writes the kernel's prints to stdout immediately. plain_prints: whether its
     lines are those of `printf`, without block and thread. interleave: whether the warps of a block are
     interleaved in loops that observe other warps; numpy engine only. maths: cuda engine only.
@@ -106,6 +107,7 @@ class Request:
     schedule: int | None = None
     schedules: int = 0
     cooperative: bool = False
+    cluster: Dim3 = (1, 1, 1)
     show_prints: bool = False
     plain_prints: bool = False
     interleave: bool = False
@@ -135,6 +137,13 @@ class Request:
     def occupancy(self) -> Occupancy:
         """The occupancy of the launch, without a limit by registers."""
         return occupancy(self.device, prod(self.block), 0, self.specialisation.summary.shared + self.dynamic_shared)
+
+    @cached_property
+    def clusters(self) -> npt.NDArray[np.int64]:
+        """The linear numbers of blocks by cluster and rank, int64[clusters, blocks of a cluster]."""
+        (x, y, z), (cx, cy, cz) = self.grid, self.cluster
+        blocks = np.arange(prod(self.grid)).reshape(z // cz, cz, y // cy, cy, x // cx, cx)
+        return np.ascontiguousarray(blocks.transpose(0, 2, 4, 1, 3, 5)).reshape(-1, prod(self.cluster))
 
     @property
     def warps(self) -> int:

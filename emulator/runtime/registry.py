@@ -75,4 +75,4 @@ def compiled_view(request: Request, counts: Counts, memory: LaunchMemory) -> Any
 def cuda_text(request: Request) -> str:
     """Return the kernel of a request as CUDA C++."""
     printer = import_module("simtbed.engines.cuda.printer")
-    return str(printer.cuda_source(request.program, request.block).text)
+    return str(printer.cuda_source(request.program, request.block, cluster=request.cluster).text)

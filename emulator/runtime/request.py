@@ -43,16 +43,17 @@ class LaunchOptions:
         "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
     device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
     shared : bytes of dynamic shared memory. counters : whether to count.
-    detail : whether to record examples of accesses. compiled : whether to copy the arrays before the launch, for
+    detail : whether to record examples of accesses. compiled : whether to keep the arrays for
         `Result.compiled`.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers",
         "arithmetic", "wgmma", "mbarrier", "acquire" (also reads of released data without acquire) and, not in "all",
         "benign" (also races that write the same value) and "nan". Blocks run in sequence for races
         and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
-    schedule : number of another order of blocks and warps for a second run; a difference is a fault. schedules : the first
-        of that many orders with a difference or another finding is reported.
-    cooperative : blocks may wait at `grid_sync`. in_place : arrays are modified, and may overlap.
+    schedule : number of another order of blocks and warps for a second run; a difference is a
+        fault. schedules : the first of that many orders with a difference or finding is reported.
+    cooperative : blocks may wait at `grid_sync`. cluster : blocks of a cluster, one to three extents.
+    in_place : arrays are modified, and may overlap.
     maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.
     faults : "raise" a FaultError, or "return" them. stream : on a GPU; the result waits when read.
     """
@@ -72,6 +73,7 @@ class LaunchOptions:
     schedule: int | None = None
     schedules: int = 0
     cooperative: bool = False
+    cluster: int | tuple[int, ...] = 1
     in_place: bool = False
     maths: Maths = "portable"
     faults: Literal["raise", "return"] = "raise"
@@ -125,6 +127,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
     device, refusals = find_device(options.device), Refusals()
     with refusals.collected():
         grid, block = grid_and_block(options.grid, options.block, device)
+        cluster = cluster_of(kernel, options.cluster, grid, device)
     with refusals.collected():
         shared = whole("shared", options.shared, 0, device.shared_per_block_optin, f"a block of the {device.name}")
     step_limit, schedule = options.step_limit, options.schedule
@@ -186,6 +189,7 @@ def unlimited_request(kernel: AnyKernel, options: LaunchOptions, host_calls: boo
         schedule=schedule,
         schedules=schedules,
         cooperative=truth("cooperative", options.cooperative),
+        cluster=cluster,
         in_place=frozenset(summary.changed) if in_place else frozenset(),
         overlapping=in_place,
         maths=one_of("maths", options.maths, MATHS),
@@ -204,6 +208,30 @@ def grid_and_block(grid: Any, block: Any, device: Device) -> tuple[Dim3, Dim3]:
     if threads > device.threads_per_block:
         raise LaunchError(f"block is {threads:,} threads: the {device.name} takes at most {device.threads_per_block:,}")
     return grid, block
+
+
+MAX_CLUSTER_BLOCKS = 16
+"""Blocks of a cluster with the attribute for non-portable sizes; 8 without it."""
+
+
+def cluster_of(kernel: AnyKernel, cluster: Any, grid: Dim3, device: Device) -> Dim3:
+    """Return the extents of a cluster, which divide the grid: those of the launch, or those that the text of the kernel declares."""
+    extents = _dim3(cluster, "cluster", grid, device)
+    declared = kernel.cluster if isinstance(kernel, LaunchableKernel) else (1, 1, 1)
+    if math.prod(declared) > 1 and extents not in (declared, (1, 1, 1)):
+        raise LaunchError(
+            f"{kernel.__name__} declares clusters of {declared} blocks: launch it without cluster={extents}"
+        )
+    extents = declared if math.prod(extents) == 1 else extents
+    if (blocks := math.prod(extents)) == 1:
+        return extents
+    if device.compute_capability < (9, 0):
+        raise LaunchError(f"a cluster of blocks needs compute capability 9.0: give a newer device than {device.name}")
+    if blocks > MAX_CLUSTER_BLOCKS:
+        raise LaunchError(f"cluster is {blocks:,} blocks: the {device.name} takes at most {MAX_CLUSTER_BLOCKS}")
+    if any(n % own for n, own in zip(grid, extents, strict=True)):
+        raise LaunchError(f"a grid of {grid} blocks is not divisible into clusters of {extents}: give another grid")
+    return extents
 
 
 def _recording(options: LaunchOptions) -> tuple[bool, bool, bool]:
@@ -237,9 +265,13 @@ def check_device(kernel: AnyKernel, request: Request) -> None:
 
 def _check_cooperative(kernel: AnyKernel, request: Request, shared: int) -> None:
     """Raise LaunchError unless all blocks of a cooperative launch are resident on the device at once."""
-    device = request.device
+    device, summary = request.device, request.specialisation.summary
+    if summary.cooperative and (summary.clusters or math.prod(request.cluster) > 1):
+        raise LaunchError(
+            f"{kernel.__name__}: a kernel with st.grid_sync() in clusters of blocks does not run on an emulator"
+        )
     if not request.cooperative:
-        if request.specialisation.summary.cooperative:
+        if summary.cooperative:
             raise LaunchError(f"{kernel.__name__} has st.grid_sync(): launch it with cooperative=True")
         return
     if device.compute_capability < (6, 0):

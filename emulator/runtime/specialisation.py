@@ -42,7 +42,8 @@ class ProgramSummary:
 
     parameters: by name, without Const ones. changed: global arrays it may write. ordered: whether its warps must run
     in order. shared: bytes of its static shared arrays. dynamic: arrays in dynamic shared memory. needs: words with
-    a minimum compute capability. cooperative: whether its blocks wait for each other. waits: whether it has a loop
+    a minimum compute capability. cooperative: whether its blocks wait for the grid; clusters: for their cluster, or access the memory of
+    its other blocks. waits: whether it has a loop
     that only waits (`passes.waiting`). lanes_wait: whether lanes of a warp may wait for each other (`passes.lane_progress`).
     counters: its loops whose counter wraps for some launch.
     """
@@ -55,6 +56,7 @@ class ProgramSummary:
     dynamic: tuple[DeclaredArray, ...]
     needs: tuple[Needed, ...]
     cooperative: bool
+    clusters: bool
     waits: bool
     lanes_wait: bool
     counters: Counters
@@ -70,7 +72,7 @@ class ProgramSummary:
         from ..ir.walk import statements
         from ..passes.capabilities import needed
         from ..passes.counter_bounds import counters
-        from ..passes.grids import is_cooperative
+        from ..passes.grids import has_clusters, is_cooperative
         from ..passes.lane_progress import lanes_wait
         from ..passes.waiting import may_stall, waits
         from .prepared import prepare
@@ -83,6 +85,7 @@ class ProgramSummary:
             declared_arrays(kernel),
             needed(program),
             is_cooperative(prepared.program.kernel),
+            has_clusters(prepared.program.kernel),
             waiting,
             lanes_wait(prepared.program.kernel),
             counters(program),

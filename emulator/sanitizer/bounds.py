@@ -47,6 +47,11 @@ def out_of_bounds(
     index.
     """
     name, shown = user_name(node.array), user_name(node.array)
+    if node.block is not None:
+        *numbers, rank, blocks = numbers
+        if not 0 <= rank < blocks:
+            message = f"{type.space} {_VERBS[operation]} in block {rank} of the cluster, which has {blocks} blocks"
+            return Diagnostic("bounds", message, node.span, (thread,))
     index, length, *dimensions = numbers
     first = index * width(node, type)
     what = f"{name}[{max(first, length) if first >= 0 else first}], but {name} has {_elements(length)}"

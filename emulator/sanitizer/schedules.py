@@ -56,6 +56,10 @@ class Schedule:
         preemptions = frozenset(random.integers(points, size=MAX_PREEMPTIONS).tolist())
         return Schedule(blocks.astype(np.int64), orders, preemptions)
 
+    def of_clusters(self, clusters: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return blocks by cluster and rank, int64[clusters, blocks], the clusters in the order of their first blocks."""
+        return clusters[np.argsort(np.argsort(self.blocks)[clusters[:, 0]])]
+
     def of_phase(self, block: int, phase: int, warps: int) -> list[int]:
         """Return the order of a block's warps."""
         order: list[int] = self.warps[(block + phase) % ROWS, :warps].tolist()

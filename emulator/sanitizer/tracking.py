@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from ..ir import nodes as ir
 from ..ir.access import Operation
-from ..ir.effects import accesses, is_ordered
+from ..ir.effects import MBARRIER_OPS, accesses, is_ordered
 from ..ir.walk import effect, statements
 from ..language.intrinsics import WARP_SIZE
 from ..language.types import Array
 from ..machine.device import Device
-from ..passes.grids import is_cooperative
+from ..passes.grids import has_clusters, is_cooperative
 from ..passes.load_uses import load_uses
 from ..passes.waiting import changes_nothing
 from ..span import Span
@@ -25,6 +25,7 @@ from .elements import Forms
 from .faults import Faults
 from .places import Dim3
 from .races import report, shadow
+from .races.detect import ARRAY, INDEX
 from .races.racing_launch import RacingArray, RacingLaunch
 from .races.shadow import ATOMICS, BLOCK_ATOMICS, LOADS, STORES, OverlappingArrays, RaceState
 
@@ -55,6 +56,10 @@ class TrackedArray:
     atomic: bool
     units: int = 1
     common: bool = False
+
+    def block_step(self, race: RaceState) -> int:
+        """Return the epochs between the planes of two blocks."""
+        return planes_of(self) * int(race.planes[4 * self.number + 1]) + shadow.PADDING
 
 
 Overlap = tuple[tuple[tuple[str, int], ...], ...]
@@ -160,8 +165,8 @@ class Plan:
             lengths[name] = length * (WARP_SIZE * warps if type.space == "local" else 1)
         own = [self.types[name].space != "global" for name in self.tracked]
         copies = {name: blocks if mine else 1 for name, mine in zip(self.tracked, own, strict=True)}
-        layout = shadow.layout(lengths, {f.name: _planes(f) for f in self.tracked.values()}, copies, common)
-        if is_cooperative(self.kernel) or blocks > 1:
+        layout = shadow.layout(lengths, {f.name: planes_of(f) for f in self.tracked.values()}, copies, common)
+        if is_cooperative(self.kernel) or has_clusters(self.kernel) or blocks > 1:
             own = [False] * len(own)
         attributes = [(mine, f.atomic) for mine, f in zip(own, self.tracked.values(), strict=True)]
         race = shadow.new(
@@ -188,7 +193,7 @@ class Plan:
             if tracked is None or not tracked.for_races:
                 result[name] = AccessedElements(nothing, ~nothing, nothing)
                 continue
-            planes = [self._plane(race, name, number, length) for number in range(_planes(tracked))]
+            planes = [self._plane(race, name, number, length) for number in range(planes_of(tracked))]
             last = planes[shadow.WRITTEN]
             stored = (
                 np.asarray(race.log).reshape(-1, 4)[last >> shadow.BITS, shadow.ACCESS_OF] & 3 == STORES
@@ -211,13 +216,24 @@ class Plan:
         for name, tracked in self.tracked.items():
             if tracked.common:  # behind the others
                 continue
-            step = _planes(tracked) * int(places[tracked.number, 1]) + shadow.PADDING
+            step = tracked.block_step(race)
             mine = self.types[name].space != "global"
             places[tracked.number, 0] = start + (block * step if mine else 0)
             start += step * (blocks if mine else 1)
 
-    def report(self, race: RaceState, faults: Faults, grid: Dim3, block: Dim3, forms: Forms) -> None:
-        """Add the races of a launch to its faults."""
+    def _reduce_indices(self, race: RaceState) -> None:
+        """Replace the index of each finding in the memory of another block by that in its array."""
+        rows = np.asarray(race.findings).reshape(-1, shadow.PAIR)
+        for name, tracked in self.tracked.items():
+            if self.types[name].space != "global":
+                rows[rows[:, ARRAY] == tracked.number, INDEX] %= tracked.block_step(race)
+
+    def report(
+        self, race: RaceState, faults: Faults, grid: Dim3, block: Dim3, forms: Forms, cluster: Dim3 = (1, 1, 1)
+    ) -> None:
+        """Add the races of a launch to its faults. cluster: blocks of a cluster by axis."""
+        if has_clusters(self.kernel):
+            self._reduce_indices(race)
         starts = np.asarray(race.planes).reshape(-1, 4)[:, 0].tolist()
         arrays = [
             RacingArray(name, self.types[name], tracked.units, start if tracked.common else None)
@@ -225,7 +241,9 @@ class Plan:
         ]
         merged, fenced = bool(race.state[shadow.MERGED]), bool(race.state[shadow.FENCED])
         of_sites = {site: self.tracked[name].number for site, name in self.arrays.items() if name in self.tracked}
-        launch = RacingLaunch(self.kernel, arrays, of_sites, self.sites, self.roles, grid, block, forms, merged, fenced)
+        launch = RacingLaunch(
+            self.kernel, arrays, of_sites, self.sites, self.roles, grid, block, forms, merged, fenced, cluster
+        )
         races = report.findings(race, launch)
         for number, (order, sites, diagnostic) in enumerate(races):
             for racing in sites:  # an unordered read before a write is one mistake, not two
@@ -245,9 +263,14 @@ def _role(stmt: ir.Stmt, access: ir.Access, kernel: ir.Function) -> int:
     return role | shadow.RETURNS * (isinstance(stmt, ir.Let) and stmt.target is not None)
 
 
-def _planes(tracked: TrackedArray) -> int:
+def planes_of(tracked: TrackedArray) -> int:
     """Return the epochs per element: without a check for races only the last write."""
     return shadow.ATOMIC + 2 * tracked.atomic if tracked.for_races else 1
+
+
+def is_of_block(node: ir.Access) -> bool:
+    """Return whether an access is atomic for its block only; an operation on a barrier is so for all threads that have its address."""
+    return node.scope == "block" and not (isinstance(node, ir.Atomic) and node.op in MBARRIER_OPS)
 
 
 @dataclass(frozen=True)
@@ -261,7 +284,7 @@ class AccessId:
     def for_access(site: int, operation: Operation, node: ir.Access) -> AccessId:
         if not is_ordered(node):
             return AccessId(site, LOADS if operation is Operation.LOAD else STORES)
-        return AccessId(site, BLOCK_ATOMICS if node.scope == "block" else ATOMICS)
+        return AccessId(site, BLOCK_ATOMICS if is_of_block(node) else ATOMICS)
 
     @property
     def number(self) -> int:

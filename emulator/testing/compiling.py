@@ -40,7 +40,7 @@ def built_for(request: Request, arch: str) -> Any:
 
     Raises UnavailableError if there is no nvcc, LaunchError if it rejects the kernel.
     """
-    return _built(_cuda("printer").cuda_source(request.program, request.block), arch)
+    return _built(_cuda("printer").cuda_source(request.program, request.block, cluster=request.cluster), arch)
 
 
 def _built(source: Any, arch: str) -> Any:
@@ -64,7 +64,7 @@ class Compiling:
         """Return rejected kernels and register spills as findings. Raises UnavailableError if there is no nvcc."""
         sources: dict[str, tuple[Any, Request]] = {}
         for request in requests:
-            source = _cuda("printer").cuda_source(request.program, request.block)
+            source = _cuda("printer").cuda_source(request.program, request.block, cluster=request.cluster)
             sources.setdefault(source.text, (source, request))
         new = {text: source for text, source in sources.items() if text not in self._results}
         with ThreadPoolExecutor() as pool:

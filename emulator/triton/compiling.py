@@ -107,7 +107,7 @@ def translated(text: str, entry: str, name: str, span: Span, parameters: Sequenc
         raise CompileError([_with_advice(one) for one in error.diagnostics]) from None
 
 
-_HOPPER = re.compile(r"mbarrier|cp\.async\.bulk|tensormap|setmaxnreg|cluster|a barrier|barriers with")
+_HOPPER = re.compile(r"mbarrier|cp\.async\.bulk|tensormap|setmaxnreg|multicast|a barrier|barriers with")
 _INSTEAD = "--device A100 compiles the kernel for sm_80, which has none"
 
 
@@ -118,7 +118,7 @@ def _with_advice(refusal: Diagnostic) -> Diagnostic:
     first = re.sub(r"'(\S+) [^']*'", r"'\1'", refusal.message)
     return replace(
         refusal,
-        message=f"{first}: clusters, warp specialisation and reductions of boxes are those of sm_90; {_INSTEAD}",
+        message=f"{first}: copies to several blocks, warp specialisation and reductions of boxes are those of sm_90; {_INSTEAD}",
     )
 
 

@@ -123,8 +123,6 @@ class KernelLauncher:
         self.source, self.metadata = source, metadata
         signature = dict(source.signature)
         described = getattr(metadata, "tensordesc_meta", None)
-        if metadata.num_ctas > 1:
-            raise LaunchError(f"{source.name}: num_ctas above 1 is not supported: the blocks of a cluster share memory")
         expanded = {name: expand_signature([type], described, TENSOR_MAP) for name, type in signature.items()}
         self.arguments = arguments_of({
             component(name, str(number)) if number else name: type
@@ -173,7 +171,9 @@ class KernelLauncher:
         ready += [memory, nothing]
         launcher = self._launcher(code, offsets, forms)
         unwritten = frozenset(number for number, tensor in enumerate(tensors) if is_unwritten(tensor))
-        launcher.launch(ready, grid, (32 * self.metadata.num_warps, 1, 1), self.metadata.shared, unwritten)
+        (x, y, z), blocks = grid, self.metadata.num_ctas  # a program is a cluster of blocks
+        block, shared = (32 * self.metadata.num_warps, 1, 1), self.metadata.shared
+        launcher.launch(ready, (x * blocks, y, z), block, shared, unwritten, (blocks, 1, 1))
         for number in unwritten:
             if self.arguments[number].name in launcher.specialisation.summary.changed:
                 record_access(tensors[number])

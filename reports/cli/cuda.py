@@ -104,7 +104,7 @@ def _resources(target: Target, sources: list[Source], options: CudaOptions) -> s
 
 
 def _source(request: Request, options: CudaOptions) -> Source:
-    return cuda_source(request.program, request.block, options.maths.value)
+    return cuda_source(request.program, request.block, options.maths.value, request.cluster)
 
 
 def _compile(source: Source, arch: str) -> dict[str, Any]:

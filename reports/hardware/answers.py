@@ -64,7 +64,7 @@ class AnswerLauncher(Launcher):
         result = launch(kernel, engine=self.engine, counters=False, maths="native", **arguments)
         details = details_of(result)
         request = details.request
-        source = cuda_source(request.program, request.block)
+        source = cuda_source(request.program, request.block, cluster=request.cluster)
         self.sources[source_digest(source.text)] = source
         (self.rounded if rounds(request.program) else self.outputs).extend(details.buffers.values())
         prepared = prepare(request.program)
@@ -122,7 +122,7 @@ def operation_answers(case: OperationCase, engine: Engine) -> Entry:
         with np.errstate(all="ignore"):
             expected = row.meaning(*operands)
         rows[row.name] = {"policy": policy.name, "ulp": distance(policy, got[keep], expected[keep])}
-    text = cuda_source(request.program, request.block).text
+    text = cuda_source(request.program, request.block, cluster=request.cluster).text
     return {"sources": [source_digest(text)], "rows": rows}
 
 

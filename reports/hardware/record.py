@@ -131,7 +131,7 @@ def _compile(emulated: Iterable[Emulated], operations: Iterable[OperationCase], 
     """Fill the cache of compiled kernels, in parallel."""
     requests = [case.prepare()[0] for case in operations]
     sources: list[Source] = [source for one in emulated for source in one.answers.sources.values()]
-    sources += [cuda_source(request.program, request.block) for request in requests]
+    sources += [cuda_source(request.program, request.block, cluster=request.cluster) for request in requests]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda s: nvcc.build(s.with_lines(), s.kernel, arch), {s.text: s for s in sources}.values()))
 

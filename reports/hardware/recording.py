@@ -26,7 +26,7 @@ class RecordingLauncher(Launcher):
         )
         details = details_of(result)
         request = details.request
-        source = cuda_source(request.program, request.block)
+        source = cuda_source(request.program, request.block, cluster=request.cluster)
         earlier = next((one for one in self.order if one.source.text == source.text), None)
         launched = earlier or KernelLaunches(request)
         self.order.append(launched)

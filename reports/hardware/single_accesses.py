@@ -289,7 +289,7 @@ def build(rows: Sequence[Access], arch: str) -> None:
 
 def source_of(result: st.Result) -> Source:
     """Return the printed kernel of a launch."""
-    return cuda_source(result.request.program, result.request.block)
+    return cuda_source(result.request.program, result.request.block, cluster=result.request.cluster)
 
 
 def take(

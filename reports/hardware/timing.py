@@ -197,7 +197,7 @@ def take(
         try:
             arguments = case.make()
             request = case.request(arguments)
-            source = source_digest(cuda_source(request.program, request.block).text)
+            source = source_digest(cuda_source(request.program, request.block, cluster=request.cluster).text)
             if launches.get(case.name, {}).get("source") == source:
                 continue
             launches[case.name] = {**asdict(times_of(case, arguments, request, before, emptied)), "source": source}

@@ -63,6 +63,6 @@ class Planner:
             arguments |= copies_of(request.arrays, request.arrays)
         launch = RepeatableLaunch(
             call.kernel, request.grid, request.block, arguments, request.dynamic_shared, request.cooperative,
-            number=number, device=request.device, overlapping=request.overlapping,
+            number=number, device=request.device, overlapping=request.overlapping, cluster=request.cluster,
         )  # fmt: skip
         return Planned(request.specialisation, plan(launch, self.axes, self.devices), tuple(launch.constants))

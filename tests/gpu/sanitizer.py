@@ -44,7 +44,13 @@ def program() -> str:
         for fixed in (False, True):
             own = f"twin{2 * number + fixed}"
             args = {**pair.args, "FIXED": fixed}
-            how: Any = {"grid": pair.grid, "block": pair.block, "shared": pair.shared, "cooperative": pair.cooperative}
+            how: Any = {
+                "grid": pair.grid,
+                "block": pair.block,
+                "shared": pair.shared,
+                "cooperative": pair.cooperative,
+                "cluster": pair.cluster,
+            }
             request = prepare_request(pair.kernel, args=args, **how)
             source = cuda_source(request.program, request.block)
             lines = source.text.splitlines()

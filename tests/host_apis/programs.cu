@@ -493,7 +493,7 @@ int main() {
     cudaLaunchConfig_t shape = {}; cudaLaunchAttribute attribute; shape.gridDim = 1; shape.blockDim = 32; shape.stream = s;
     shape.attrs = &attribute; shape.numAttrs = 1; attribute.id = cudaLaunchAttributeCooperative; attribute.val.cooperative = 1;
     CHECK(cudaLaunchKernelEx(&shape, add, d, all)); attribute.id = cudaLaunchAttributeClusterDimension; attribute.val.clusterDim.x = attribute.val.clusterDim.y = 2; attribute.val.clusterDim.z = 1;
-    if (cudaLaunchKernelEx(&shape, add, d, 32) != cudaErrorNotSupported) return 3;
+    if (cudaLaunchKernelEx(&shape, add, d, 32) != cudaErrorInvalidConfiguration) return 3;
     cudaGetLastError(); CHECK(cudaMemcpyAsync(h, d, 128, cudaMemcpyDeviceToHost, s));
     double wide = atof("1.00390625000001");  // above a half of the last bit
     __nv_bfloat16 rounded[] = {(__nv_bfloat16)(float)wide, (__nv_bfloat16)wide}; omp_lock_t lock; omp_init_lock(&lock);
@@ -655,3 +655,31 @@ __global__ void second(int *x, int n) { x[n] += twice(counter); counter += 1; }
 int in_other_unit(int *d) {
 second<<<1, 1>>>(d, 0); first<<<1, 1>>>(d); second<<<1, 1>>>(d, N);
 int c; cudaMemcpyFromSymbol(&c, counter, 4); return c; }
+
+//// clusters
+#include <cooperative_groups.h>
+__global__ void histogram(int *bins, int each, const int *input, int n) {
+    extern __shared__ int own[];
+    auto cluster = cooperative_groups::this_cluster();
+    for (int i = threadIdx.x; i < each; i += blockDim.x) own[i] = 0;
+    cluster.sync();
+    for (int i = cooperative_groups::this_grid().thread_rank(); i < n; i += blockDim.x * gridDim.x)
+        atomicAdd(cluster.map_shared_rank(own, input[i] / each) + input[i] % each, 1);
+    cluster.sync();
+    for (int i = threadIdx.x; i < each; i += blockDim.x) atomicAdd(&bins[cluster.block_rank() * each + i], own[i]);
+}
+__global__ void __cluster_dims__(2, 1, 1) ranks(int *out) { if (threadIdx.x == 0) out[blockIdx.x] = 10 * __clusterSizeInBlocks() + __clusterRelativeBlockRank(); }
+int main() {
+    const int n = 4096, bins = 64; static int x[n], expected[bins], h[bins]; int *d, *b, wrong = 0;
+    for (int i = 0; i < n; i++) expected[x[i] = i * 7919 % bins]++;
+    CHECK(cudaMalloc(&d, sizeof x)); CHECK(cudaMalloc(&b, sizeof h)); CHECK(cudaMemcpy(d, x, sizeof x, cudaMemcpyHostToDevice)); CHECK(cudaMemset(b, 0, sizeof h));
+    cudaLaunchConfig_t shape = {}; cudaLaunchAttribute attribute; shape.gridDim = 8; shape.blockDim = 64; shape.dynamicSmemBytes = bins / 4 * sizeof(int);
+    shape.attrs = &attribute; shape.numAttrs = 1; attribute.id = cudaLaunchAttributeClusterDimension; attribute.val.clusterDim.x = 4; attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    CHECK(cudaLaunchKernelEx(&shape, histogram, b, bins / 4, (const int *)d, n)); CHECK(cudaMemcpy(h, b, sizeof h, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < bins; i++) wrong += h[i] != expected[i];
+    shape.gridDim = 6; int code = cudaLaunchKernelEx(&shape, histogram, b, bins / 4, (const int *)d, n); cudaGetLastError();
+    shape.gridDim = 64; attribute.val.clusterDim.x = 32; int larger = cudaLaunchKernelEx(&shape, histogram, b, bins / 4, (const int *)d, n); cudaGetLastError();
+    ranks<<<4, 32>>>(b); CHECK(cudaMemcpy(h, b, sizeof h, cudaMemcpyDeviceToHost));
+    printf("wrong %d, errors %d %d, ranks %d %d %d %d\n", wrong, code, larger, h[0], h[1], h[2], h[3]);
+    cudaFree(d); cudaFree(b);
+}

@@ -128,6 +128,7 @@ PROGRAMS = {
     ),
     "texture references": (CHECKED + TEXTS["texture references"], (), 0, "textures 6 12\ntextures 8 10\n"),
     "constants": (TEXTS["constants"], (), 18, ""),
+    "clusters": (CHECKED + TEXTS["clusters"], (), 0, "wrong 0, errors 9 912, ranks 20 21 20 21\n"),
     "pools attributes and updates": (
         CHECKED + TEXTS["pools attributes and updates"], ("-Xcompiler", "-Wall,-fopenmp", "-fmad=false", "-lnvToolsExt"), 0,
         "32 32 1 1.00781 1\n",

@@ -108,3 +108,62 @@ declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   store i16 %bits, ptr %to
   ret void
 }
+
+;;;; clusters
+@own = internal addrspace(3) global [32 x i32] undef
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.clusterid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.nclusterid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.cluster.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.cluster.nctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.cluster.ctarank()
+declare i32 @llvm.nvvm.read.ptx.sreg.cluster.nctarank()
+declare void @llvm.nvvm.barrier.cluster.arrive.relaxed.aligned()
+declare void @llvm.nvvm.barrier.cluster.arrive.aligned()
+declare void @llvm.nvvm.barrier.cluster.arrive()
+declare void @llvm.nvvm.barrier.cluster.wait.aligned()
+declare void @llvm.nvvm.barrier.cluster.wait()
+declare ptr @llvm.nvvm.mapa(ptr, i32)
+declare ptr addrspace(3) @llvm.nvvm.mapa.shared.cluster(ptr addrspace(3), i32)
+declare i32 @llvm.nvvm.getctarank(ptr)
+define void @kernel(ptr %out) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %rank = call i32 @llvm.nvvm.read.ptx.sreg.cluster.ctarank()
+  %size = call i32 @llvm.nvvm.read.ptx.sreg.cluster.nctarank()
+  %mine = getelementptr [32 x i32], ptr addrspace(3) @own, i32 0, i32 %t
+  %hundreds = mul i32 %rank, 100
+  %value = add i32 %t, %hundreds
+  store i32 %value, ptr addrspace(3) %mine
+  call void @llvm.nvvm.barrier.cluster.arrive.aligned()
+  call void @llvm.nvvm.barrier.cluster.wait.aligned()
+  %next = add i32 %rank, 1
+  %other = urem i32 %next, %size
+  %near = call ptr addrspace(3) @llvm.nvvm.mapa.shared.cluster(ptr addrspace(3) %mine, i32 %other)
+  %a = load i32, ptr addrspace(3) %near
+  %whole = addrspacecast ptr addrspace(3) @own to ptr
+  %mapped = call ptr @llvm.nvvm.mapa(ptr %whole, i32 %other)
+  %place = getelementptr i32, ptr %mapped, i32 %t
+  %c = load i32, ptr %place
+  %at = call i32 @llvm.nvvm.getctarank(ptr %place)
+  call void @llvm.nvvm.barrier.cluster.arrive.relaxed.aligned()
+  call void @llvm.nvvm.barrier.cluster.wait()
+  %sum = add i32 %a, %c
+  %far = mul i32 %at, 1000
+  %index = call i32 @llvm.nvvm.read.ptx.sreg.clusterid.x()
+  %count = call i32 @llvm.nvvm.read.ptx.sreg.nclusterid.x()
+  %own.x = call i32 @llvm.nvvm.read.ptx.sreg.cluster.ctaid.x()
+  %dim = call i32 @llvm.nvvm.read.ptx.sreg.cluster.nctaid.x()
+  %pair = mul i32 %index, %count
+  %square = mul i32 %own.x, %dim
+  %names = add i32 %pair, %square
+  %scaled = mul i32 %names, 10000
+  %s1 = add i32 %sum, %far
+  %s2 = add i32 %s1, %scaled
+  %row = mul i32 %b, 32
+  %to = add i32 %row, %t
+  %p = getelementptr i32, ptr %out, i32 %to
+  store i32 %s2, ptr %p
+  ret void
+}

@@ -27,12 +27,15 @@ def run(
     grid: Any = 1,
     block: Any = 32,
     shared: int = 0,
+    cluster: Any = 1,
     check: Any = (),
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays after a launch. arguments: by the names of the program's parameters; others are ignored."""
     names = [param.name for param in translation.program.kernel.params]
     args = {name: np.array(arguments[name]) for name in names}
     kernel = ProgramKernel(translation.program)
-    result = st.launch(kernel, grid=grid, block=block, args=args, engine=engine, shared=shared, check=check)
+    result = st.launch(
+        kernel, grid=grid, block=block, args=args, engine=engine, shared=shared, cluster=cluster, check=check
+    )
     assert not result.faults, result.faults
     return {name: np.array(result[name]) if name in result.buffers else args[name] for name in names if args[name].ndim}

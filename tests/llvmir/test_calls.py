@@ -10,6 +10,7 @@ from simtbed.language.types import F16, F32, F64, I16, I32, I64
 from simtbed.llvmir.parameters import ArrayParameter, ScalarParameter
 
 from tests.llvmir.programs import ENGINES, run, translated
+from tests.table_checks import each_row
 from tests.texts import texts
 
 TEXTS = texts("llvmir/calls.ll")
@@ -258,3 +259,14 @@ def _bfloat16_bits(value: int, rounding: str) -> int:
     magnitude = (quotient + (1 if rest and away else 0)) * unit
     bits = int(np.float32(magnitude).view(np.uint32)) >> 16
     return bits | (0x8000 if value < 0 else 0)
+
+
+@each_row(ENGINES)
+def test_intrinsics_of_clusters(engine: Any) -> None:
+    translation = translated(TEXTS["clusters"], [ArrayParameter("out", I32, 4)])
+    out = run(translation, {"out": np.zeros(192, np.int32)}, engine, grid=6, cluster=3, check="all")["out"]
+    other = [(b % 3 + 1) % 3 for b in range(6)]
+    names = [b // 3 * 2 + b % 3 * 3 for b in range(6)]
+    assert out.tolist() == [
+        2 * (t + 100 * other[b]) + 1000 * other[b] + 10000 * names[b] for b in range(6) for t in range(32)
+    ]

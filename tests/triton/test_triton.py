@@ -179,11 +179,12 @@ def test_benchmarks_without_a_predicted_time(tmp_path: Path) -> None:
     assert "the mask does not cover a read out of bounds: x_ptr[1000]" in completed.stdout
 
 
-def test_clusters_are_refused_by_name(tmp_path: Path) -> None:
+def test_a_program_is_a_cluster_of_blocks(tmp_path: Path) -> None:
     script = tmp_path / "product.py"
-    script.write_text(PRODUCT.replace("num_stages=3", "num_ctas=2"), encoding="utf-8")
-    completed = run("-m", "simtbed", "profile", "--device", "H100", "--emulate", "triton", script, code=1)
-    assert "num_ctas above 1 is not supported" in completed.stderr
+    for blocks in (2, 4):
+        script.write_text(PRODUCT.replace("num_stages=3", f"num_ctas={blocks}"), encoding="utf-8")
+        completed = run("-m", "simtbed", "check", "--device", "H100", "--emulate", "triton", script)
+        assert "equal" in completed.stderr and "findings" in completed.stdout
 
 
 def test_kernels_run_in_pytest(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_mistakes_of_the_corpus_are_found_in_their_printed_text() -> None:
             result = st.launch(
                 kernel, grid=request.grid, block=request.block, args=arguments(kernel, printed, request, True),
                 shared=request.dynamic_shared + printed.carved_bytes, check="all", schedule=pair.schedule, device=pair.device,
-                cooperative=pair.cooperative, faults="return", step_limit=200,
+                cooperative=pair.cooperative, cluster=pair.cluster, faults="return", step_limit=200,
             )  # fmt: skip
             if fixed and result.faults:
                 blamed.add(name)

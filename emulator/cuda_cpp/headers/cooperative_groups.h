@@ -33,6 +33,24 @@ struct grid_group {
     SIMTBED_INTRINSIC static unsigned long long size() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z * thread_block::size(); }
     SIMTBED_INTRINSIC static unsigned long long num_threads() { return size(); }
 };
+struct cluster_group {
+    struct arrival_token {};
+    SIMTBED_INTRINSIC static arrival_token barrier_arrive() { __cluster_barrier_arrive(); return arrival_token(); }
+    SIMTBED_INTRINSIC static void barrier_wait() { __cluster_barrier_wait(); }
+    SIMTBED_INTRINSIC static void barrier_wait(arrival_token &&) { __cluster_barrier_wait(); }
+    SIMTBED_INTRINSIC static void sync() { __cluster_barrier_arrive(); __cluster_barrier_wait(); }
+    SIMTBED_INTRINSIC static dim3 group_index() { return __clusterIdx(); }
+    SIMTBED_INTRINSIC static dim3 block_index() { return __clusterRelativeBlockIdx(); }
+    SIMTBED_INTRINSIC static unsigned int block_rank() { return __clusterRelativeBlockRank(); }
+    SIMTBED_INTRINSIC static dim3 dim_blocks() { return __clusterDim(); }
+    SIMTBED_INTRINSIC static unsigned int num_blocks() { return __clusterSizeInBlocks(); }
+    SIMTBED_INTRINSIC static unsigned int thread_rank() { return block_rank() * thread_block::size() + thread_block::thread_rank(); }
+    SIMTBED_INTRINSIC static dim3 dim_threads() { return dim3(blockDim.x * dim_blocks().x, blockDim.y * dim_blocks().y, blockDim.z * dim_blocks().z); }
+    SIMTBED_INTRINSIC static unsigned int num_threads() { return num_blocks() * thread_block::size(); }
+    SIMTBED_INTRINSIC static unsigned int size() { return num_threads(); }
+    template <class T> SIMTBED_INTRINSIC static T *map_shared_rank(T *address, int rank) { return static_cast<T *>(__cluster_map_shared_rank(address, rank)); }
+    SIMTBED_INTRINSIC static unsigned int query_shared_rank(const void *address) { return __cluster_query_shared_rank(address); }
+};
 template <unsigned int N, class Parent = void> struct thread_block_tile;
 template <class Parent> struct simtbed_parent {
     SIMTBED_INTRINSIC static unsigned int rank() { return thread_block::thread_rank(); }
@@ -95,6 +113,7 @@ SIMTBED_INLINE thread_block this_thread_block() { return thread_block(); }
 template <unsigned int N> struct block_tile_memory { char bytes[N / 4]; };
 template <unsigned int N> SIMTBED_INLINE thread_block this_thread_block(block_tile_memory<N> &) { return thread_block(); }
 SIMTBED_INLINE thread_block_tile<1> this_thread() { return thread_block_tile<1>(); }
+SIMTBED_INLINE cluster_group this_cluster() { return cluster_group(); }
 SIMTBED_INLINE grid_group this_grid() { return grid_group(); }
 template <unsigned int N, class P> SIMTBED_INLINE thread_block_tile<N, P> tiled_partition(const P &) { return thread_block_tile<N, P>(); }
 SIMTBED_INLINE coalesced_group tiled_partition(const coalesced_group &group, unsigned int size) {

@@ -8,6 +8,7 @@
 #define __constant__ __attribute__((constant))
 #define __managed__ __attribute__((device))
 #define __launch_bounds__(...) __attribute__((launch_bounds(__VA_ARGS__)))
+#define __cluster_dims__(...) __attribute__((annotate("simtbed.cluster", __VA_ARGS__)))
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __inline__ inline
@@ -128,6 +129,22 @@ SIMTBED_EFFECT int __syncthreads_count(int predicate) __asm__("simtbed.barrier.c
 SIMTBED_EFFECT int __syncthreads_and(int predicate) __asm__("simtbed.barrier.and");
 SIMTBED_EFFECT int __syncthreads_or(int predicate) __asm__("simtbed.barrier.or");
 SIMTBED_EFFECT void __simtbed_grid_sync() __asm__("simtbed.barrier.grid");
+SIMTBED_EFFECT void __cluster_barrier_arrive() __asm__("simtbed.barrier.cluster_arrive");
+SIMTBED_EFFECT void __cluster_barrier_wait() __asm__("simtbed.barrier.cluster_wait");
+SIMTBED_INLINE void __cluster_barrier_arrive_relaxed() { __cluster_barrier_arrive(); }
+#define SIMTBED_OF_CLUSTER(NAME, REGISTER) SIMTBED_INLINE unsigned int NAME() { unsigned int value; asm("mov.u32 %0, %%" REGISTER ";" : "=r"(value)); return value; }
+SIMTBED_OF_CLUSTER(__clusterRelativeBlockRank, "cluster_ctarank") SIMTBED_OF_CLUSTER(__clusterSizeInBlocks, "cluster_nctarank")
+#define SIMTBED_INDEX_OF_CLUSTER(NAME, REGISTER) \
+    SIMTBED_OF_CLUSTER(NAME##_x, REGISTER ".x") SIMTBED_OF_CLUSTER(NAME##_y, REGISTER ".y") SIMTBED_OF_CLUSTER(NAME##_z, REGISTER ".z") \
+    SIMTBED_INLINE dim3 NAME() { return dim3(NAME##_x(), NAME##_y(), NAME##_z()); }
+SIMTBED_INDEX_OF_CLUSTER(__clusterIdx, "clusterid") SIMTBED_INDEX_OF_CLUSTER(__clusterGridDimInClusters, "nclusterid")
+SIMTBED_INDEX_OF_CLUSTER(__clusterRelativeBlockIdx, "cluster_ctaid") SIMTBED_INDEX_OF_CLUSTER(__clusterDim, "cluster_nctaid")
+SIMTBED_INLINE void *__cluster_map_shared_rank(const void *address, unsigned int rank) {
+    void *mapped; asm("mapa.u64 %0, %1, %2;" : "=l"(mapped) : "l"(address), "r"(rank)); return mapped;
+}
+SIMTBED_INLINE unsigned int __cluster_query_shared_rank(const void *address) {
+    unsigned int rank; asm("getctarank.u64 %0, %1;" : "=r"(rank) : "l"(address)); return rank;
+}
 SIMTBED_EFFECT void __syncwarp(unsigned int mask = 0xffffffffu) __asm__("simtbed.warp_barrier");
 SIMTBED_EFFECT void __threadfence() __asm__("simtbed.fence.device");
 SIMTBED_EFFECT void __threadfence_block() __asm__("simtbed.fence.block");

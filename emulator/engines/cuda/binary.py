@@ -35,7 +35,7 @@ def _compile(request: Request, arch: str) -> Binary:
         return Binary(*own_code.compiled(own, request, arch))
     from .printer import cuda_source  # late: most launches find their kernel on the disk
 
-    source = cuda_source(request.program, request.block, request.maths)
+    source = cuda_source(request.program, request.block, request.maths, request.cluster)
     return Binary(source.interface, nvcc.build(source.with_lines(), source.kernel, arch))
 
 
@@ -47,7 +47,7 @@ def _name(request: Request, arch: str) -> str | None:
     inputs = (
         specialisation.key,
         specialisation.places,
-        repr(request.block),
+        repr((request.block, request.cluster)),
         request.maths,
         arch,
         *nvcc.OPTIONS,

@@ -178,23 +178,29 @@ def _forget(context: Context) -> None:
 
 
 def is_loaded(request: Request) -> bool:
-    return (request.block, request.maths) in primary_context().loaded.get(request.specialisation, {})
+    return _form(request) in primary_context().loaded.get(request.specialisation, {})
+
+
+def _form(request: Request) -> tuple[Any, ...]:
+    """Return the options of a launch on which the loaded function depends."""
+    return request.block, request.maths, request.cluster
 
 
 def load(request: Request) -> Loaded:
     """A request's program in the device's memory."""
     context = primary_context()
     cache = context.loaded.setdefault(request.specialisation, {})
-    if (request.block, request.maths) not in cache:
+    if _form(request) not in cache:
         compiled = binary(request, context.arch)
         interface, built = compiled.interface, compiled.built
         resources = replace(built.resources, shared_bytes=built.resources.shared_bytes + interface.carved_bytes)
         function = _function(interface, built)
         own = request.specialisation.own_code
+        function.set_cluster(request.cluster, printed=own is None)
         for symbol, contents in () if own is None else own.constants:
             pycuda_driver().memcpy_htod(function.address_of(symbol), contents)
-        cache[request.block, request.maths] = Loaded.create(context, interface, resources, function)
-    return cache[request.block, request.maths]
+        cache[_form(request)] = Loaded.create(context, interface, resources, function)
+    return cache[_form(request)]
 
 
 def _function(interface: Interface, built: Built) -> DeviceFunction:

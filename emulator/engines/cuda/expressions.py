@@ -6,7 +6,7 @@ from typing import Any
 
 from ...errors import CompileError, Diagnostic
 from ...ir import nodes as ir
-from ...ir.effects import MBARRIER_OPS, REDUCTIONS, is_extreme_of_floats
+from ...ir.effects import CLUSTER_BARRIERS, MBARRIER_OPS, REDUCTIONS, is_extreme_of_floats
 from ...ir.matrices import INSTRUCTIONS
 from ...ir.mbarriers import initial_count
 from ...ir.updates import UPDATES
@@ -42,7 +42,8 @@ class Common:
 
     signatures: by function, its C++ name and the positions of arrays whose length it takes. scope: the names in use.
     structs: by type of results, the name of its struct. widest: bytes of
-    accesses wider than the element of their array (`wide`). library: by mathematical operation, its device function.
+    accesses wider than the element of their array (`wide`). library: by mathematical operation, its device function. cluster: blocks
+    of a cluster.
     """
 
     signatures: dict[str, tuple[str, tuple[int, ...]]]
@@ -52,6 +53,7 @@ class Common:
     cooperative: bool
     widest: dict[str, int]
     library: dict[str, str]
+    cluster: Dim3
 
 
 class Expressions:
@@ -105,7 +107,11 @@ class Expressions:
             return Fragment(self.indices[node.name])
         if node.name in ("lane", "warp"):
             return self.in_warp(node.name)
+        if node.name in _OF_CLUSTERS:
+            return Fragment(f"int({_OF_CLUSTERS[node.name]}())")
         group, axis = node.name.split(".")
+        if group in _OF_CLUSTERS:
+            return Fragment(f"int({_OF_CLUSTERS[group]}().{axis})")
         variable = {"thread": "threadIdx", "block": "blockIdx", "block_dim": "blockDim", "grid_dim": "gridDim"}[group]
         return Fragment(f"int({variable}.{axis})")
 
@@ -162,6 +168,9 @@ class Expressions:
     def accessed(self, node: ir.Access) -> Fragment:
         """The memory of an access; of another type than the array's element, behind a cast of the array."""
         type = access_type(node)
+        if node.block is not None:
+            mapped = f"__cluster_map_shared_rank({self.names[node.array]}, {self(node.block)})"
+            return Fragment(f"static_cast<{type_name(type)}*>({mapped})[{self(node.index)}]")
         if type == self.elements.get(node.array, type):
             return self.element(node.array, node.index)
         const = "const " if isinstance(node, ir.Load) and node.order != "acquire" else ""
@@ -204,6 +213,9 @@ class Expressions:
             place = self.accessed(node).text
             return Fragment(f"atomic_{node.op}_{node.scope}(&{place}, {self(node.value)})")
         if node.op in MBARRIER_OPS:
+            if node.block is not None:
+                place = self.accessed(replace(node, block=None)).text
+                return Fragment(f"{node.op}_cluster(&{place}, {self(node.value)}, {self(node.block)})")
             return Fragment(f"{node.op}(&{self.accessed(node).text}, {self(node.value)})")
         if node.order != "relaxed":
             name = "exchange_n" if node.op == "exchange" else f"fetch_{node.op}"
@@ -326,6 +338,9 @@ class Expressions:
             return Fragment("__syncthreads()")
         if node.mode == "grid":
             return Fragment("cooperative_groups::this_grid().sync()")
+        if node.mode in CLUSTER_BARRIERS:
+            arrive, wait = "__cluster_barrier_arrive()", "__cluster_barrier_wait()"
+            return Fragment({"cluster": f"{arrive}, {wait}", "cluster_arrive": arrive}.get(node.mode, wait))
         result = Fragment(f"__syncthreads_{node.mode}({self(node.value)})")
         return result if node.mode == "count" else _nonzero(result)
 
@@ -337,6 +352,13 @@ class Expressions:
             assert isinstance(array, ir.ArrayRef)
             arguments.append(self.lengths[array.name])
         return Fragment(f"{name}({', '.join(arguments)})")
+
+
+_OF_CLUSTERS = {
+    "cluster_index": "__clusterIdx", "cluster_block": "__clusterRelativeBlockIdx", "cluster_dim": "__clusterDim",
+    "grid_clusters": "__clusterGridDimInClusters", "cluster_rank": "__clusterRelativeBlockRank", "cluster_size": "__clusterSizeInBlocks",
+}  # fmt: skip
+"""CUDA's functions of indices of clusters."""
 
 
 def _scope(node: ir.Load | ir.Store) -> str:

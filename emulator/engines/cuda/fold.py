@@ -308,6 +308,8 @@ def _update(stmt: Any) -> Update | None:
             old: Any = op.args[0]
             if result is None or not _is_light(old) or old.array != stmt.array or stmt.order != "weak":
                 return None
+            if old.block is not None or stmt.block is not None:
+                return None
             inside = (old.index, *nodes(old.index))
             if same(old.index, stmt.index) and not any(isinstance(n, ir.Effect) for n in inside):
                 return Update(stmt.array, stmt.index, *result, stmt.span)

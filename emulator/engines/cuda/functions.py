@@ -6,6 +6,7 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,11 @@ from ...language.types import I8, I16, U8, U16
 from ...runtime.engine import Dim3
 from .library import DriverError, check, cuda_driver
 
-MAX_DYNAMIC_SHARED = 8
-"""The driver's number of the attribute of a function."""
+MAX_DYNAMIC_SHARED, CLUSTER_EXTENTS, ANY_CLUSTER_SIZE = 8, (11, 12, 13), 14
+"""The driver's numbers of attributes of a function."""
+NOT_PERMITTED = 800
+PORTABLE_CLUSTER = 8
+"""Blocks of a cluster that every device of compute capability 9.0 takes."""
 TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGNMENT = 128, 64
 _SLOT = 16  # bytes: the largest alignment of an argument
 
@@ -73,6 +77,16 @@ class DeviceFunction:
     def allow_shared(self, size: int) -> None:
         """Set the limit of dynamic shared memory in bytes."""
         check(cuda_driver().cuFuncSetAttribute(self.function, MAX_DYNAMIC_SHARED, size))
+
+    def set_cluster(self, cluster: Dim3, printed: bool) -> None:
+        """Set the blocks of a cluster. printed: whether the code has them; other code may have them. Raises DriverError."""
+        if prod(cluster) > PORTABLE_CLUSTER:
+            check(cuda_driver().cuFuncSetAttribute(self.function, ANY_CLUSTER_SIZE, 1))
+        if printed or prod(cluster) == 1:
+            return
+        for attribute, extent in zip(CLUSTER_EXTENTS, cluster, strict=True):
+            status = cuda_driver().cuFuncSetAttribute(self.function, attribute, extent)
+            check(0 if status == NOT_PERMITTED else status)  # the code has `__cluster_dims__`
 
     def launch(
         self, arguments: ArgumentBlock, values: Sequence[Any], shape: tuple[Dim3, Dim3], shared: int, stream: int

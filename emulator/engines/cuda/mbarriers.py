@@ -67,6 +67,27 @@ HELPERS = {
     "mbarrier_try_wait_parity": _wait("mbarrier_try_wait_parity", '"r"((unsigned int)(state >> 63))'),
 }
 """By operation; the first one also ends barriers. Texts are formats, but that of the first."""
+
+
+def _of_cluster(instruction: str, semantics: str) -> str:
+    """Return an operation on the barrier of the block of a rank in the cluster; PTX returns no state then."""
+    name = instruction.replace(".", "_")
+    target = "_, [remote]" if "arrive" in instruction else "[remote]"
+    return f"""\
+{_HEAD} void mbarrier_{name}_cluster({_U64}* barrier, {_U64} operand, int rank) {{{{
+    asm volatile("{{{{ .reg .b32 remote; mapa.shared::cluster.u32 remote, %0, %1;"
+        " mbarrier.{instruction}.{semantics}.cluster.shared::cluster.b64 {target}, %2; }}}}"
+        :: {_PLACE}, "r"(rank), "r"((unsigned int)operand) : "memory");
+}}}}
+"""
+
+
+HELPERS |= {
+    "mbarrier_arrive_cluster": _of_cluster("arrive", "release"),
+    "mbarrier_arrive_expect_tx_cluster": _of_cluster("arrive.expect_tx", "release"),
+    "mbarrier_expect_tx_cluster": _of_cluster("expect_tx", "relaxed"),
+    "mbarrier_complete_tx_cluster": _of_cluster("complete_tx", "relaxed"),
+}
 BULK_COPY = f"""\
 {_HEAD} void bulk_copy(uint4* target, const uint4* source, int bytes, {_U64}* barrier) {{
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"

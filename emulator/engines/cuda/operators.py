@@ -225,7 +225,7 @@ def _helper(op: ir.Op | ir.Effect) -> tuple[str, str] | None:
         return None if op.order == "relaxed" else (f"compare_swap_{op.order}_{op.scope}", type_name(op.type))
     if isinstance(op, ir.Atomic):
         if op.op in mbarriers.HELPERS:
-            return op.op, ""
+            return op.op + "_cluster" * (op.block is not None), ""
         return (f"atomic_{op.op}_{op.scope}", type_name(op.type)) if is_extreme_of_floats(op) else None
     if isinstance(op, ir.Vote):
         assert isinstance(op.value.type, Scalar)

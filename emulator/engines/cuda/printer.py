@@ -19,7 +19,7 @@ from ...ir.names import CONVERSION
 from ...ir.walk import same, statements
 from ...ir.wide import widest_accesses
 from ...language.types import BF16, BOOL, F16, HALVES, Array, Results
-from ...passes.grids import is_cooperative
+from ...passes.grids import has_clusters, is_cooperative
 from ...runtime.engine import Dim3, Maths
 from ...span import Span
 from . import calls
@@ -80,27 +80,32 @@ class Source:
         return "".join(text)
 
 
+ONE_BLOCK: Dim3 = (1, 1, 1)
+"""The cluster of a launch without clusters."""
+
+
 def line_table_file(span: Span) -> str:
     """Return the name of a position's file in line tables. nvcc would complete a relative one by its own folder."""
     return os.path.abspath(span.file)
 
 
-def cuda_source(program: ir.Program, block: Dim3, maths: Maths = "native") -> Source:
-    """Print a program of the front end, with calls and unrolled loops, for blocks of exactly `block` threads.
+def cuda_source(program: ir.Program, block: Dim3, maths: Maths = "native", cluster: Dim3 = ONE_BLOCK) -> Source:
+    """Print a program of the front end, with calls and unrolled loops, for blocks of exactly `block` threads, in clusters
+    of `cluster` blocks.
     Cached for the lifetime of the program.
 
     maths: "native" for CUDA's mathematical functions, "portable" for those of the emulators, as device functions.
     """
     printed = _PRINTED.setdefault(program, {})
-    if (block, maths) not in printed:
-        printed[block, maths] = _printed(program, block, maths)
-    return printed[block, maths]
+    if (block, maths, cluster) not in printed:
+        printed[block, maths, cluster] = _printed(program, block, maths, cluster)
+    return printed[block, maths, cluster]
 
 
-_PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[Dim3, Maths], Source]] = weakref.WeakKeyDictionary()
+_PRINTED: weakref.WeakKeyDictionary[ir.Program, dict[tuple[Dim3, Maths, Dim3], Source]] = weakref.WeakKeyDictionary()
 
 
-def _printed(program: ir.Program, block: Dim3, maths: Maths) -> Source:
+def _printed(program: ir.Program, block: Dim3, maths: Maths, cluster: Dim3) -> Source:
     library: dict[str, str] = {}
     if maths == "portable":
         program, library = with_library(program)
@@ -130,7 +135,8 @@ def _printed(program: ir.Program, block: Dim3, maths: Maths) -> Source:
         items = (f"{type_name(item)} item{n};" for n, item in enumerate(results.items))
         lines += [Line(f"struct {name} {{"), *(Line(f"{INDENT}{item}") for item in items), Line("};"), Line("")]
     cooperative = any(map(is_cooperative, functions))
-    common = Common(signatures, scope, block, structs, cooperative, widest, library)
+    together = cooperative or any(map(has_clusters, functions))
+    common = Common(signatures, scope, block, structs, together, widest, library, cluster)
     for function in functions:
         own = {array: name for (owner, array), name in constants.items() if owner == function.name}
         shared = whole.shared if function is functions[-1] else ()
@@ -203,6 +209,7 @@ class _Function:
         lengths: tuple[str, ...],
         common: Common,
     ) -> None:
+        self.cluster = common.cluster
         self.cooperative, self.tensors = common.cooperative, dict(_tensors(function))
         self.function, self.shared, self.written, self.block = function, shared, written, common.block
         signatures = common.signatures
@@ -242,7 +249,8 @@ class _Function:
         head = f"static __device__ __forceinline__ {result} {self.name}("
         if self.kernel:
             x, y, z = self.block
-            yield Line(f'extern "C" __global__ void __launch_bounds__({x * y * z})', span)
+            clusters = "" if self.cluster == ONE_BLOCK else f" __cluster_dims__{self.cluster}"
+            yield Line(f'extern "C" __global__ void{clusters} __launch_bounds__({x * y * z})', span)
             head = f"{self.name}("
         whole = f"{head}{', '.join(params)}) {{"
         if len(whole) <= WIDTH:

@@ -14,6 +14,7 @@ from ...language.types import BOOL, I32, I64, Array
 from ...llvm.builder import FULL, LANES, many, vector
 from ...llvm.values import Value, bits
 from ...passes.barriers import holds_barrier
+from ...passes.grids import holds_blocks_barrier
 from ...profiler import events
 from ...runtime.engine import Request
 from ...sanitizer import barriers
@@ -72,6 +73,8 @@ class BlockEmitter:
         self.builder.store("i32", "0", "%.phase")
         self.spill_registers()
         self.body(self.context.kernel.body)
+        if self.context.frame is not None:
+            self.context.frame.finish(self.builder, self._any(self.alive))
 
     def spill_registers(self) -> None:
         """Reserve and clear the workspace of the registers that are live across phases."""
@@ -360,14 +363,15 @@ class BlockEmitter:
         self._check_all_arrive(stmt, node, passed)
         if barriers.requires_every_thread(self.context.options.checks, self.context.options.device):
             self._check_none_returned(stmt, node)
-        if node.mode not in ("sync", "grid"):
+        of_blocks = holds_blocks_barrier(stmt)
+        if node.mode in ("count", "and", "or"):
             self._reduce_predicates(stmt, node)
         self._count(stmt.site)
-        if node.mode != "grid":  # the engine does this after all blocks have arrived
+        if not of_blocks:  # the engine does this after the other blocks have arrived
             tracking.notify(self.context, "barrier")
         phase = self.builder.load("i32", "%.phase", "phase")
         self.builder.store("i32", self.builder.let(f"add i32 {phase}, 1", "phase"), "%.phase")
-        if node.mode == "grid":
+        if of_blocks:
             assert self.context.frame is not None
             self.context.frame.leave(self.builder, self._any(self.active))
         self.builder.jump(passed)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from ...ir import nodes as ir
 from ...ir.ops import TABLE
@@ -31,7 +32,8 @@ class ArrayLocation:
     base: address; for a local array, of the copies of the current warp. elements: number of elements, None if only the launch knows
     it. shift: for an array in dynamic shared memory, the elements between the start of a bank word and the start of the array.
     warp_bytes: of a local array, the bytes of a warp's copies; cell: the elements of a lane that are together in them. alignment: of
-    its memory, in bytes.
+    its memory, in bytes. blocks: the rank of the block that has the accessed array minus that of the block of the thread, an i64; None for
+    the own block.
     """
 
     name: str
@@ -43,6 +45,7 @@ class ArrayLocation:
     warp_bytes: int = 0
     cell: int = 1
     alignment: int = 1
+    blocks: Value | None = None
 
     @property
     def length(self) -> str:
@@ -112,7 +115,7 @@ class CodegenContext:
     block: str = "%.block"
     executions: int = -1
     loops: dict[int, LoopSlots] = field(default_factory=dict)  # enclosing loops, by site
-    frame: Frame | None = None  # state of blocks that wait at a grid barrier
+    frame: Frame | None = None  # state of blocks that wait for others
     shared_bytes: int = 0
     local_bytes: int = 0
 
@@ -236,12 +239,31 @@ class CodegenContext:
             return Value(I32, "0", "1")
         if name == "warp":
             return Value(I32, self.warp)
+        if name == "cluster_size":
+            return number(prod(self.options.cluster), I32)
+        if name == "cluster_rank":
+            return self._cluster_rank()
         match ir.INDICES[name]:
             case "block_dim", axis:
                 return number(self.options.block[axis], I32)
+            case "cluster_dim", axis:
+                return number(self.options.cluster[axis], I32)
+            case ("cluster_block" | "cluster_index" | "grid_clusters") as index, axis:
+                word, of = {"cluster_block": ("urem", "block"), "cluster_index": ("udiv", "block")}.get(
+                    index, ("udiv", "grid_dim")
+                )
+                operands = f"%{of}.{'xyz'[axis]}, {self.options.cluster[axis]}"
+                return Value(I32, self.builder.let(f"{word} i32 {operands}", index))
             case "thread", axis:
                 return self._thread(axis)
         return Value(I32, f"%{name}")  # of the block and the grid: computed at the start of a block
+
+    def _cluster_rank(self) -> Value:
+        rank = "0"
+        for axis in "zyx":
+            scaled = self.builder.let(f"mul i32 {rank}, {self.options.cluster['xyz'.index(axis)]}", "row")
+            rank = self.builder.let(f"add i32 {scaled}, {self.special(f'cluster_block.{axis}').ref}", "rank")
+        return Value(I32, rank)
 
     def _thread(self, axis: int) -> Value:
         index, builder = thread_index(self.options.block, axis), self.builder

@@ -13,7 +13,7 @@ import hashlib
 import math
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
@@ -150,7 +150,7 @@ class _CompiledKernel:
 
     @cached_property
     def in_rounds(self) -> bool:
-        """Whether blocks wait at grid barriers."""
+        """Whether blocks wait for others."""
         return bool(self.buffers.sizes["frame"])
 
     @cached_property
@@ -253,6 +253,7 @@ def _options(request: Request) -> Options:
         checks=tuple(sorted(request.checks)), unwritten=tuple(sorted(request.unwritten)) if request.checks else (),
         scheduled=request.schedule is not None, traced=() if request.trace is None else tuple(request.trace.spaces),
         overlapping=request.overlapping, overlap=tuple(memory.overlap for memory in request.overlapping_arrays),
+        cluster=request.cluster,
     )  # fmt: skip
     return options
 
@@ -295,25 +296,21 @@ def _launch_on(workers: list[Worker], request: Request, program: _CompiledKernel
         0 if order is None else order.ctypes.data,
         HOST_CALL(_host_calls(program, prints, traced, raised)) if program.buffers.calls else NO_CALL,
     )
-    of_workers: dict[int, tuple[int, ...]] = {}
     traces = {id(worker): traced.new() for worker in workers} if request.trace is not None else {}
 
-    def run(worker: Worker, first: int, last: int) -> bool:
+    def run(worker: Worker, first: int, last: int, of_blocks: Mapping[str, int] | None = None) -> bool:
         own = worker.arguments
-        if rounds.memory:
-            if id(worker) not in of_workers:
-                of_blocks = {f".{name}": buffer.ctypes.data for name, buffer in rounds.memory.items()}
-                addresses = {**worker.addresses, **of_blocks}
-                of_workers[id(worker)] = tuple([addresses[name] for name in OWN_ARGUMENTS])
-            own = of_workers[id(worker)]
+        if of_blocks is not None:
+            addresses = {**worker.addresses, **of_blocks}
+            own = tuple([addresses[name] for name in OWN_ARGUMENTS])
         whole = not function(*launch_values, first, last, *sizes, *own, traces.get(id(worker), 0), *common)
         if raised:
             raise raised[0]
         return whole
 
-    def distributed(workers: Sequence[Worker], run: Callable[[Worker, int, int], bool]) -> bool:
+    def distributed(workers: Sequence[Worker], run: Callable[[Worker, int, int], bool], ranges: int) -> bool:
         try:
-            return distribute(blocks, workers, run, program.expected_seconds(blocks))
+            return distribute(ranges, workers, run, program.expected_seconds(blocks))
         finally:
             traced.transfer()  # before another thread continues a block
 
@@ -365,7 +362,7 @@ def _faults(
     faults = program.module.records.collect(recorded, request) if any_recorded else Faults()
     rounds.report(faults, program)
     if race_state is not None:
-        program.plan.report(race_state, faults, request.grid, request.block, request.forms)
+        program.plan.report(race_state, faults, request.grid, request.block, request.forms, request.cluster)
     return faults.diagnostics()
 
 
@@ -376,7 +373,8 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
     from .races.runtime import table
 
     carved = {name: array.length for name, array in request.dynamic_arrays.items()}
-    blocks = int(np.prod(request.grid)) if request.specialisation.summary.cooperative else 1
+    summary = request.specialisation.summary
+    blocks = prod(request.grid) if summary.cooperative else prod(request.cluster) if summary.clusters else 1
     race_state = plan.new_race_state(
         request.block,
         request.arguments,
@@ -390,13 +388,15 @@ def _race_state(request: Request, program: _CompiledKernel) -> tuple[RaceState |
 
 
 def _order(request: Request) -> npt.NDArray[np.int64] | None:
-    """Return the orders of warps, then that of blocks; None without a schedule."""
-    if request.schedule is None:
+    """Return the orders of warps, then that of blocks; None without a schedule and clusters."""
+    if request.schedule is None and prod(request.cluster) == 1:
         return None
-    from ...sanitizer.schedules import Schedule
+    from ...sanitizer.schedules import ROWS, Schedule
 
+    if request.schedule is None:
+        return np.concatenate([np.zeros(ROWS * WARP_SIZE, np.int64), request.clusters.ravel()])
     schedule = Schedule.from_seed(request.schedule, request.grid, request.block)
-    return np.concatenate([schedule.warps.ravel(), schedule.blocks])
+    return np.concatenate([schedule.warps.ravel(), schedule.of_clusters(request.clusters).ravel()])
 
 
 def _argument_types(summary: ProgramSummary) -> list[Any]:

@@ -1,9 +1,10 @@
-"""Execution of blocks with grid barriers: in each round every block runs up to its next grid barrier."""
+"""Execution of blocks that wait for others: in each round every block of the grid or of a cluster runs up to its next barrier of blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -17,12 +18,18 @@ from .layout import Buffers
 if TYPE_CHECKING:
     from ...runtime.prepared import PreparedProgram
     from ...sanitizer.faults import Faults
+    from ...sanitizer.races.cluster_blocks import ClusterBlocks
     from ...sanitizer.races.shadow import RaceState
     from ...sanitizer.tracking import Plan
 
 Worker = TypeVar("Worker")
-Run = Callable[[Worker, int, int], bool]
-"""Runs a range of blocks. Returns whether no loop reached the step limit."""
+Run = Callable[[Worker, int, int, Mapping[str, int] | None], bool]
+"""Runs a range of blocks, with the addresses of the memory of blocks that wait for others. Returns whether no loop reached the step
+limit."""
+Distribute = Callable[[Sequence[Worker], Callable[[Worker, int, int], bool], int], bool]
+"""Distributes a number of ranges over workers."""
+BYTES_OF_CLUSTERS = 1 << 22
+"""Memory of the clusters that a worker runs at a time, of at least one cluster."""
 
 
 class HasPrepared(Protocol):
@@ -39,33 +46,32 @@ def aligned(size: int) -> npt.NDArray[np.uint8]:
 
 @dataclass
 class GridLaunch:
-    """The blocks of one launch. A kernel without grid barriers has one round.
+    """The blocks of one launch. A kernel without barriers of blocks has one round.
 
-    memory: of all blocks, by name. missing: barrier, number of barriers passed before, waiting blocks, missing blocks.
+    resident: the race state of the blocks of clusters. missing: barrier, number of barriers passed before, waiting blocks, missing blocks.
     """
 
     request: Request
     needed: Buffers
     race_state: RaceState | None
     plan: Plan | None
-    memory: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     missing: list[tuple[int, int, list[int], list[int]]] = field(default_factory=list)
+    resident: ClusterBlocks | None = None
 
-    def run(
-        self, distribute: Callable[[Sequence[Worker], Run[Worker]], bool], workers: Sequence[Worker], run: Run[Worker]
-    ) -> bool:
+    def run(self, distribute: Distribute[Worker], workers: Sequence[Worker], run: Run[Worker]) -> bool:
         """Run all blocks to their end. Return whether no loop reached the step limit."""
-        size = int(self.needed.sizes["frame"])
-        if not size:
-            return distribute(workers, run)
         blocks = prod(self.request.grid)
-        self.memory |= {name: aligned(int(self.needed.sizes[name]) * blocks) for name in OWN}
-        heads = self.memory["frame"][: size * blocks].view(np.int32).reshape(blocks, -1)
+        if not self.needed.sizes["frame"]:
+            return distribute(workers, lambda worker, first, last: run(worker, first, last, None), blocks)
+        if self.request.specialisation.summary.clusters:
+            return self._run_clusters(distribute, workers, run)
+        memory, heads = self._memory(blocks)
         heads[:, RESUMES] = 1
-        run_single = self._announced(heads, run) if self.race_state is not None else run
+        in_memory = partial(_run_in, run, _addresses(memory))
+        run_single = self._announced(heads, in_memory) if self.race_state is not None else in_memory
         passed = 0
-        while distribute(workers, run_single):
-            waiting = heads[heads[:, RESUME] != FINISHED, RESUME]
+        while distribute(workers, run_single, blocks):
+            waiting = heads[heads[:, RESUME] >= 0, RESUME]
             if not len(waiting):
                 return True
             resuming = heads[:, RESUME] == waiting.min()
@@ -77,19 +83,99 @@ class GridLaunch:
                 self._bound()(_happens_before().grid_barrier)
         return False
 
+    def _memory(self, blocks: int) -> tuple[dict[str, npt.NDArray[np.uint8]], npt.NDArray[np.int32]]:
+        """Return the memory of blocks by name, and the words of their frames, int32[blocks, words]."""
+        memory = {name: aligned(int(self.needed.sizes[name]) * blocks) for name in OWN}
+        size = int(self.needed.sizes["frame"]) * blocks
+        return memory, memory["frame"][:size].view(np.int32).reshape(blocks, -1)
+
+    # -------------------------------------------------------------- clusters
+    def _run_clusters(self, distribute: Distribute[Worker], workers: Sequence[Worker], run: Run[Worker]) -> bool:
+        """Run the blocks of each cluster in rounds; a worker runs a few clusters at a time."""
+        clusters, size = self.request.clusters.shape
+        if self.race_state is not None:
+            from ...sanitizer.races.cluster_blocks import ClusterBlocks  # imported on demand, as below
+
+            assert self.plan is not None
+            self.resident = ClusterBlocks(self._bound(), self.plan, cluster_order(self.request))
+        of_cluster = size * sum(int(self.needed.sizes[name]) for name in OWN)
+        at_once = 1 if self._in_order else min(clusters, 1 + BYTES_OF_CLUSTERS // of_cluster)
+        order = cluster_order(self.request)
+        memories = {id(worker): self._memory(at_once * size) for worker in workers}
+
+        def run_range(worker: Worker, first: int, last: int) -> bool:
+            memory, heads = memories[id(worker)]
+            for start in range(first, last, at_once):
+                count = min(at_once, last - start)
+                heads[:, : PHASE + 1] = 0
+                addresses = _addresses(memory, start * size, self.needed)
+                rounds = ClusterRounds(
+                    heads[: count * size].reshape(count, size, -1), order[start : start + count], self._miss, self._pass
+                )
+                if not rounds.run(partial(self._run_round, partial(run, worker), addresses, start * size)):
+                    return False
+            return True
+
+        return distribute(workers, run_range, clusters)
+
+    @property
+    def _in_order(self) -> bool:
+        """Whether the blocks of a cluster run one at a time, in the order of the schedule."""
+        return self.race_state is not None or self.request.schedule is not None
+
+    def _run_round(
+        self, run: Callable[..., bool], addresses: Mapping[str, int], start: int, rounds: ClusterRounds
+    ) -> bool:
+        """Run the blocks of clusters that resume, up to their next barrier of blocks. start: place of the first block."""
+        if not self._in_order:
+            return run(start, start + rounds.heads.shape[0] * rounds.heads.shape[1], addresses)
+        (head,), (blocks,) = rounds.heads, rounds.blocks
+        for rank in self._ranks(blocks):
+            if not head[rank, RESUMES]:
+                continue
+            if self.resident is not None:
+                self.resident.select(int(blocks[rank]))
+            if not run(start + rank, start + rank + 1, addresses):
+                return False
+        return True
+
+    def _ranks(self, blocks: npt.NDArray[np.int64]) -> Iterable[int]:
+        """Return the ranks of a cluster in the order of their execution."""
+        if self.request.schedule is None:
+            return range(len(blocks))
+        places = {block: place for place, block in enumerate(self._order(prod(self.request.grid)))}
+        return sorted(range(len(blocks)), key=lambda rank: places[int(blocks[rank])])
+
+    def _miss(self, *missing: Any) -> None:
+        self.missing.append(missing)
+
+    def _pass(self, number: int, blocks: npt.NDArray[np.int64]) -> None:
+        """Blocks of a cluster pass a barrier of its text."""
+        if self.resident is None:
+            return
+        from ...passes.grids import blocks_barriers
+
+        assert self.plan is not None
+        barrier = blocks_barriers(self.plan.kernel)[number - 1].value
+        self.resident.pass_barrier(barrier.mode, blocks.tolist())  # type: ignore[union-attr]
+
     def report(self, faults: Faults, program: HasPrepared) -> None:
-        """Add the faults of blocks that did not reach a barrier."""
+        """Add the faults of blocks that did not reach a barrier, and of accesses to the memory of blocks that do not run."""
+        if self.resident is not None:
+            self.resident.report(faults, self.request.grid, self.request.block)
         if not self.missing:
             return
-        from ...passes.grids import grid_barriers
+        from ...passes.grids import blocks_barriers
         from ...sanitizer.grids import check_arrivals
 
-        barriers = grid_barriers(program.prepared.program.kernel)
+        barriers = blocks_barriers(program.prepared.program.kernel)
         for number, passed, resuming, missing_blocks in self.missing:
             stmt = barriers[number - 1]
-            check_arrivals(faults, stmt.value.span, stmt.site, passed, resuming, missing_blocks, self.request.grid)
+            check_arrivals(faults, stmt, passed, resuming, missing_blocks, self.request.grid)
 
-    def _announced(self, heads: npt.NDArray[np.int32], run: Run[Worker]) -> Run[Worker]:
+    def _announced(
+        self, heads: npt.NDArray[np.int32], run: Callable[[Worker, int, int], bool]
+    ) -> Callable[[Worker, int, int], bool]:
         """Return `run` for single blocks, each announced to the race state."""
         order = self._order(len(heads))
 
@@ -120,6 +206,65 @@ class GridLaunch:
     def _bound(self) -> Any:
         assert self.race_state is not None
         return _happens_before().BoundRaceState(self.race_state)
+
+
+@dataclass
+class ClusterRounds:
+    """The rounds of clusters. heads: first words of the frames, int32[clusters, blocks, words]. blocks: linear, by cluster and rank.
+    miss: receives the data of `GridLaunch.missing`. passes: is called with a barrier and the blocks of a cluster that pass it."""
+
+    heads: npt.NDArray[np.int32]
+    blocks: npt.NDArray[np.int64]
+    miss: Callable[..., None]
+    passes: Callable[[int, npt.NDArray[np.int64]], None]
+
+    def run(self, run_round: Callable[[ClusterRounds], bool]) -> bool:
+        """Run all blocks to their end. Return whether no loop reached the step limit.
+
+        The blocks of a cluster at its first barrier resume; those elsewhere miss it, except those that have returned. Blocks stop where
+        they arrive too, so that all accesses before the arrivals of a cluster precede all others.
+        """
+        heads, passed = self.heads, 0
+        heads[..., RESUMES] = 1
+        while run_round(self):
+            at = heads[..., RESUME]
+            running = at >= 0
+            if not running.any():
+                return True
+            first = np.where(running, at, np.iinfo(np.int32).max).min(axis=1, keepdims=True)
+            heads[..., RESUMES] = resuming = at == first
+            elsewhere = running & ~resuming | (at == FINISHED)
+            for cluster in np.flatnonzero(elsewhere.any(axis=1) & resuming.any(axis=1)):
+                present, absent = (
+                    sorted(self.blocks[cluster, which[cluster]].tolist()) for which in (resuming, elsewhere)
+                )
+                self.miss(int(first[cluster, 0]), passed, present, absent)
+            if len(heads) == 1:  # as under the race checker
+                self.passes(int(first[0, 0]), self.blocks[resuming])
+            passed += 1
+        return False
+
+
+def cluster_order(request: Request) -> npt.NDArray[np.int64]:
+    """Return the linear numbers of blocks, int64[clusters, blocks], the clusters in the order of their execution."""
+    if request.schedule is None:
+        return request.clusters
+    from ...sanitizer.schedules import Schedule
+
+    schedule = Schedule.from_seed(request.schedule, request.grid, request.block)
+    return schedule.of_clusters(request.clusters)
+
+
+def _run_in(run: Run[Worker], addresses: Mapping[str, int], worker: Worker, first: int, last: int) -> bool:
+    return run(worker, first, last, addresses)
+
+
+def _addresses(
+    memory: Mapping[str, npt.NDArray[Any]], first: int = 0, needed: Buffers | None = None
+) -> Mapping[str, int]:
+    """Return the addresses of the memory of block 0, by argument. first: the block at the start of the memory."""
+    sizes = {name: 0 if needed is None else int(needed.sizes[name]) for name in memory}
+    return {f".{name}": buffer.ctypes.data - first * sizes[name] for name, buffer in memory.items()}
 
 
 def _numbers(chosen: npt.NDArray[np.bool_]) -> list[int]:

@@ -60,7 +60,7 @@ ARGUMENTS = (
     Argument(".frame", "ptr noalias", ctypes.c_void_p),
     Argument(".trace", "ptr", ctypes.c_void_p),  # head of the thread's trace buffer, if accesses are traced
     Argument(".shadow", "ptr", ctypes.c_void_p),  # table of the race state
-    Argument(".order", "ptr", ctypes.c_void_p),  # order of warps and blocks, with a schedule
+    Argument(".order", "ptr", ctypes.c_void_p),  # order of warps and blocks, with a schedule or clusters
     Argument(".host_call", "ptr", HOST_CALL),
 )
 
@@ -71,7 +71,7 @@ OWN_ARGUMENTS = tuple(_NAMES[_NAMES.index(".allowance") : _NAMES.index(".trace")
 SIZES = np.dtype(
     [(name, np.int64) for name in ("counts", "faults", "samples", "shared", "local", "workspace", "frame")]
 )
-"""Buffers of one thread. counts, faults: int64 elements; the others: bytes. frame: not 0 if blocks wait at grid barriers; each block
+"""Buffers of one thread. counts, faults: int64 elements; the others: bytes. frame: not 0 if blocks wait for others; each block
 then has its own memory from `shared` on."""
 
 
@@ -83,6 +83,7 @@ class Options:
     threads, so that global atomics must be atomic. carved: the arrays in dynamic shared memory. checks: enabled checkers. unwritten:
     global arrays that are uninitialised at the start. scheduled: the launch has an order of blocks and warps. traced: memories with
     traced accesses (`profiler.trace`). overlapping: whether arrays may share memory; overlap: those that do, for checkers.
+    cluster: blocks of a cluster by axis.
     """
 
     block: Dim3
@@ -98,6 +99,7 @@ class Options:
     traced: tuple[str, ...] = ()
     overlapping: bool = False
     overlap: Overlap = ()
+    cluster: Dim3 = (1, 1, 1)
 
     def __hash__(self) -> int:
         return self._hash

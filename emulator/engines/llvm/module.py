@@ -10,7 +10,7 @@ from ...language.types import BOOL, Array, Scalar
 from ...llvm.builder import FunctionBuilder, quoted, scalar_type
 from ...llvm.compiler import ModuleText
 from ...passes.divergence import analyse_divergence
-from ...passes.grids import is_cooperative
+from ...passes.grids import has_clusters, is_cooperative
 from ...runtime.prepared import PreparedProgram
 from ...sanitizer.schedules import ROWS
 from ...sanitizer.tracking import Plan
@@ -61,8 +61,8 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
         prepared, options, divergence_of, builder, Registers.for_kernel(builder, kernel, divergence_of), plan, depth
     )
     builder.reserve(*tracking.table_names(context))
-    if is_cooperative(kernel):
-        context.frame = Frame()
+    if is_cooperative(kernel) or has_clusters(kernel):
+        context.frame = Frame("%.block.place" if has_clusters(kernel) else "%.block")
         builder.reserve(
             *(f".{name}{end}" for name in OWN for end in ("", "s")), ".blocks.next", ".block.start", ".resume"
         )
@@ -71,8 +71,6 @@ def kernel_module(prepared: PreparedProgram, options: Options, optimised: bool) 
         context.place_arrays(kernel.params)
     _entry(context)
     BlockEmitter(context).run()
-    if context.frame is not None:
-        context.frame.finish(builder)
     builder.do("%.block.after = add i64 %.block.place, 1")
     builder.do("store i64 %.block.after, ptr %.block.number")
     builder.jump(".blocks")
@@ -123,7 +121,7 @@ def _entry(context: CodegenContext) -> None:
     builder.do("%.blocks.more = icmp slt i64 %.block.place, %.last")
     builder.branch("%.blocks.more", ".blocks.begin", ".blocks.done")
     builder.place(".blocks.begin")
-    if context.options.scheduled:
+    if context.options.scheduled or context.options.cluster != (1, 1, 1):
         after = builder.element("i64", "%.order", 32 * ROWS, "blocks")
         builder.do(f"%.block = load i64, ptr {builder.element('i64', after, '%.block.place')}")
     else:

@@ -1,20 +1,20 @@
 """Control flow of warp groups: lines of plain statements, branches, loops, frames, barriers, phases.
 
 All warps of a block execute a statement with a barrier together, so control statements run a list of groups.
-Between barriers each group runs to the end before the next one starts.
+Between barriers each group runs to the end before the next one starts. `grid_phases` has those of blocks that wait for others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Protocol
 
 import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
+from ...ir.effects import CLUSTER_BARRIERS
 from ...language.intrinsics import WARP_SIZE
 from ...passes.barriers import holds_barrier
 from ...passes.waiting import may_stall, sees_others, waits
@@ -22,10 +22,9 @@ from ...profiler import events
 from ...profiler.events import Counts
 from ...profiler.samples import Table, row_of
 from ...runtime.engine import MAX_FAULTS_PER_LOOP
-from ...sanitizer import barriers, grids, mbarriers
+from ...sanitizer import barriers, mbarriers
 from ...sanitizer.places import thread_text
 from ...sanitizer.races import happens_before
-from ...sanitizer.tracking import Plan
 from . import lanes
 from .expressions import scalar
 from .polls import polled_element
@@ -351,6 +350,10 @@ class BlockBarrier:
     result: Callable[[WarpGroup, Values], None]
     counts: Counts | None
 
+    @property
+    def of_blocks(self) -> bool:
+        return False
+
     def run(self, groups: Sequence[WarpGroup]) -> None:
         scheduler = groups[0].scheduler
         if scheduler is None:
@@ -361,7 +364,7 @@ class BlockBarrier:
     def synchronise(self, groups: Sequence[WarpGroup]) -> None:
         """Execute the barrier: every warp of the block has arrived, or never will."""
         arrived: Values | int = 1
-        if self.node.mode not in ("sync", "grid") or any(group.active is not group.alive for group in groups):
+        if self.node.mode in ("count", "and", "or") or any(group.active is not group.alive for group in groups):
             arrived = self._arrivals(groups)
         if barriers.requires_every_thread(groups[0].request.checks, groups[0].request.device):
             self._check_none_returned(groups)
@@ -372,7 +375,7 @@ class BlockBarrier:
                 self.counts[self.site, events.LANES] += active_lanes
             group.phase += arrived
         race_state = groups[0].memory.race_state
-        if race_state is not None and np.any(arrived):
+        if race_state is not None and np.any(arrived) and self.node.mode not in CLUSTER_BARRIERS:
             race_state(happens_before.barrier)
 
     def _arrivals(self, groups: Sequence[WarpGroup]) -> Values:
@@ -385,7 +388,7 @@ class BlockBarrier:
             self._report(
                 "barrier", barriers.divergent, groups, int(block), active[block], alive[block] & ~active[block]
             )
-        if self.node.mode not in ("sync", "grid"):
+        if self.node.mode in ("count", "and", "or"):
             holds = np.concatenate(
                 [np.broadcast_to(self.predicate(t) if t.active is not NO_LANES else NO_LANES, t.shape) for t in groups],
                 axis=1,
@@ -429,60 +432,6 @@ class BlockBarrier:
         group.faults.add(
             kind, self.site, order, count, lambda: describe(self.node.span, place, len(present), count, absent_place)
         )
-
-
-@dataclass
-class GridPhase:
-    """Steps without a grid barrier: each block runs to the end before the next one starts."""
-
-    body: Body
-    plan: Plan
-
-    def run(self, groups: Sequence[WarpGroup]) -> None:
-        for team in teams(groups):
-            first = team[0]
-            if all(group.active is NO_LANES for group in team):
-                continue
-            race_state = first.memory.race_state
-            if race_state is not None:
-                block = int(first.blocks[0])
-                self.plan.select_block(race_state.arrays, block, int(np.prod(first.request.grid)))
-                race_state(happens_before.resume_block, block, int(first.phase[0]))
-            self.body.run(team)
-
-
-@dataclass
-class GridBarrier:
-    """grid_sync. A grid whose blocks do not all arrive is a fault. block: the barrier of each block. passed: earlier barriers."""
-
-    block: BlockBarrier
-    passed: int = 0
-
-    def run(self, groups: Sequence[WarpGroup]) -> None:
-        present: list[int] = []
-        missing: list[int] = []
-        for team in teams(groups):
-            arrived = np.zeros(team[0].shape[0], np.bool_)
-            for group in team:
-                arrived |= np.broadcast_to(group.active, group.shape).any(axis=(1, 2))
-            for block, yes in zip(team[0].blocks.tolist(), arrived.tolist(), strict=True):
-                (present if yes else missing).append(block)
-            if arrived.any():
-                self.block.run(team)
-        if not present:  # as after `continue`
-            return
-        first, span = groups[0], self.block.node.span
-        grids.check_arrivals(
-            first.faults, span, self.block.site, self.passed, sorted(present), sorted(missing), first.request.grid
-        )
-        self.passed += 1
-        if first.memory.race_state is not None:
-            first.memory.race_state(happens_before.grid_barrier)
-
-
-def teams(groups: Sequence[WarpGroup]) -> list[list[WarpGroup]]:
-    """Return the groups by blocks."""
-    return [list(team) for _, team in groupby(groups, key=lambda group: id(group.blocks))]
 
 
 def scheduled(groups: Sequence[WarpGroup]) -> Sequence[WarpGroup]:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import Diagnostic
 from ...ir import counting
 from ...ir import nodes as ir
 from ...ir.effects import is_ordered, performed, row_of
@@ -18,7 +17,7 @@ from ...ir.walk import statements
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array, Vector
 from ...passes.barriers import holds_barrier
-from ...passes.grids import holds_grid_barrier, is_cooperative
+from ...passes.grids import has_clusters, holds_blocks_barrier, is_cooperative
 from ...passes.lane_progress import with_lane_progress
 from ...passes.sites import Site
 from ...passes.waiting import may_stall
@@ -29,14 +28,17 @@ from ...runtime.arrays import Buffer
 from ...runtime.engine import Outcome, Request
 from ...runtime.prepared import PreparedProgram
 from ...runtime.prints import Prints
-from ...sanitizer import barriers, checkers, tracking
+from ...sanitizer import checkers, tracking
 from ...sanitizer.faults import Faults
 from ...sanitizer.races import happens_before
+from ...sanitizer.races.cluster_blocks import ClusterBlocks
 from ...sanitizer.races.resident_blocks import ResidentBlocks
 from ...sanitizer.schedules import Schedule
 from . import memory, warp
-from .control import BlockBarrier, Body, Branch, Frame, GridBarrier, GridPhase, Line, Loop, Phase, Step
+from .checks import assertion, check
+from .control import BlockBarrier, Body, Branch, Frame, Line, Loop, Phase, Step
 from .expressions import scalar, value
+from .grid_phases import GridBarrier, GridPhase
 from .warp_group import NO_LANES, ArrayStorage, Register, WarpGroup
 from .warp_interleaving import Waits, interleave
 
@@ -91,7 +93,9 @@ class _Run:
         self.plan = tracking.Plan.for_kernel(self.kernel, request.checks, request.unwritten, overlap)
         carved = {name: array.length for name, array in request.dynamic_arrays.items()}
         race_arguments = (request.block, request.arguments, carved, request.device)
+        self.clusters = has_clusters(self.kernel)
         blocks = int(np.prod(request.grid)) if is_cooperative(self.kernel) or request.interleave else 1
+        blocks = int(np.prod(request.cluster)) if self.clusters and not request.interleave else blocks
         self.race_state = (
             happens_before.BoundRaceState(
                 self.plan.new_race_state(*race_arguments, blocks=blocks, written=request.written, common=common)
@@ -99,6 +103,12 @@ class _Run:
             if self.plan.tracked
             else None
         )
+        self.resident: ResidentBlocks | None = None
+        if self.race_state is not None and self.clusters:
+            order = self._cluster_order()
+            self.resident = ClusterBlocks(self.race_state, self.plan, order, len(order) if request.interleave else 1)
+        elif self.race_state is not None and request.interleave:
+            self.resident = ResidentBlocks(self.race_state, self.plan, blocks)
         self.buffers = request.memory(self.changed)
         lanes_progress = None
         if request.interleave and not request.device.warp_synchronous:
@@ -109,7 +119,8 @@ class _Run:
         preempt = self._preempt if request.interleave and self.schedule is not None else None
         self.compiler = _Compiler(prepared, self.arrays, counts, samples, self.prints, self.plan, preempt)
         self.cooperative = is_cooperative(self.kernel)
-        compile_body = self.compiler.grid_phases if self.cooperative else self.compiler.body
+        in_phases = (self.cooperative or self.clusters) and not request.interleave
+        compile_body = self.compiler.grid_phases if in_phases else self.compiler.body
         self.body = compile_body(prepared.program.kernel.body)
 
     def written(self) -> dict[str, Buffer]:
@@ -129,21 +140,28 @@ class _Run:
             self._interleave_blocks()
         else:
             for groups in self._batches():
-                if self.race_state is not None:
+                if self.race_state is not None and self.resident is None:
                     self.race_state(happens_before.begin_block, int(groups[0].blocks[0]))
                 self.body.run(groups)
         for line in self.compiler.lines:
             line.flush()
         if self.race_state is not None:
             launch = self.request
-            self.plan.report(self.race_state.arrays, self.faults, launch.grid, launch.block, launch.forms)
+            self.plan.report(
+                self.race_state.arrays, self.faults, launch.grid, launch.block, launch.forms, launch.cluster
+            )
+        if isinstance(self.resident, ClusterBlocks):
+            self.resident.report(self.faults, self.request.grid, self.request.block)
 
     def _interleave_blocks(self) -> None:
         """Run the blocks; one starts when all warps of the earlier ones wait or have ended."""
-        state, count = self.race_state, int(np.prod(self.request.grid))
-        races = None if state is None else ResidentBlocks(state, self.plan, count)
-        select = (lambda block: None) if races is None else races.select
+        select = (lambda block: None) if self.resident is None else self.resident.select
         self.waits = interleave(self._batches(), self.body.run, select, self.request.resident_blocks)
+
+    def _cluster_order(self) -> npt.NDArray[np.int64]:
+        """Return the blocks by cluster and rank, the clusters in the order of their execution."""
+        clusters = self.request.clusters
+        return clusters if self.schedule is None else self.schedule.of_clusters(clusters)
 
     def _batches(self) -> Iterator[list[WarpGroup]]:
         blocks = int(np.prod(self.request.grid))
@@ -153,18 +171,21 @@ class _Run:
         ordered = self.prepared.ordered or checkers.need_order(request.checks) or self.schedule is not None
         ordered |= request.interleave
         batch = 1 if ordered else max(1, LANES_AT_ONCE // (WARP_SIZE * len(warps)))
+        groups = [warps[w : w + 1] for w in range(len(warps))] if ordered else [warps]
+        order = self._cluster_order()
+        size = order.shape[1] if self.clusters else 1
+        batch = max(size, batch // size * size)
         for first in range(0, blocks, batch):
-            chosen = np.arange(first, min(first + batch, blocks))
-            if self.schedule is not None:
-                chosen = self.schedule.blocks[chosen]
+            chosen = order.ravel()[first : first + batch]
             storage = self._storage(len(chosen), WARP_SIZE * len(warps))
-            groups = [warps[w : w + 1] for w in range(len(warps))] if ordered else [warps]
-            yield [self._warp_group(chosen, group, storage) for group in groups]
+            teams = [chosen[n : n + 1] for n in range(len(chosen))] if ordered else [chosen]
+            yield [self._warp_group(team, n, group, storage) for n, team in enumerate(teams) for group in groups]
 
     def _warp_group(
-        self, blocks: npt.NDArray[np.int64], warps: npt.NDArray[np.int64], storage: ArrayStorage
+        self, blocks: npt.NDArray[np.int64], first: int, warps: npt.NDArray[np.int64], storage: ArrayStorage
     ) -> WarpGroup:
-        group = WarpGroup(self.request, blocks, warps, storage, self.faults)
+        """Return warps of blocks. first: place of the first block in the memory."""
+        group = WarpGroup(self.request, blocks, warps, storage, self.faults, first)
         for param in self.kernel.params:
             if not isinstance(param.type, Array):
                 group.registers[param.name] = np.asarray(self.request.arguments[param.name]).reshape(1, 1, 1)
@@ -172,7 +193,9 @@ class _Run:
 
     def _storage(self, blocks: int, threads: int) -> ArrayStorage:
         """New shared, local and constant arrays for a batch, and the global buffers."""
-        storage = ArrayStorage(race_state=self.race_state, schedule=self.schedule)
+        storage = ArrayStorage(
+            race_state=self.race_state, schedule=self.schedule, blocks=blocks, resident=self.resident
+        )
         for param in self.kernel.params:
             if param.name in self.buffers:
                 storage.arrays[param.name] = self.buffers[param.name]
@@ -265,9 +288,9 @@ class _Compiler:
         return Body(grouped)
 
     def grid_phases(self, stmts: ir.Body) -> Body:
-        """Compile a statement list of a cooperative kernel: between grid barriers, blocks run one after another."""
+        """Compile a statement list of a kernel whose blocks wait for others: between their barriers, blocks run one after another."""
         steps: list[Step] = []
-        for together, run in groupby(stmts, key=holds_grid_barrier):
+        for together, run in groupby(stmts, key=holds_blocks_barrier):
             if together:
                 steps += [step for stmt in run if (step := self.control(stmt, self.grid_phases)) is not None]
             else:
@@ -308,7 +331,7 @@ class _Compiler:
             case ir.Let(value=ir.Barrier() as barrier):
                 assign = self.assign(stmt.target)
                 step = BlockBarrier(barrier, stmt.site, scalar(barrier.value), assign, self.counts)
-                return GridBarrier(step) if barrier.mode == "grid" else step
+                return GridBarrier(step, stmt) if holds_blocks_barrier(stmt) else step
             case ir.Break() | ir.Continue() | ir.Return():
                 line = Line(self.counts, [stmt.site], [_leaving(stmt, self.frames == 0)])
                 self.lines.append(line)
@@ -385,9 +408,9 @@ class _Compiler:
             case ir.AsyncCommit() | ir.AsyncWait() | ir.AsyncOrder():
                 return warp.copies(stmt)
             case ir.Assert():
-                return _assertion(stmt)
+                return assertion(stmt)
             case ir.Check():
-                return _check(stmt, self.prepared.program.kernel)
+                return check(stmt, self.prepared.program.kernel)
             case ir.Print():
                 return self.printing(stmt)
         return None  # allocations are made before the kernel starts
@@ -452,37 +475,5 @@ def _clear(stmt: ir.Alloc) -> Callable[[WarpGroup], None]:
     def run(group: WarpGroup) -> None:
         for name in names:
             group.registers.setdefault(name, blank)
-
-    return run
-
-
-def _check(stmt: ir.Check, kernel: ir.Function) -> Callable[[WarpGroup], None]:
-    holds, shown = scalar(stmt.cond), [scalar(e) for e in stmt.shown]
-
-    def run(group: WarpGroup) -> None:
-        failed = group.full(group.active) & ~group.full(holds(group))
-        if failed.any():
-            values = [group.full(v(group)) for v in shown]
-
-            def describe(row: int, lane: int, place: str) -> Diagnostic:
-                return checkers.describe(stmt, kernel, [v[row, lane].item() for v in values], place)
-
-            group.fault(stmt.about, stmt.site, failed, describe)
-
-    return run
-
-
-def _assertion(stmt: ir.Assert) -> Callable[[WarpGroup], None]:
-    holds, shown = scalar(stmt.cond), [scalar(e) for e in barriers.asserted_values(stmt)]
-
-    def run(group: WarpGroup) -> None:
-        failed = group.full(group.active) & ~group.full(holds(group))
-        if failed.any():
-            values = [group.full(value(group)) for value in shown]
-
-            def describe(row: int, lane: int, place: str) -> Diagnostic:
-                return barriers.failed(stmt, place, [v[row, lane].item() for v in values])
-
-            group.fault("assertion", stmt.site, failed, describe)
 
     return run

@@ -1,6 +1,7 @@
 """Expressions as closures over a warp group: the rows of the op table applied to arrays of lanes."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -73,13 +74,32 @@ def _operation(expr: ir.Op) -> Callable[[WarpGroup], Values]:
     return lambda group: meaning(first(group), second(group), third(group))
 
 
+_OF_CLUSTERS: dict[str, tuple[str, Callable[[Values, Any], Values]]] = {
+    "cluster_dim": ("block", lambda block, size: np.full((1, 1, 1), size)),
+    "cluster_block": ("block", lambda block, size: block % size),
+    "cluster_index": ("block", lambda block, size: block // size),
+    "grid_clusters": ("grid_dim", lambda blocks, size: blocks // size),
+}
+"""The value of each index of clusters, from another index and the blocks of a cluster on an axis."""
+
+
 def _special(name: str) -> Callable[[WarpGroup], Values]:
     if name == "lane":
         indices = np.arange(WARP_SIZE, dtype=np.int32).reshape(1, 1, WARP_SIZE)
         return lambda group: indices
     if name == "warp":
         return lambda group: group.warps.astype(np.int32).reshape(1, -1, 1)
+    if name == "cluster_size":
+        return lambda group: np.full((1, 1, 1), np.prod(group.request.cluster), np.int32)
+    if name == "cluster_rank":
+        parts = [_special(f"cluster_block.{axis}") for axis in "xyz"]
+        x, y, z = parts
+        return lambda group: x(group) + group.request.cluster[0] * (y(group) + group.request.cluster[1] * z(group))
     index, axis = ir.INDICES[name]
+    if index in _OF_CLUSTERS:
+        own, of_cluster = _OF_CLUSTERS[index]
+        whole = _special(f"{own}.{'xyz'[axis]}")
+        return lambda group: of_cluster(whole(group), np.int32(group.request.cluster[axis]))
 
     def extent(group: WarpGroup) -> Dim3:
         return group.request.block if index in ("thread", "block_dim") else group.request.grid

@@ -12,7 +12,7 @@ from ...ir.effects import lane_bits
 from ...ir.updates import update_of
 from ...ir.wide import access_type, width
 from ...language.intrinsics import WARP_SIZE
-from ...language.types import Array
+from ...language.types import I32, Array
 from ...machine import transactions
 from ...profiler import events, samples
 from ...profiler.block_sampling import sampled_blocks
@@ -51,9 +51,10 @@ class Access:
         self.tracked, self.id = tracked, AccessId.for_access(site, kind.operation, node)
         self.node, self.kind, self.site, self.array = node, kind, site, array
         self.row, self.samples = None if counts is None else counts[site], samples
-        self.index = scalar(node.index)
-        self.dimensions = [(scalar(component), scalar(extent)) for component, extent in open_dimensions(node.index)]
-        self.shown = [scalar(component) for component in shown_dimensions(node.index)]
+        self.index, self.rank = scalar(node.index), scalar(ir.Special("cluster_rank", I32, node.span))
+        self.block = None if node.block is None else scalar(node.block)
+        self.dimensions = [(scalar(component), scalar(extent)) for component, extent in open_dimensions(node)]
+        self.shown = [scalar(component) for component in shown_dimensions(node)]
         self.type, self.width = access_type(node), width(node, array)
         self.exact = self.type == array.element
         self.size = self.type.size
@@ -163,15 +164,22 @@ class Access:
             values = np.ascontiguousarray(values).reshape(*places.shape[:-1], -1).view(storage.dtype).reshape(shape)
         storage[places] = values
 
+    def blocks_away(self, group: WarpGroup) -> Values | int:
+        """Return the rank of the block accessed minus that of the block of the thread; 0 for lanes out of bounds."""
+        if self.block is None:
+            return 0
+        rank, size = self.block(group), int(np.prod(group.request.cluster))
+        return np.where((rank >= 0) & (rank < size), rank.astype(np.int64) - self.rank(group), 0)
+
     def positions(self, group: WarpGroup, index: Values) -> Values:
         """Positions of elements in the array's storage."""
         if self.space == "shared":
-            offset = np.arange(group.shape[0], dtype=np.int64) * group.memory.lengths[self.name]
-            moved: Values = index.reshape(group.shape) + offset.reshape(-1, 1, 1)
+            offset = (group.places + self.blocks_away(group)) * group.memory.lengths[self.name]
+            moved: Values = index.reshape(group.shape) + offset
             return moved.reshape(-1, WARP_SIZE)
         if self.space == "local":
             threads = group.memory.arrays[self.name].shape[0] // group.memory.lengths[self.name]
-            block = np.arange(group.shape[0]).reshape(-1, 1, 1) * (threads // group.shape[0])
+            block = group.places * (threads // group.memory.blocks)
             return np.asarray(index.astype(np.int64) * threads + group.full(block + group.thread))
         return index
 
@@ -204,6 +212,9 @@ class Access:
         for number_in_access in range(count):
             element = index.astype(np.int64) * count + number_in_access
             at = (self.positions(group, element) if self.space == "local" else element).reshape(WARP_SIZE)
+            if self.block is not None:
+                step = self.tracked.block_step(race_state.arrays)
+                at = at + step * group.full(np.asarray(self.blocks_away(group))).reshape(WARP_SIZE)
             if self.tracked.for_unwritten and not isinstance(self.node, ir.Store):
                 unwritten = race_state(happens_before.unwritten, number, mask, at)
                 if unwritten:

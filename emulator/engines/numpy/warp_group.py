@@ -13,6 +13,7 @@ from ...runtime.engine import Request
 from ...sanitizer.faults import Faults
 from ...sanitizer.places import thread_text
 from ...sanitizer.races.happens_before import BoundRaceState
+from ...sanitizer.races.resident_blocks import ResidentBlocks
 from ...sanitizer.schedules import Schedule
 from ...span import Span
 from . import lanes
@@ -32,7 +33,8 @@ class ArrayStorage:
 
     Global and constant arrays are flat, shared ones [blocks * length], local ones [length * blocks * threads]. Arrays of
     vectors have a last axis for the components. allocated: the declaration of each array. shifts: of arrays in dynamic shared
-    memory, the elements between the start of a bank's word and the first element.
+    memory, the elements between the start of a bank's word and the first element. blocks: those of the batch. resident: selects the
+    block that runs, for the race checker.
     """
 
     arrays: dict[str, Values] = field(default_factory=dict)
@@ -41,6 +43,8 @@ class ArrayStorage:
     shifts: dict[str, int] = field(default_factory=dict)
     race_state: BoundRaceState | None = None
     schedule: Schedule | None = None
+    blocks: int = 1
+    resident: ResidentBlocks | None = None
 
 
 class Scheduler(Protocol):
@@ -63,8 +67,10 @@ class WarpGroup:
         warps: npt.NDArray[np.int64],
         memory: ArrayStorage,
         faults: Faults,
+        first: int = 0,
     ) -> None:
         self.request, self.memory, self.faults = request, memory, faults
+        self.places = first + np.arange(len(blocks), dtype=np.int64).reshape(-1, 1, 1)  # of the blocks in the memory
         self.blocks, self.warps = blocks, warps
         self.shape = (len(blocks), len(warps), WARP_SIZE)
         self.registers: dict[str, Register] = {}

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .control import scheduled
+from .grid_phases import teams
 from .warp_group import NO_LANES, Mask, WarpGroup
 
 MAX_IDLE_ROUNDS = 64
@@ -19,10 +20,13 @@ MAX_IDLE_ROUNDS = 64
 
 
 class BarrierStep(Protocol):
-    """A barrier."""
+    """A barrier. of_blocks: of all blocks of the cluster."""
 
     @property
     def site(self) -> int: ...
+
+    @property
+    def of_blocks(self) -> bool: ...
 
     def synchronise(self, groups: Sequence[WarpGroup]) -> None: ...
 
@@ -112,13 +116,36 @@ class ScheduledWarp:
 
 @dataclass
 class _ScheduledBlock:
-    """The warps of a block: in the order of their numbers, and in that of their slices."""
+    """The warps of a block: in the order of their numbers, and in that of their slices. cluster: the blocks that run with it."""
 
     groups: Sequence[WarpGroup]
     warps: list[ScheduledWarp]
+    cluster: list[_ScheduledBlock] = field(default_factory=list)
 
     def of_state(self, state: _State) -> list[ScheduledWarp]:
         return [warp for warp in self.warps if warp.state is state]
+
+    def barrier(self) -> BarrierStep | None:
+        """Return the first barrier at which warps are, if all others have ended or are at later ones."""
+        if self.of_state(_State.READY) or self.of_state(_State.WAITS):
+            return None
+        barriers = [warp.barrier for warp in self.of_state(_State.ARRIVED) if warp.barrier is not None]
+        return min(barriers, key=lambda one: one.site, default=None)
+
+    def release(self) -> bool:
+        """Release the warps at the first barrier, of a cluster once all its blocks are at such a barrier. Return whether they are."""
+        first = self.barrier()
+        if first is None:
+            return False
+        blocks = [self]
+        if first.of_blocks:
+            blocks = [block for block in self.cluster if block.of_state(_State.ENDED) != block.warps]
+            if not all((own := block.barrier()) is not None and own.of_blocks for block in blocks):
+                return False
+        arrived = [warp for block in blocks for warp in block.of_state(_State.ARRIVED)]
+        members = self.cluster if first.of_blocks else blocks
+        _release_first_barrier(arrived, [group for block in members for group in block.groups])
+        return True
 
 
 @dataclass
@@ -172,10 +199,10 @@ def interleave(
             if groups is not None:
                 if len(running) == resident and result.element is None:
                     result.watch(running)
-                warps = [ScheduledWarp(group, yielded) for group in scheduled(groups)]
-                for warp in warps:
-                    warp.group.scheduler = warp
-                running.append(_ScheduledBlock(groups, warps))
+                cluster = [_scheduled_block(team, yielded) for team in teams(groups)]
+                for block in cluster:
+                    block.cluster = cluster
+                running += cluster
                 result.together = max(result.together, len(running))
             elif not running:
                 return result
@@ -207,11 +234,16 @@ def _run_slices(
             warp.run_slice(body)
             moved |= warp.state is not _State.WAITS
             result.observe(block.groups[0])
-        arrived = block.of_state(_State.ARRIVED)
-        if arrived and not block.of_state(_State.READY) and not block.of_state(_State.WAITS):
-            _release_first_barrier(arrived, block.groups)
-            moved = True
+        moved |= block.release()
     return moved
+
+
+def _scheduled_block(groups: Sequence[WarpGroup], yielded: threading.Semaphore) -> _ScheduledBlock:
+    """Return a block that starts."""
+    warps = [ScheduledWarp(group, yielded) for group in scheduled(groups)]
+    for warp in warps:
+        warp.group.scheduler = warp
+    return _ScheduledBlock(groups, warps)
 
 
 def _release_first_barrier(arrived: Sequence[ScheduledWarp], groups: Sequence[WarpGroup]) -> None:

@@ -23,11 +23,13 @@ from .threads import Access, Fault, Thread
 
 @dataclass(frozen=True)
 class Origin:
-    """The array of the kernel to which memory belongs: its name in the prepared program, its type and its declaration."""
+    """The array of the kernel to which memory belongs: its name in the prepared program, its type and its declaration. block: the linear
+    number of the block that has it."""
 
     name: str
     type: Array
     span: Span
+    block: int = 0
 
 
 def new_array(alloc: ir.Alloc, length: int) -> Any:
@@ -49,8 +51,19 @@ def allocate(thread: Thread, alloc: ir.Alloc) -> Any:
         if length is None:
             length = launch.request.dynamic_arrays[alloc.array].length
         owner[key] = new_array(alloc, length), np.full(length, bool(alloc.values))
-        launch.add_origin(owner[key][0], alloc, thread.span(alloc.span))
+        launch.add_origin(owner[key][0], alloc, thread.span(alloc.span), thread.block.linear)
     return owner[key]
+
+
+def of_block(thread: Thread, memory: Any, rank: Any) -> Any:
+    """Return a shared array of another block of the cluster, and its flags. memory: of the array in the block of the thread."""
+    own, other = thread.block, thread.block.cluster[int(rank)]
+    key, flags = next((key, flags) for key, (array, flags) in own.memory.items() if array is memory)
+    if key not in other.memory:
+        other.memory[key] = np.zeros_like(memory), np.zeros_like(flags)
+        origin = thread.block.launch.origins[id(memory)]
+        thread.block.launch.origins[id(other.memory[key][0])] = replace(origin, block=other.linear)
+    return other.memory[key]
 
 
 @cache
@@ -103,8 +116,10 @@ class AccessFaults:
 
 def memory_key(thread: Thread, origin: Origin) -> tuple[Any, ...]:
     """Return the key of an array that a thread sees: its name, with the block of a shared one and the thread of a local one."""
-    block = thread.block.linear
-    return (origin.name, *{"shared": (block,), "local": (block, thread.linear)}.get(origin.type.space, ()))
+    return (
+        origin.name,
+        *{"shared": (origin.block,), "local": (origin.block, thread.linear)}.get(origin.type.space, ()),
+    )
 
 
 def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any) -> Fault | None:
@@ -128,7 +143,8 @@ def record(thread: Thread, node: ir.Access, memory: Any, index: Any, value: Any)
         line=thread.line,
         executions=thread.executions[node],
         phase=launch.phase(block),
-        grid_phase=launch.grid_phase,
+        arrived=thread.block.arrived,
+        awaited=thread.block.awaited,
         epoch=thread.epoch,
         lane_epochs=thread.lane_epochs,
         failed=isinstance(node, ir.CompareSwap) and thread.swap_failed,

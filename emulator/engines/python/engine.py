@@ -6,6 +6,7 @@ kernels without asynchronous copies.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import Array
 from ...passes.bulk_copies import lower_bulk_copies
-from ...passes.grids import is_cooperative
+from ...passes.grids import has_clusters, waits_for_blocks
 from ...passes.textures import lower_fetches
 from ...passes.waiting import may_stall, waits
 from ...passes.warpgroups import lower_products
@@ -33,8 +34,9 @@ from ...sanitizer.schedules import Schedule
 from ...span import Span
 from .access import Origin
 from .expressions import THREAD
-from .printer import FunctionPrinter, Rules
+from .printer import FunctionPrinter
 from .release_order import ReleaseOrder
+from .rules import Rules
 from .threads import Block, Fault, Observer, Thread, Warp
 
 
@@ -129,13 +131,14 @@ class Launch:
         self.grid_phase = self.running = 0
         self.observers: list[Observer] = []
         self.release_order: ReleaseOrder | None = None
+        self.races: Any = None
         if "races" in request.checks:
             from .races import Races, require_exact  # late: it needs the messages of the compiled detector
 
             require_exact(request)
-            races = Races(self)
-            self.observers.append(races)
-            self.release_order = races.order
+            self.races = Races(self)
+            self.observers.append(self.races)
+            self.release_order = self.races.order
         kernel = request.prepared.program.kernel
         self._declared = {s.span: s.array for s in statements(kernel.body) if isinstance(s, ir.Alloc)}
         for param in self.code.parameters:
@@ -161,9 +164,9 @@ class Launch:
         steps: Generator[Any, Any, None] | None = self.code.kernel(thread, *self.arguments)
         return steps
 
-    def add_origin(self, memory: Any, alloc: ir.Alloc, span: Span) -> None:
-        """Record the declaration of an array. span: with the calls through which it was reached."""
-        self.origins[id(memory)] = Origin(self._declared.get(span, alloc.array), alloc.type, span)
+    def add_origin(self, memory: Any, alloc: ir.Alloc, span: Span, block: int) -> None:
+        """Record the declaration of an array. span: with the calls through which it was reached. block: that has it."""
+        self.origins[id(memory)] = Origin(self._declared.get(span, alloc.array), alloc.type, span, block)
 
     def finding(self, diagnostic: Diagnostic) -> Fault | None:
         """Return the exception of a finding; None if a comment of the kernel allows it."""
@@ -183,23 +186,48 @@ class Launch:
 
     @property
     def is_cooperative(self) -> bool:
-        """Whether all blocks run from one barrier of the grid to the next."""
-        return is_cooperative(self.request.prepared.program.kernel)
+        """Whether blocks run from one barrier of the grid, or of their cluster, to the next."""
+        return waits_for_blocks(self.request.prepared.program.kernel)
+
+    def groups(self) -> list[list[int]]:
+        """Return the blocks that wait for each other: the grid, or each cluster by rank."""
+        blocks = self.blocks()
+        if not has_clusters(self.request.prepared.program.kernel):
+            return [blocks]
+        places = {block: place for place, block in enumerate(blocks)}
+        return sorted(self.request.clusters.tolist(), key=lambda cluster: places.get(cluster[0], -1))
 
     def run(self) -> None:
-        """Run all blocks: one after another, or from one barrier of the grid to the next."""
+        """Run all blocks: one after another, or from one barrier of the grid or their cluster to the next."""
         if not self.is_cooperative:
             for number in self.blocks():
                 self.run_block(number)
             return
-        steps = {number: Block(self, number).run() for number in self.blocks()}
-        resident = list(steps)
+        for group in self.groups():
+            self._run_together(group)
+
+    def _run_together(self, numbers: list[int]) -> None:
+        """Run blocks from one barrier of theirs to the next."""
+        blocks = [Block(self, number) for number in numbers]
+        if math.prod(self.request.cluster) > 1:
+            for block in blocks:
+                block.cluster = blocks
+        steps = {block: block.run() for block in blocks}
         while steps:
-            arrived = {number: group for number, run in steps.items() if (group := next(run, None)) is not None}
+            arrived: dict[Block, list[Thread]] = {}
+            running = list(steps)
+            while running:
+                yielded = {block: next(steps[block], None) for block in running}
+                arrived |= {block: threads for block, threads in yielded.items() if threads}
+                running = [block for block, threads in yielded.items() if threads == []]  # they wait in a loop
             if arrived:
-                self._check_arrivals(arrived, [number for number in resident if number not in arrived])
-            steps = {number: steps[number] for number in arrived}
+                self._check_arrivals(arrived, blocks)
+            steps = {block: steps[block] for block in arrived}
             self.grid_phase += 1
+        if self.races is not None and len(blocks[0].cluster) > 1:
+            fault = self.races.misuse({block.linear: block for block in blocks})
+            if fault is not None:
+                raise fault
 
     def run_block(self, number: int) -> None:
         """Run one block of a kernel without barriers of the grid. `running` is its number from then on."""
@@ -215,10 +243,15 @@ class Launch:
     def assigned(self, thread: Thread, span: Span, name: str, value: Any) -> None:
         """Receive the value of a user's variable. span: without the calls of the thread."""
 
-    def _check_arrivals(self, arrived: dict[int, list[Thread]], missing: list[int]) -> None:
-        faults, first = Faults(), arrived[min(arrived)][0]
-        span = first.operation.span
-        grids.check_arrivals(faults, span, 0, self.grid_phase, sorted(arrived), sorted(missing), self.request.grid)
+    def _check_arrivals(self, arrived: dict[Block, list[Thread]], blocks: list[Block]) -> None:
+        faults, first = Faults(), arrived[min(arrived, key=lambda block: block.linear)][0]
+        stmt = ir.Let(None, first.operation.node, first.operation.span)
+        of_grid = first.operation.node.mode == "grid"
+        at = min(threads[0].position for threads in arrived.values())
+        here = [block for block, threads in arrived.items() if of_grid or threads[0].position == at]
+        missing = [block for block in blocks if block not in here and (of_grid or block.is_alive(at))]
+        numbers = (sorted(block.linear for block in some) for some in (here, missing))
+        grids.check_arrivals(faults, stmt, self.grid_phase, *numbers, self.request.grid)
         for diagnostic in faults.diagnostics():
             first.fail(diagnostic)
 

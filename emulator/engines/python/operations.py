@@ -20,7 +20,7 @@ from .threads import Thread, order_lanes
 class WarpOperation:
     """An operation of lanes at one position. operands of a thread: in the order of each class."""
 
-    is_barrier = is_grid_barrier = False
+    is_barrier = of_blocks = False
 
     def __init__(self, node: Any) -> None:
         self.node, self.span = node, node.span
@@ -35,13 +35,13 @@ class WarpOperation:
 
 
 class BlockBarrier(WarpOperation):
-    """A barrier of the block or the grid. Operands: the predicate."""
+    """A barrier of the block, the cluster or the grid. Operands: the predicate."""
 
     is_barrier = True
 
     def __init__(self, node: ir.Barrier) -> None:
         super().__init__(node)
-        self.is_grid_barrier = node.mode == "grid"
+        self.of_blocks = node.mode not in ("sync", "count", "and", "or")
 
     def perform(self, group: list[Thread]) -> list[Any]:
         holds = [bool(thread.operands[0]) for thread in group]

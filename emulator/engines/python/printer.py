@@ -7,7 +7,6 @@ with an operation for which threads wait is a generator (`threads`): it yields t
 import ast
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -39,6 +38,7 @@ from .expressions import (
     zero,
 )
 from .operations import OPERATIONS, Iteration, WarpOperation
+from .rules import Rules
 from .trees import (
     assigned_register,
     attribute_target,
@@ -49,26 +49,8 @@ from .trees import (
 )  # fmt: skip
 
 POSITION, FINDING = "@position", "@finding"
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Properties of a launch that change the code.
-
-    initialised: whether reads of unwritten elements are faults. recorded: whether observers receive accesses; traced: whether
-    the launch receives assignments.
-    lockstep: whether a warp executes accesses to shared and
-    global memory together. limits: iterations of a loop that waits, and of any other; None for no limit of others.
-    waiting: spans of the loops that wait, and whether their work may stall. progress: spans of statements that end a stall.
-    """
-
-    initialised: bool
-    recorded: bool
-    traced: bool
-    lockstep: bool
-    limits: tuple[int, int | None]
-    waiting: Mapping[Span, bool]
-    progress: frozenset[Span]
+OF_BLOCK, OF_BLOCK_SET = "@of_block", "@of_block@set"
+"""Local variables with an array of another block of the cluster, and its flags."""
 
 
 def written_flags(array: str) -> str:
@@ -375,18 +357,23 @@ class FunctionPrinter(Expressions):
         if faults.width > 1:
             length = ast.BinOp(length, ast.FloorDiv(), ast.Constant(faults.width))
         inside = [ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], [self.value(node.index), length])]
-        for index, extent in open_dimensions(node.index):
+        for index, extent in open_dimensions(node):
             limits = [self.value(index), self.value(extent)]
             inside.append(ast.Compare(ast.Constant(0), [ast.LtE(), ast.Lt()], limits))
-        shown = packed(*map(self.value, shown_dimensions(node.index)))
+        shown = packed(*map(self.value, shown_dimensions(node)))
         values = packed(*(name(self.local(register)) for register in faults.registers))
         error = call(
             self.constants.node(faults.out_of_bounds), name(THREAD), memory, self.value(node.index), shown, values
         )
         holds = inside[0] if len(inside) == 1 else ast.BoolOp(ast.And(), list(inside))
         checks: list[ast.stmt] = [ast.If(ast.UnaryOp(ast.Not(), holds), [ast.Raise(error, None)], [])]
+        if node.block is not None:
+            mapped = call(self.constants.node(access.of_block), name(THREAD), memory, self.value(node.block))
+            both = ast.Tuple([target(OF_BLOCK), target(OF_BLOCK_SET)], ast.Store())
+            checks.append(ast.Assign([both], mapped))
+            memory = name(OF_BLOCK)
         if self.rules.initialised and not isinstance(node, ir.Store):
-            flags = name(written_flags(node.array))
+            flags = name(self.flags(node))
             untracked = ast.Compare(flags, [ast.Is()], [ast.Constant(None)])
             flag: ast.expr = self.flag(node, ast.Load())
             element = self.value(node.index)
@@ -409,7 +396,7 @@ class FunctionPrinter(Expressions):
 
     def memory(self, node: ir.Access) -> ast.expr:
         """Return the memory of an access, in units of the access."""
-        memory, type = name(flat(node.array)), access_type(node)
+        memory, type = name(flat(node.array) if node.block is None else OF_BLOCK), access_type(node)
         if type == self.spaces[node.array].element:
             return memory
         return call(self.constants.node(access.as_type(type)), memory)
@@ -419,13 +406,17 @@ class FunctionPrinter(Expressions):
         index, count = self.value(node.index), width(node, self.spaces[node.array])
         if count > 1:
             index = call(self.constants.node(access.elements), index, ast.Constant(count))
-        return ast.Subscript(name(written_flags(node.array)), index, context)
+        return ast.Subscript(name(self.flags(node)), index, context)
+
+    def flags(self, node: ir.Access) -> str:
+        """Return the variable with the flags of the array of an access."""
+        return written_flags(node.array) if node.block is None else OF_BLOCK_SET
 
     def marked(self, node: ir.Access) -> list[ast.stmt]:
         """Return the statement that marks an element as written."""
         if not self.rules.initialised:
             return []
-        flags = name(written_flags(node.array))
+        flags = name(self.flags(node))
         mark = ast.Assign([self.flag(node, ast.Store())], ast.Constant(True))
         return [ast.If(ast.Compare(flags, [ast.IsNot()], [ast.Constant(None)]), [mark], [])]
 

@@ -17,13 +17,17 @@ from ...ir import nodes as ir
 from ...ir.access import Operation
 from ...ir.effects import accesses
 from ...language.intrinsics import WARP_SIZE
+from ...passes.grids import has_clusters
 from ...runtime.engine import Request
+from ...sanitizer.elements import element
+from ...sanitizer.places import coordinates
 from ...sanitizer.races import detect, release_acquire, report, shadow
+from ...sanitizer.races.cluster_blocks import misuse
 from ...sanitizer.races.racing_launch import RacingArray, RacingLaunch
 from ...sanitizer.tracking import AccessId, Plan
 from ...span import Span
 from .release_order import Release, ReleaseOrder
-from .threads import Access, Fault, Launch
+from .threads import Access, Block, Fault, Launch
 
 
 def require_exact(request: Request) -> None:
@@ -83,6 +87,7 @@ class Races:
         common = launch.request.overlapping_arrays
         plan = Plan.for_kernel(kernel, {"races"}, (), tuple(memory.overlap for memory in common))
         self.tracked, self.types, self.kernel = plan.tracked, plan.types, kernel
+        self.has_clusters = has_clusters(kernel)
         self.order = ReleaseOrder(launch.request.device.warp_synchronous) if plan.fenced else None
         self.roles = {_place(node, node.span): plan.roles.get(stmt.site, 0) for stmt, node in accesses(kernel)}
         self.places = {
@@ -150,7 +155,7 @@ class Races:
 
     def relation(self, earlier: Access, access: Access) -> int:
         """Return the smallest group with the threads of two accesses; ORDERED if a barrier or their order in a thread orders them."""
-        if earlier.grid_phase < access.grid_phase:
+        if earlier.arrived < access.awaited and (not self.has_clusters or self.in_one_cluster(earlier, access)):
             return detect.ORDERED
         if earlier.block != access.block:
             return detect.WITHIN_GRID
@@ -162,6 +167,28 @@ class Races:
             return detect.ORDERED
         same = self.is_same_instruction(earlier, access)
         return detect.ORDERED if self.launch.request.device.warp_synchronous and not same else detect.WITHIN_WARP
+
+    def misuse(self, blocks: Mapping[int, Block]) -> Fault | None:
+        """Return the finding of an access to the shared memory of a block of a cluster before it has started, or after it has ended."""
+        request = self.launch.request
+        for (memory, index), element_ in self.elements.items():
+            owner = blocks.get(memory[1]) if isinstance(memory, tuple) and len(memory) == 2 else None
+            for access in element_.earlier(shadow.STORES) if owner is not None else ():
+                early, late = access.awaited == 0, access.arrived >= owner.awaited
+                if access.block == owner.linear or not (early or late):
+                    continue
+                places = owner.index, coordinates(access.block, request.grid)
+                shown = element(access.array, self.types[access.array], index, {})
+                reads, thread = isinstance(access.node, ir.Load), coordinates(access.thread, request.block)
+                fault = self.launch.finding(misuse(shown, access.span, reads, late and not early, places, thread))
+                if fault is not None:
+                    return fault
+        return None
+
+    def in_one_cluster(self, earlier: Access, access: Access) -> bool:
+        clusters = self.launch.request.clusters
+        (first,), (second,) = (np.flatnonzero((clusters == one.block).any(axis=1)) for one in (earlier, access))
+        return bool(first == second)
 
     def is_same_instruction(self, earlier: Access, access: Access) -> bool:
         return earlier.node is access.node and earlier.executions == access.executions
@@ -202,6 +229,7 @@ class Races:
             request.forms,
             False,
             self.order is not None,
+            request.cluster,
         )
         diagnostic: Diagnostic = report.findings(_Findings(row), racing)[0][2]  # type: ignore[arg-type]
         fault = self.launch.finding(diagnostic)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ...language.intrinsics import WARP_SIZE
 from ...sanitizer.races import release_acquire, shadow
+from ...sanitizer.tracking import is_of_block
 from .threads import Access, Thread
 
 Clock = dict[tuple[Any, ...], int]
@@ -81,7 +82,7 @@ class ReleaseOrder:
 
     def access(self, access: Access, role: int, head: list[Release], key: Any) -> list[Release]:
         """Order an atomic operation. head: the releases that its element has; returns those that it has then. key: of the element."""
-        own, of_block = self.threads[access.block, access.thread], access.node.scope == "block"
+        own, of_block = self.threads[access.block, access.thread], is_of_block(access.node)
         head = [] if role & shadow.OVERWRITES else [one for one in head if not of_block or one.block == access.block]
         near = [release for release in head if release.reaches(access.block)]
         first = access.thread // WARP_SIZE * WARP_SIZE

@@ -48,8 +48,9 @@ class Access:
 
     memory: key of the array (`access.memory_key`). array: its name in the prepared program. value: read or
     written; None for an atomic operation. block, thread: linear. number: among the accesses of the thread. line: number of the
-    thread's statement under a debugger. executions: of the statement in this thread before. phase, grid_phase: barriers of the
-    block and the grid before. epoch: `syncwarp` of the thread before; lane_epochs: epochs of the other lanes that are ordered before it.
+    thread's statement under a debugger. executions: of the statement in this thread before. phase: barriers of the block
+    before. arrived, awaited: barriers of the grid or the cluster at which the block has arrived, and for which it has waited.
+    epoch: `syncwarp` of the thread before; lane_epochs: epochs of the other lanes that are ordered before it.
     failed: whether it is a compare-and-swap that wrote nothing.
     """
 
@@ -65,7 +66,8 @@ class Access:
     line: int
     executions: int
     phase: int
-    grid_phase: int
+    arrived: int
+    awaited: int
     epoch: int
     lane_epochs: Mapping[int, int]
     failed: bool
@@ -96,7 +98,6 @@ class Launch(Protocol):
     memory: dict[Any, Any]
     origins: dict[int, Any]
     observers: list[Observer]
-    grid_phase: int
     release_order: Any
 
     def phase(self, block: int) -> int:
@@ -114,8 +115,8 @@ class Launch(Protocol):
     def finding(self, diagnostic: Diagnostic) -> Fault | None:
         """Return the exception of a finding; None if a comment of the kernel allows it."""
 
-    def add_origin(self, memory: Any, alloc: Any, span: Span) -> None:
-        """Record the declaration of an array. span: with the calls through which it was reached."""
+    def add_origin(self, memory: Any, alloc: Any, span: Span, block: int) -> None:
+        """Record the declaration of an array. span: with the calls through which it was reached. block: that has it."""
 
     def begin_phase(self, block: Block) -> None:
         """Count a barrier of a block."""
@@ -130,14 +131,9 @@ class Thread:
     def __init__(self, block: Block, linear: int) -> None:
         request = block.launch.request
         self.block, self.linear = block, linear
-        for index, values in (
-            ("thread", coordinates(linear, request.block)),
-            ("block", block.index),
-            ("block_dim", request.block),
-            ("grid_dim", request.grid),
-        ):
-            for axis, value in zip("xyz", values, strict=True):
-                setattr(self, f"{index}_{axis}", np.int32(value))
+        for axis, value in zip("xyz", coordinates(linear, request.block), strict=True):
+            setattr(self, f"thread_{axis}", np.int32(value))
+        vars(self).update(block.indices)
         self.lane, self.warp = np.int32(linear % WARP_SIZE), np.int32(linear // WARP_SIZE)
         self.calls: list[Span] = []
         self.accesses = self.line = self.epoch = 0
@@ -240,12 +236,36 @@ class Warp:
                 thread.resume(result)
 
 
+def _indices(block: tuple[int, ...], request: Request) -> dict[str, np.int32]:
+    """Return the attributes of threads that all threads of a block have in common: of the block, its cluster and the grid."""
+    grid, cluster = request.grid, request.cluster
+    x, y, z = (n % size for n, size in zip(block, cluster, strict=True))
+    extents = {
+        "block": block,
+        "block_dim": request.block,
+        "grid_dim": grid,
+        "cluster_dim": cluster,
+        "cluster_block": (x, y, z),
+        "cluster_index": [n // size for n, size in zip(block, cluster, strict=True)],
+        "grid_clusters": [n // size for n, size in zip(grid, cluster, strict=True)],
+    }
+    indices = {
+        f"{name}_{axis}": np.int32(n) for name, own in extents.items() for axis, n in zip("xyz", own, strict=True)
+    }
+    rank = x + cluster[0] * (y + cluster[1] * z)
+    return indices | {"cluster_rank": np.int32(rank), "cluster_size": np.int32(np.prod(cluster))}
+
+
 class Block:
-    """A block of threads and its shared memory."""
+    """A block of threads and its shared memory. cluster: the blocks of its cluster that run with it, by rank. arrived, awaited: the
+    numbers of barriers of the grid or the cluster at which it has arrived, and for which it has waited."""
 
     def __init__(self, launch: Launch, linear: int) -> None:
         self.launch, self.linear = launch, linear
+        self.cluster: list[Block] = [self]
+        self.arrived = self.awaited = 0
         self.index = coordinates(linear, launch.request.grid)
+        self.indices = _indices(self.index, launch.request)
         threads = int(np.prod(launch.request.block))
         self.memory: dict[Any, Any] = {}
         self.warps = [Warp() for _ in range(-(-threads // WARP_SIZE))]
@@ -253,7 +273,7 @@ class Block:
             self.warps[number // WARP_SIZE].threads.append(Thread(self, number))
 
     def run(self) -> Iterator[list[Thread]]:
-        """Run all threads. Yield the threads at each barrier of the grid, before they continue."""
+        """Run all threads. Yield the threads at each barrier of the grid or the cluster, before they continue; none while a warp waits."""
         order = self.launch.warp_order(self)
         while True:
             for warp in order:
@@ -262,17 +282,26 @@ class Block:
             if not waiting:
                 return
             if any(not thread.operation.is_barrier for thread in waiting):
+                if len(self.cluster) > 1:
+                    yield []  # it may wait for another block
                 continue  # a warp waits for another one in a loop
-            group = self.arrived()
-            if group[0].operation.is_grid_barrier:
+            group = self.at_barrier()
+            if group[0].operation.of_blocks:
+                mode = group[0].operation.node.mode
+                self.arrived += mode != "cluster_wait"
                 yield group
+                self.awaited = self.awaited if mode == "cluster_arrive" else self.arrived
             for thread, result in zip(group, group[0].operation.perform(group), strict=True):
                 thread.operation = _CONTINUES
                 thread.operands = (result,)
             self.launch.begin_phase(self)
             order = self.launch.warp_order(self)
 
-    def arrived(self) -> list[Thread]:
+    def is_alive(self, position: Position | None) -> bool:
+        """Return whether any thread has not returned where others are at a position."""
+        return any(thread.is_alive(position) for warp in self.warps for thread in warp.threads)
+
+    def at_barrier(self) -> list[Thread]:
         """Return the threads at the earliest barrier. Raises Fault if threads that have not ended are elsewhere."""
         threads = [t for warp in self.warps for t in warp.threads]
         first = min(t.position for t in threads if t.position is not None)
@@ -292,7 +321,7 @@ class Block:
 class _Continues:
     """The continuation of a thread after a barrier, when its warp runs again."""
 
-    is_barrier = is_grid_barrier = False
+    is_barrier = of_blocks = False
     span: Span
 
     def perform(self, group: list[Thread]) -> list[Any]:

@@ -155,7 +155,7 @@ class Graphs(Kernels):
     def _launch_of(self, launch: int) -> Work:
         """Return the launch of a cudaKernelNodeParams."""
         function, *extents, shared, arguments, _ = _KERNEL.unpack(ctypes.string_at(launch, _KERNEL.size))
-        own = (function, *extents, shared, arguments, 0, 0)
+        own = (function, *extents, 1, 1, 1, shared, arguments, 0, 0)
         return partial(self.simtbedLaunch, *self.with_copied_arguments(own))
 
     def cudaGraphAddKernelNode(self, *call: Any) -> int:

@@ -12,12 +12,13 @@ from typing import Any
 from ...cuda_cpp.kernel import CudaKernel
 from ...llvmir.debug import source_size
 from ...machine.occupancy import occupancy
+from ...runtime.request import MAX_CLUSTER_BLOCKS
 from .devices import Devices
 from .launches import ForeignMemory, Places, Shape, launch
 from .queues import INVALID_VALUE, SUCCESS, Place, flush_host_output, store
 from .unit import ProgramUnit
 
-INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION = 9, 13, 98
+INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION, INVALID_CLUSTER_SIZE = 9, 13, 98, 912
 ILLEGAL_ADDRESS = 700
 _STICKY = {"bounds": ILLEGAL_ADDRESS, "alignment": 716, "assertion": 710, "step limit": 702}
 """Errors of launches by the kind of their fault: illegal address, misaligned address, assert, timeout."""
@@ -98,12 +99,12 @@ class Kernels(Devices):
         self.kernels[stub] = owner.kernel(ctypes.string_at(symbol).decode())
 
     def simtbedLaunch(self, stub: int, *how: int) -> int:
-        """Launch a kernel. how: grid and block, bytes of dynamic shared memory, address of the arguments."""
+        """Launch a kernel. how: grid, block and cluster, bytes of dynamic shared memory, address of the arguments."""
         *extents, shared, arguments, cooperative, stream = how
-        grid, block = tuple(extents[:3]), tuple(extents[3:])
+        grid, block, cluster = (tuple(extents[first : first + 3]) for first in (0, 3, 6))
         code = self._stream(stream)
         if not code:
-            shape = Shape(grid, block, shared, bool(cooperative), self.streams[stream or 0])
+            shape = Shape(grid, block, shared, bool(cooperative), self.streams[stream or 0], cluster)
             code = self._launched(stub, shape, arguments)
         if code and not self.sticky:
             self.unread = self.place, f"error {code} of this launch is not read: call cudaGetLastError()"
@@ -134,6 +135,10 @@ class Kernels(Devices):
             return INVALID_CONFIGURATION
         if math.prod(shape.block) > self.device.threads_per_block:
             return INVALID_CONFIGURATION
+        if not all(size and extent % size == 0 for extent, size in zip(shape.grid, shape.cluster, strict=True)):
+            return INVALID_CONFIGURATION
+        if math.prod(shape.cluster) > MAX_CLUSTER_BLOCKS:
+            return INVALID_CLUSTER_SIZE
         if shape.shared > self.device.shared_per_block_optin:
             return INVALID_VALUE
         flush_host_output()

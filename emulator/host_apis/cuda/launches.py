@@ -48,13 +48,14 @@ class ForeignMemory(Exception):
 
 @dataclass(frozen=True)
 class Shape:
-    """Grid, block, bytes of dynamic shared memory, whether blocks may wait for each other, and the stream."""
+    """Grid, block, bytes of dynamic shared memory, whether blocks may wait for each other, the stream, and the blocks of a cluster."""
 
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared: int
     cooperative: bool
     stream: Stream | None
+    cluster: tuple[int, ...] = (1, 1, 1)
 
 
 def launch(kernel: CudaKernel, shape: Shape, arguments: int, places: Places, device: Device) -> LaunchDetails:

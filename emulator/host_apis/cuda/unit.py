@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import disk_cache
 from ...cuda_cpp.addresses import Bytes, memory_at
-from ...cuda_cpp.declaration import Declaration, HostParameter, OutsideVariable
+from ...cuda_cpp.declaration import Declaration, OutsideVariable
 from ...cuda_cpp.kernel import CudaKernel, CudaSource
 from ...cuda_cpp.places import SourceText
 from ...errors import UnavailableError
@@ -82,9 +82,8 @@ class ProgramUnit(CudaSource):
         for symbol, own in functions.items():
             name = short_name(own.name)
             names[name] += 1
-            parameters = tuple(HostParameter(*parameter) for parameter in own.parameters)
             numbered = name if names[name] == 1 else f"{name} #{names[name]}"
-            kernels[symbol] = numbered, Declaration(symbol, parameters)
+            kernels[symbol] = numbered, self.compiled.declaration(own)
         filled = {}
         for symbol, variable in variables.items():
             try:

@@ -72,7 +72,7 @@ class EmulatedKernel:
         ctypes.memset(address, 0, ERROR_CODE.size)
         return Pointer(address, address, ERROR_CODE.size)
 
-    def launch(self, arguments: Sequence[Any], grid: Any, block: Any, shared: int) -> None:
+    def launch(self, arguments: Sequence[Any], grid: Any, block: Any, shared: int, cluster: Any = (1, 1, 1)) -> None:
         """Launch the kernel. arguments: without tuples. Raises LaunchError, FaultError, and exceptions of the kernel."""
         require_threads(self.kernel.__name__, block, self._most_threads)
         if len(arguments) != len(self.types):
@@ -82,7 +82,7 @@ class EmulatedKernel:
             reader.read(type, value)
         has_code = ERROR_CODE in self.compiled.facts.parameters
         values = [*reader.values, *([self._error_code] if has_code else ()), *reader.items]
-        self.launcher.launch(values, grid, block, shared)
+        self.launcher.launch(values, grid, block, shared, cluster=cluster)
         for copy in reader.copies:
             copy()
         if has_code:
@@ -136,7 +136,7 @@ class KernelDispatcher:
 
 
 class LaunchConfiguration:
-    """A kernel with its grid and block. Raises LaunchError for clusters."""
+    """A kernel with its grid, its block and the blocks of a cluster."""
 
     def __init__(
         self,
@@ -147,14 +147,13 @@ class LaunchConfiguration:
         sharedmem: int | None = None,
         cluster: Any = None,
     ) -> None:
-        if cluster not in (None, (1, 1, 1)):
-            raise LaunchError(f"a launch with clusters of {cluster} blocks is not supported")
         if sharedmem is not None and sharedmem < 0:
             raise ValueError(f"sharedmem must be non-negative, got {sharedmem}")
         self.dispatcher, self.grid, self.block, self.shared = dispatcher, tuple(grid), tuple(block), sharedmem or 0
+        self.cluster = (1, 1, 1) if cluster is None else cluster
 
     def __call__(self, *arguments: Any) -> None:
-        self.dispatcher.kernel(arguments).launch(arguments, self.grid, self.block, self.shared)
+        self.dispatcher.kernel(arguments).launch(arguments, self.grid, self.block, self.shared, self.cluster)
 
 
 class KernelCache:

@@ -41,6 +41,7 @@ from .shadow import (
     BLOCK_OF,
     BULK,
     BULK_GROUPS,
+    CLUSTER,
     EXCHANGES,
     FENCED,
     FOREIGN,
@@ -113,7 +114,7 @@ def _relation(race: RaceState, shared: bool, epoch: i64, thread: i64) -> i32:
 
     Vector clocks and fences are not considered.
     """
-    if epoch < race.state[GRID]:
+    if epoch < race.state[GRID] and epoch >= race.state[CLUSTER]:
         return ORDERED
     if _is_alternate(race, epoch):
         return WITHIN_GRID
@@ -148,7 +149,7 @@ def _owns(race: RaceState, epoch: i64, thread: i64) -> bool:
 @st.device
 def _covered(race: RaceState, shared: bool, read: i64, other: i64, thread: i64) -> bool:
     """Return whether any later access that races with this read races with READ or OTHER already."""
-    if read < race.state[PHASE]:
+    if read < race.state[PHASE] or _is_alternate(race, read) or _is_alternate(race, other):
         return False
     if _owns(race, read, thread):
         return True

@@ -22,6 +22,7 @@ from .shadow import (
     BLOCK_OF,
     BULK_GROUPS,
     CAPACITY,
+    CLUSTER,
     DEVICE_FENCE,
     EPOCHS,
     FENCED,
@@ -106,6 +107,18 @@ def resume_block(race: RaceState, block: i64, barriers: i64) -> None:
 def grid_barrier(race: RaceState) -> None:
     """All blocks pass a grid barrier: all accesses so far are ordered before all later ones."""
     race.state[GRID] = race.state[LENGTH] * TICK
+
+
+@native
+def cluster_barrier(race: RaceState, arrived: i64) -> None:
+    """The block passes a barrier of its cluster: the accesses of the cluster before an epoch, at the arrival, precede all later ones."""
+    if race.state[FENCED] != 0:
+        synchronise_block(race)
+    race.state[BARRIERS] += 1
+    race.state[GRID] = arrived
+    race.state[PHASE] = max(race.state[PHASE], arrived)
+    race.state[NOW] = race.state[LENGTH] * TICK
+    race.state[FRESH] = race.state[LENGTH]
 
 
 @native
@@ -318,6 +331,7 @@ def _shorten_log(race: RaceState) -> None:
         if epoch >= TICK:
             race.epochs[at] = u32(race.scratch[epoch // TICK]) * TICK + epoch % TICK
     _renumber(race, merged, length)
+    race.state[CLUSTER] = 0
     if race.state[GRID] != 0:
         race.state[GRID] = race.state[FOREIGN]  # rows before and after the grid barrier were merged
     race.state[MERGED] = 1

@@ -10,10 +10,11 @@ from ...ir.effects import written_array
 from ...ir.walk import statements
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Array
+from ...passes.grids import has_clusters
 from ...passes.varying_control import Group, varying_control
 from ...span import Span
 from ..elements import Forms, element
-from ..places import Dim3
+from ..places import Dim3, coordinates
 from .detect import ARRAY, INDEX
 from .placement import Placer
 
@@ -32,7 +33,8 @@ class RacingArray:
 @dataclass(frozen=True)
 class RacingLaunch:
     """The launch of a report. arrays: by number of the tracked array. of_sites: the number of each site's array. sites: span of each.
-    roles: of sites, see `shadow.ACQUIRES`. forgotten: whether the blocks of earlier accesses are unknown."""
+    roles: of sites, see `shadow.ACQUIRES`. cluster: blocks of a cluster by axis. forgotten: whether the blocks of earlier accesses
+    are unknown."""
 
     kernel: ir.Function
     arrays: Sequence[RacingArray]
@@ -44,6 +46,13 @@ class RacingLaunch:
     forms: Forms
     forgotten: bool
     fenced: bool
+    cluster: Dim3 = (1, 1, 1)
+
+    def in_one_cluster(self, *blocks: int) -> bool:
+        """Return whether blocks wait for each other at barriers of their cluster."""
+        places = [coordinates(block, self.grid) for block in blocks]
+        clusters = {tuple(n // size for n, size in zip(place, self.cluster, strict=True)) for place in places}
+        return has_clusters(self.kernel) and len(clusters) == 1
 
     @cached_property
     def indices(self) -> Mapping[int, ir.Expr]:

@@ -366,6 +366,8 @@ class _Finding:
         if self.group == "grid" and not is_cooperative(self.launch.kernel):
             if self.is_update:
                 return (), self._exclusive()
+            if self.launch.in_one_cluster(*self.blocks):
+                return (), self._ordered("st.cluster_sync() between the two")
             together = len(self.statements) == 1 and max(self.kinds) < ATOMICS
             return (), _OTHER_ARRAY if together else self._ordered(_BETWEEN_BLOCKS)
         remedy = self._remedy()

@@ -6,14 +6,28 @@ import numpy as np
 
 from ..tracking import Plan
 from . import happens_before
-from .shadow import ALTERNATING, BARRIERS, BLOCK, FOREIGN, FRESH, LENGTH, NOW, PHASE, PUBLISHED, TICK, WARP
+from .shadow import (
+    ALTERNATING,
+    BARRIERS,
+    BLOCK,
+    CLUSTER,
+    FOREIGN,
+    FRESH,
+    GRID,
+    LENGTH,
+    NOW,
+    PHASE,
+    PUBLISHED,
+    TICK,
+    WARP,
+)
 
-_FIELDS = (FOREIGN, PHASE, BLOCK, BARRIERS, WARP, PUBLISHED)
+_FIELDS = (FOREIGN, PHASE, BLOCK, BARRIERS, WARP, PUBLISHED, GRID, CLUSTER)
 _ARRAYS = ("warp_syncs", "full_warp_syncs", "clocks", "fences", "thread_events", "copy_groups")
 
 
 class ResidentBlocks:
-    """Selects the block that runs. count: blocks of the launch."""
+    """Selects the block that runs. count: blocks with shared memory at the same time, by default those of the launch."""
 
     def __init__(self, race: happens_before.BoundRaceState, plan: Plan, count: int) -> None:
         self.race, self.plan, self.count = race, plan, count
@@ -30,7 +44,7 @@ class ResidentBlocks:
         if self.running >= 0:
             self.waiting[self.running] = state[list(_FIELDS)], [array.copy() for array in own]
         self.running = block
-        self.plan.select_block(arrays, block, self.count)
+        self.plan.select_block(arrays, self.place(block), self.count)
         if block not in self.waiting:
             self.race(happens_before.begin_block, block)
             return
@@ -38,3 +52,7 @@ class ResidentBlocks:
         for array, values in zip(own, saved, strict=True):
             array[...] = values
         state[FRESH], state[NOW] = state[LENGTH], state[LENGTH] * TICK
+
+    def place(self, block: int) -> int:
+        """Return the number of the planes of a block."""
+        return block

@@ -25,7 +25,7 @@ FOREIGN is another block's, and an epoch below PHASE is older than the block's l
 
 In a cooperative launch the blocks alternate between grid barriers. An epoch below GRID is older than the last grid
 barrier, which orders it. Shared and local arrays then have planes for each block, and count as global arrays. So they
-do in a launch whose blocks wait for later ones, and alternate.
+do in a cluster, whose blocks alternate between its barriers, and in a launch whose blocks wait for later ones, and alternate.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,16 +56,17 @@ PADDING = 64
 
 (
     LENGTH, FRESH, FOREIGN, PHASE, NOW, WARP_SYNCHRONOUS, BLOCK, BARRIERS, WARP, EVENTS, DISCARDED_EVENTS, MERGED, CAPACITY,
-    FENCED, SITES, WARPS, EPOCHS, EVENT_CAPACITY, GRID, DISCARDED, PUBLISHED, SEARCHES, ALTERNATING,
-) = range(23)  # fmt: skip
+    FENCED, SITES, WARPS, EPOCHS, EVENT_CAPACITY, GRID, DISCARDED, PUBLISHED, SEARCHES, ALTERNATING, CLUSTER,
+) = range(24)  # fmt: skip
 """Indices of `state`. LENGTH: number of timestamps. FRESH: the first timestamp since the warp last synchronised or resumed.
 FOREIGN, PHASE: epochs, see above. NOW: the first epoch since the warp last synchronised. EVENTS, DISCARDED_EVENTS: number of
 events (`release_acquire`) and of discarded events. MERGED: whether rows of several blocks were merged.
 CAPACITY: rows of the log. FENCED: whether the kernel has fences. SITES, WARPS, EPOCHS: their numbers.
 EVENT_CAPACITY: rows of `events`. GRID: the first epoch since the last grid barrier. DISCARDED: the first epoch since events were
 discarded. PUBLISHED: the phase before which all warps of the block have fenced their accesses. SEARCHES: number of searches of events.
-ALTERNATING: whether the block of an epoch is that of its row in the log alone (`resident_blocks`)."""
-STATE = 23
+ALTERNATING: whether the block of an epoch is that of its row in the log alone (`resident_blocks`). CLUSTER: the first epoch that GRID
+orders: of the cluster, if the barrier was one of a cluster."""
+STATE = 24
 BLOCK_OF, PHASE_OF, WARP_OF, ACCESS_OF = range(4)
 """Columns of the log."""
 ACQUIRES, LOADS_ONLY, ASYNCHRONOUS, PROPOSES, EXCHANGES, RETURNS, OVERWRITES, RELEASES, BULK, PRODUCT = (

@@ -23,6 +23,7 @@ from . import (  # noqa: F401  (their decorators fill FEATURES)
     features,
     features_arrays,
     features_atomics,
+    features_clusters,
     features_complex,
     features_control,
     features_copies,

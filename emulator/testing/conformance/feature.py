@@ -19,6 +19,7 @@ class Feature:
     block: int | tuple[int, ...] = 32
     shared: int = 0
     cooperative: bool = False
+    cluster: int | tuple[int, ...] = 1
 
     @property
     def name(self) -> str:
@@ -26,7 +27,8 @@ class Feature:
 
     def launch(self, run: Callable[..., Any]) -> Any:
         """Run it with `launch`, or a function with the same parameters."""
-        how = {"cooperative": True} if self.cooperative else {}
+        how: dict[str, Any] = {"cooperative": True} if self.cooperative else {}
+        how |= {"cluster": self.cluster} if self.cluster != 1 else {}
         return run(self.kernel, grid=self.grid, block=self.block, args=self.args, shared=self.shared, **how)
 
 
@@ -34,12 +36,19 @@ FEATURES: list[Feature] = []
 
 
 def feature(
-    expected: Any, *, grid: Any = 1, block: Any = 32, shared: int = 0, cooperative: bool = False, **args: Any
+    expected: Any,
+    *,
+    grid: Any = 1,
+    block: Any = 32,
+    shared: int = 0,
+    cooperative: bool = False,
+    cluster: Any = 1,
+    **args: Any,
 ) -> Callable[[Kernel], Kernel]:
     """Add the decorated kernel to FEATURES with the expected contents of `out`, and its launch."""
 
     def add(kernel: Kernel) -> Kernel:
-        FEATURES.append(Feature(kernel, args, expected, grid, block, shared, cooperative))
+        FEATURES.append(Feature(kernel, args, expected, grid, block, shared, cooperative, cluster))
         return kernel
 
     return add

@@ -4,6 +4,7 @@ from . import (
     of_arithmetic,
     of_barriers,
     of_bounds,
+    of_clusters,
     of_grids,
     of_mbarriers,
     of_products,
@@ -17,6 +18,6 @@ from . import (
 from .pair import PAIRS, Pair
 
 __all__ = [
-    "PAIRS", "Pair", "of_arithmetic", "of_barriers", "of_bounds", "of_grids", "of_mbarriers", "of_products", "of_protocols", "of_races",
-    "of_releases", "of_uninitialised", "of_waits", "of_warps",
+    "PAIRS", "Pair", "of_arithmetic", "of_barriers", "of_bounds", "of_clusters", "of_grids", "of_mbarriers", "of_products",
+    "of_protocols", "of_races", "of_releases", "of_uninitialised", "of_waits", "of_warps",
 ]  # fmt: skip

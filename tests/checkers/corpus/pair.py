@@ -28,6 +28,7 @@ class Pair:
     device: Device
     schedule: int | None
     cooperative: bool
+    cluster: int
     args: dict[str, Any]
 
     @property
@@ -38,8 +39,8 @@ class Pair:
         """Run one twin under all checks."""
         return launch(
             self.kernel, grid=self.grid, block=self.block, args={**self.args, "FIXED": fixed}, shared=self.shared,
-            device=self.device, schedule=self.schedule, cooperative=self.cooperative, engine=engine, check="all", faults="return",
-            step_limit=200,
+            device=self.device, schedule=self.schedule, cooperative=self.cooperative, cluster=self.cluster, engine=engine, check="all",
+            faults="return", step_limit=200,
         )  # fmt: skip
 
 
@@ -48,14 +49,16 @@ PAIRS: dict[str, Pair] = {}
 
 def pair(
     fault: str, *, grid: int = 1, block: int = 64, shared: int = 0, device: Device = devices.H200,
-    schedule: int | None = None, cooperative: bool = False, **args: Any,
+    schedule: int | None = None, cooperative: bool = False, cluster: int = 1, **args: Any,
 ) -> Callable[[Kernel], Kernel]:  # fmt: skip
     """Add a kernel to the corpus. args: the kernel's arguments; the default of `out` is an array of N zeros of f32."""
 
     def add(kernel: Kernel) -> Kernel:
         assert kernel.__name__ not in PAIRS
         arguments = {"out": zeros(N, "f32"), **args}
-        PAIRS[kernel.__name__] = Pair(kernel, fault, grid, block, shared, device, schedule, cooperative, arguments)
+        PAIRS[kernel.__name__] = Pair(
+            kernel, fault, grid, block, shared, device, schedule, cooperative, cluster, arguments
+        )
         return kernel
 
     return add

@@ -5,6 +5,7 @@ a lane out of bounds loads 0 and stores nothing.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ....errors import Diagnostic
 from ....ir import nodes as ir
@@ -14,7 +15,7 @@ from ....ir.wide import width
 from ....language.types import I32, I64, Scalar, Vector
 from ....llvm.builder import FULL, many, scalar_type
 from ....llvm.casts import extended
-from ....llvm.values import Value, Values, lanes, number
+from ....llvm.values import Value, Values, broadcast, lanes, number
 from ....runtime.engine import MAX_FAULTS_PER_LOOP, Request
 from ....sanitizer import bounds
 from ....sanitizer.tracking import AccessId
@@ -32,10 +33,11 @@ def load(context: CodegenContext, node: ir.Load, site: int) -> Values:
     access = _Access(context, node, site)
     array = access.array
     access.begin()
-    if elements.one_for_all(array, access.index):
-        loaded = elements.load_one(context, array, access.index)
+    place = access.place()
+    if elements.one_for_all(array, place):
+        loaded = elements.load_one(context, array, place)
     else:
-        loaded = elements.load_lanes(context, array, access.index, context.mask)
+        loaded = elements.load_lanes(context, array, place, context.mask)
     loaded = access.finish(loaded)
     return tuple(loaded) if isinstance(node.type, Vector) else loaded[0]
 
@@ -45,10 +47,11 @@ def store(context: CodegenContext, stmt: ir.Store) -> None:
     new_values = context.values(stmt.value)
     access = _Access(context, stmt, stmt.site, new_values)
     access.begin()
-    if elements.one_for_all(access.array, access.index):
-        elements.store_one(context, access.array, access.index, new_values)
+    place = access.place()
+    if elements.one_for_all(access.array, place):
+        elements.store_one(context, access.array, place, new_values)
     else:
-        elements.store_lanes(context, access.array, access.index, new_values, context.mask)
+        elements.store_lanes(context, access.array, place, new_values, context.mask)
     access.finish([], new_values)
 
 
@@ -60,7 +63,7 @@ def atomic(context: CodegenContext, node: ir.Atomic | ir.CompareSwap, site: int)
     access = _Access(context, node, site)
     access.begin()
     word = node.op if isinstance(node, ir.Atomic) else "compare_swap"
-    loaded = atomics.perform(context, word, access.array, access.index, operands, context.active())
+    loaded = atomics.perform(context, word, access.array, access.place(), operands, context.active())
     for tracked_access in access.tracked_accesses if isinstance(node, ir.CompareSwap) else ():
         tracked_access.swapped(operands[0], loaded[0])
     loaded = access.finish(loaded, operands, word)
@@ -75,10 +78,12 @@ class _Access:
         self.kind = context.prepared.sites[site].access
         self.full_index = context.expression(node.index)
         self.dimensions = [
-            (context.expression(part), context.expression(extent)) for part, extent in open_dimensions(node.index)
+            (context.expression(part), context.expression(extent)) for part, extent in open_dimensions(node)
         ]
         self.index = self._of_all_lanes(_index(context, self.full_index))
         self.array = elements.own(context, context.accessed(node))
+        if node.block is not None:
+            self.array = replace(self.array, blocks=_blocks_away(context, context.expression(node.block)))
         multiple = context.divergence.multiple(node.index)
         self.transactions = TransactionCounter.of_array(context, self.kind, site, self.array, self.index, multiple)
         tracked = node.array in context.plan.tracked
@@ -88,6 +93,10 @@ class _Access:
             if tracked
             else []
         )
+
+    def place(self) -> Value:
+        """Return the index from the start of the array in the block of the thread."""
+        return elements.place(self.context, self.array, self.index)
 
     @property
     def _is_wide(self) -> bool:
@@ -191,14 +200,14 @@ class _Access:
             return bounds.out_of_bounds(operation, node, type, numbers, place, shown, array.allocated)
 
         types = [r.type for r in registers if isinstance(r.type, Scalar)] + [I64] * is_wide
-        types += [r.type for r in shown_dimensions(node.index) if isinstance(r.type, Scalar)]
+        types += [r.type for r in shown_dimensions(node) if isinstance(r.type, Scalar)]
         index = self.full_index.type if self.full_index.type.size == 8 else self.index.type
         return self.context.records.record("bounds", self.site, [index, I64, *types], describe)
 
     def _record_registers(self, record: FaultRecord, pointer: str, lanes_before: str) -> None:
         """Record the registers of the index and its dimensions for the first fault."""
         context, builder, registers = self.context, self.context.builder, self._registers()
-        shown = shown_dimensions(self.node.index)
+        shown = shown_dimensions(self.node)
         own = [Value(I64, context.arrays[self.node.array].length)] * self._is_wide
         if not registers and not shown and not own:
             return
@@ -215,6 +224,18 @@ def _either(context: CodegenContext, first: Value, good: str, second: Value, bad
     type = element if first.uniform else many(element)
     ref = second.ref if first.uniform else lanes(context.builder, second)
     return Value(first.type, context.builder.phi(type, (first.ref, good), (ref, bad), hint="loaded"), first.stride)
+
+
+# ------------------------------------------------------------------ blocks of a cluster
+def _blocks_away(context: CodegenContext, rank: Value) -> Value:
+    """Return the rank of a block minus that of the block of the thread, an i64."""
+    builder, wide = context.builder, elements.wide(context, rank)
+    own = elements.wide(context, context.special("cluster_rank")).ref
+    if wide.uniform:
+        return Value(I64, builder.let(f"sub i64 {wide.ref}, {own}", "blocks"))
+    return Value(
+        I64, builder.let(f"sub {many('i64')} {lanes(builder, wide)}, {broadcast(builder, 'i64', own)}", "blocks"), None
+    )
 
 
 # ------------------------------------------------------------------ bounds

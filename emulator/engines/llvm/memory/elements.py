@@ -7,8 +7,9 @@ from ....language.types import BOOL, I32, I64
 from ....llvm.builder import FULL, IOTA, LANES, many, memory_type, scalar_type, splat, suffix, vector
 from ....llvm.casts import extended
 from ....llvm.shape import Shape
-from ....llvm.values import Value, chosen, lanes
+from ....llvm.values import Value, broadcast, chosen, lanes
 from ....machine.device import log2
+from ..block_frames import OWN, TABLE
 from ..context import ArrayLocation, CodegenContext
 from . import atomics
 
@@ -17,6 +18,36 @@ from . import atomics
 def wide(context: CodegenContext, index: Value) -> Value:
     """Return the index as an i64."""
     return index if index.type is I64 else extended(context.builder, index, I64)
+
+
+def shifted(context: CodegenContext, index: Value, offset: Value) -> Value:
+    """Return the sum of an index and an offset of type i64."""
+    builder, whole = context.builder, wide(context, index)
+    if offset.uniform and whole.stride is not None:
+        return Value(I64, builder.let(f"add i64 {whole.ref}, {offset.ref}", "place"), whole.stride)
+    operands = f"{lanes(builder, whole)}, {lanes(builder, offset)}"
+    return Value(I64, builder.let(f"add {many('i64')} {operands}", "place"), None)
+
+
+def scaled(context: CodegenContext, value: Value, factor: str) -> Value:
+    """Return the product of a value and one factor, both of type i64."""
+    builder = context.builder
+    if value.uniform:
+        return Value(I64, builder.let(f"mul i64 {value.ref}, {factor}", "offset"))
+    product = f"mul {many('i64')} {lanes(builder, value)}, {broadcast(builder, 'i64', factor)}"
+    return Value(I64, builder.let(product, "offset"), None)
+
+
+def offset(context: CodegenContext, array: ArrayLocation) -> Value:
+    """Return the elements between the array of the own block and that of another block, an i64: blocks have memory of one size."""
+    assert array.blocks is not None
+    size = context.builder.load("i64", context.builder.element("i64", TABLE, OWN.index("shared")), "shared.bytes")
+    return scaled(context, array.blocks, context.builder.let(f"udiv i64 {size}, {array.type.element.size}", "step"))
+
+
+def place(context: CodegenContext, array: ArrayLocation, index: Value) -> Value:
+    """Return the index of an element from the start of the array of the own block."""
+    return index if array.blocks is None else shifted(context, index, offset(context, array))
 
 
 def own(context: CodegenContext, array: ArrayLocation) -> ArrayLocation:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ....ir.access import AccessKind, Operation
+from ....language.types import I64
 from ....llvm.builder import FunctionBuilder, many, scalar_type
 from ....llvm.values import Value, lanes
 from ..context import ArrayLocation, CodegenContext
@@ -41,6 +42,7 @@ def access_out_of_bounds(
             *([word] if word else []),
             *([f"from_{array.shift}"] if array.shift else []),
             *([f"cells_of_{array.cell}"] if array.cell > 1 else []),
+            *(["of_block"] if array.blocks is not None else []),
             *([f"aligned_to_{array.alignment}"] if array.alignment != array.scalar.size else []),
         )
     )
@@ -55,6 +57,8 @@ def access_out_of_bounds(
         ("ptr", builder.element("i64", "%.counts", counters, "counters")),
         ("i64", str(constant_cost[0])), ("i64", str(constant_cost[1])),
     ]  # fmt: skip
+    if array.blocks is not None:
+        arguments.append((many("i64"), lanes(builder, elements.offset(context, array))))
     stored = [] if single_element else [(many(scalar_type(v.type)), lanes(builder, v)) for v in stored_values]
     results = array.components if not single_element and (word or kind.operation is Operation.LOAD) else 0
     element = many(scalar_type(array.scalar))
@@ -93,6 +97,8 @@ class _Function:
             "ptr %base", "i64 %base.length", f"{many(width)} %index", "i32 %active", "ptr %record", "i64 %block", "i32 %barriers",
             "i32 %warp", "ptr %counters", "i64 %promised0", "i64 %promised1",
         ]  # fmt: skip
+        if self.array.blocks is not None:
+            parameters.append(f"{many('i64')} %offset")
         builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters), "right", "given0", "given1", "given2", "given3")
         _report(builder, inner, width)
         builder.do("%right = and i32 %active, %kept")
@@ -104,7 +110,10 @@ class _Function:
         values = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.stored_values)]
         if not self.single_element:
             parameters += [f"{many(scalar_type(v.type))} {v.ref}" for v in values]
-            returned = _access_inside(inner, self.kind, own, all_indices, values, self.word, self.result)
+            place = all_indices
+            if self.array.blocks is not None:
+                place = elements.shifted(inner, place, Value(I64, "%offset", None))
+            returned = _access_inside(inner, self.kind, own, place, values, self.word, self.result)
         context.builder.declared |= builder.declared
         lines = "\n".join([*builder.slots, *builder.lines, f"  {returned}"])
         return f"define internal {self.result} @{self.name}({', '.join(parameters)}) #2 {{\n.entry:\n{lines}\n}}"

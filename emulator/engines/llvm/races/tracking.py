@@ -18,10 +18,11 @@ from ....language.types import I64
 from ....llvm.builder import IOTA, FunctionBuilder, many, scalar_type, splat, vector
 from ....llvm.casts import extended
 from ....llvm.values import Value, broadcast, chosen, lanes, moved
+from ....passes.grids import has_clusters
 from ....runtime.engine import Request
 from ....sanitizer import uninitialised
 from ....sanitizer.races import shadow
-from ....sanitizer.tracking import AccessId, TrackedArray
+from ....sanitizer.tracking import AccessId, TrackedArray, planes_of
 from ..context import ArrayLocation, CodegenContext
 from ..fault_records import Number
 from ..faults import record_fault
@@ -128,7 +129,8 @@ class TrackedAccess:
     """An access to an element of a tracked array in each lane: generates the check before the access.
 
     array, index: in units of the access; element: of its shadow elements. stored_values: of a store. ratio: shadow elements of an
-    access.
+    access. own_index: without the offset of another block of the cluster;
+    unit_index: in units of the access. alternate: whether blocks alternate without an order.
     """
 
     def __init__(
@@ -149,7 +151,13 @@ class TrackedAccess:
         self.tracked: TrackedArray = tracked
         self.array, self.unit = context.arrays[node.array], array
         self.ratio = width(node, self.array.type) * tracked.units
-        self.index = _element_index(context, index, self.ratio, element)
+        self.unit_index = index
+        self.own_index = self.index = _element_index(context, index, self.ratio, element)
+        if array.blocks is not None:
+            size = self.builder.let(f"mul i64 %.tracked{tracked.number}.size, {planes_of(tracked)}", "planes")
+            step = self.builder.let(f"add i64 {size}, {shadow.PADDING}", "step")
+            self.index = elements.shifted(context, self.index, elements.scaled(context, array.blocks, step))
+        self.alternate = has_clusters(context.kernel)
         self.stored_values = stored_values if access.effect == shadow.STORES else ()
         self.reads = not isinstance(node, ir.Store)
 
@@ -196,7 +204,7 @@ class TrackedAccess:
             self._report_uninitialised(builder.let(f"select i1 {early}, i32 {self.context.active()}, i32 0", "raw"))
         if self.tracked.for_races:
             slow = "true"
-            if self.access.effect == shadow.LOADS and not self.tracked.atomic:
+            if self.access.effect == shadow.LOADS and not self.tracked.atomic and not self.alternate:
                 slow = call_fast_path(self.context, Elements.SINGLE, False, self.tracked, [at])
             self._slow_path_if(slow)
         elif self.access.effect != shadow.LOADS:
@@ -205,7 +213,7 @@ class TrackedAccess:
     # -------------------------------------------------------------- one element per lane
     def _lanes(self) -> None:
         builder, writes = self.builder, self.access.effect != shadow.LOADS
-        if self.tracked.atomic and self.tracked.for_races:
+        if (self.tracked.atomic or self.alternate) and self.tracked.for_races:
             if self.tracked.for_unwritten and self.reads:
                 self._check_uninitialised(self._gathered())
             self._slow_path_if("true")
@@ -314,8 +322,8 @@ class TrackedAccess:
             return uninitialised.read(tracked.kernel, node.span, node.array, array.type, at, place, forms, persistent)
 
         with builder.when_any(mask, "unwritten", rarely=True):
-            record = self.context.records.record("uninitialised", self.site, [self.index.type], describe)
-            record_fault(self.context, record, mask, [self.index])
+            record = self.context.records.record("uninitialised", self.site, [self.own_index.type], describe)
+            record_fault(self.context, record, mask, [self.own_index])
 
     # -------------------------------------------------------------- the slow path
     def _slow_path_if(self, needed: str) -> None:
@@ -352,6 +360,9 @@ class TrackedAccess:
             name += f"_by_{self.unit.type.element}"
         if self.unit.cell > 1:
             name += f"_cells_of_{self.unit.cell}"
+        if self.unit.blocks is not None:
+            name += "_of_block"
+            stored.insert(0, (W, lanes(builder, elements.place(self.context, self.unit, self.unit_index))))
         if self.tracked.units > 1:
             name += f"_in_{self.tracked.units}"
         self.context.helper(name, lambda: self._slow_path(name))
@@ -366,6 +377,7 @@ class TrackedAccess:
         lanes_stored = [Value(v.type, f"%given{n}", None) for n, v in enumerate(self.stored_values)]
         parameters = [
             "ptr %.shadow", "i64 %number", "i64 %access_id", "ptr %base", f"{W} %at", "i32 %mask",
+            *([f"{W} %place"] if self.unit.blocks is not None else []),
             *(f"{many(scalar_type(v.type))} {v.ref}" for v in lanes_stored),
         ]  # fmt: skip
         builder.reserve(*(p.rsplit("%", 1)[1] for p in parameters))
@@ -375,6 +387,7 @@ class TrackedAccess:
         builder.store(W, "%at", buffer)
         shift = splat("i64", self.ratio.bit_length() - 1)
         at = "%at" if self.ratio == 1 else builder.let(f"lshr {W} %at, {shift}", "unit")
+        at = at if self.unit.blocks is None else "%place"
         old_values = elements.gather(inner, array, Value(I64, at, None), "%mask") if lanes_stored else []
         for number, value in enumerate((*lanes_stored, *old_values)):
             builder.store(W, _as_bits(inner, value), builder.element(W, buffer, 1 + number))

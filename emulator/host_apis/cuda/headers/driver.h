@@ -56,7 +56,7 @@ SIMTBED_DRIVER(cuEventSynchronize, cudaEventSynchronize(e, SIMTBED_HERE), CUeven
 SIMTBED_DRIVER(cuEventElapsedTime, cudaEventElapsedTime(t, a, b, SIMTBED_HERE), float *t, CUevent a, CUevent b)
 SIMTBED_DRIVER(cuEventDestroy, cudaEventDestroy(e, SIMTBED_HERE), CUevent e)
 SIMTBED_DRIVER(cuGetErrorString, (*t = cudaGetErrorString((cudaError_t)e), 0), CUresult e, const char **t)
-SIMTBED_DRIVER(cuLaunchKernel, x ? 1 : simtbedLaunch(k, gx, gy, gz, bx, by, bz, n, a, 0, s, SIMTBED_HERE), CUfunction k, unsigned gx, unsigned gy,
+SIMTBED_DRIVER(cuLaunchKernel, x ? 1 : simtbedLaunch(k, gx, gy, gz, bx, by, bz, 1, 1, 1, n, a, 0, s, SIMTBED_HERE), CUfunction k, unsigned gx, unsigned gy,
     unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned n, CUstream s, void **a, void **x)
 template <class T> static inline cudaError_t cudaGetFuncBySymbol(cudaFunction_t *f, T *k) { return *f = (const void *)k, cudaSuccess; }
 static inline CUresult cuDeviceGetName(char *text, int size, CUdevice d, SIMTBED_PLACE) {

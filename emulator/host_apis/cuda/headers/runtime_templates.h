@@ -54,7 +54,7 @@ SIMTBED_CALL(cudaMemAdvise, cudaMemAdvise, (p, n, a, simtbed_device(l), SIMTBED_
 static inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue *) { return cudaSuccess; }
 static inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 
-// ------------------------------------------------------------------ launches with attributes; clusters are refused
+// ------------------------------------------------------------------ launches with attributes
 struct simtbed_config {
     const cudaLaunchConfig_t *config; const char *file; int line;
     simtbed_config(const cudaLaunchConfig_t *config, SIMTBED_PLACE) : config(config), file(simtbed_file), line(simtbed_line) {}
@@ -62,14 +62,14 @@ struct simtbed_config {
 static inline cudaError_t cudaLaunchKernelExC(simtbed_config own, const void *k, void **a) {
     const cudaLaunchConfig_t &c = *own.config;
     int cooperative = 0;
+    unsigned x = 1, y = 1, z = 1;
     for (unsigned i = 0; i < c.numAttrs; i++) {
         const auto &value = c.attrs[i].val;
         if (c.attrs[i].id == cudaLaunchAttributeCooperative) cooperative = value.cooperative;
-        if (c.attrs[i].id == cudaLaunchAttributeClusterDimension && value.clusterDim.x * value.clusterDim.y * value.clusterDim.z > 1)
-            return cudaErrorNotSupported;
+        if (c.attrs[i].id == cudaLaunchAttributeClusterDimension) x = value.clusterDim.x, y = value.clusterDim.y, z = value.clusterDim.z;
     }
-    return simtbedLaunch(k, c.gridDim.x, c.gridDim.y, c.gridDim.z, c.blockDim.x, c.blockDim.y, c.blockDim.z, c.dynamicSmemBytes, a, cooperative,
-        c.stream, own.file, own.line);
+    return simtbedLaunch(k, c.gridDim.x, c.gridDim.y, c.gridDim.z, c.blockDim.x, c.blockDim.y, c.blockDim.z, x, y, z, c.dynamicSmemBytes, a,
+        cooperative, c.stream, own.file, own.line);
 }
 template <class... P, class... A> static inline cudaError_t cudaLaunchKernelEx(simtbed_config own, void (*k)(P...), A &&...a) {
     return [&](P... values) {

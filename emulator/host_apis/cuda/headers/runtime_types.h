@@ -57,7 +57,7 @@
     X(717, ErrorInvalidAddressSpace, "operation not supported on global/shared address space") X(718, ErrorInvalidPc, "invalid program counter") X(10000, ErrorApiFailureBase, "api failure base") \
     X(802, ErrorSystemNotReady, "system not yet initialized") X(901, ErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture") \
     X(720, ErrorCooperativeLaunchTooLarge, "too many blocks in cooperative launch") X(800, ErrorNotPermitted, "operation not permitted") X(910, ErrorGraphExecUpdateFailure, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
-    X(801, ErrorNotSupported, "operation not supported") X(999, ErrorUnknown, "unknown error")
+    X(801, ErrorNotSupported, "operation not supported") X(912, ErrorInvalidClusterSize, "cluster misconfiguration") X(999, ErrorUnknown, "unknown error")
 #define SIMTBED_CODE(NUMBER, NAME, TEXT) cuda##NAME = NUMBER,
 enum cudaError { SIMTBED_CODES(SIMTBED_CODE) };
 typedef enum cudaError cudaError_t;

@@ -34,10 +34,10 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, 
     return cudaSuccess;
 }
 cudaError_t cudaLaunchKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t stream) {
-    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 0, stream, simtbed_file_of_launch, simtbed_line_of_launch);
+    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, 1, 1, 1, shared, arguments, 0, stream, simtbed_file_of_launch, simtbed_line_of_launch);
 }
 cudaError_t cudaLaunchCooperativeKernel(const void *stub, dim3 g, dim3 b, void **arguments, size_t shared, cudaStream_t stream, const char *file, int line) {
-    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, shared, arguments, 1, stream, file, line);
+    return simtbedLaunch(stub, g.x, g.y, g.z, b.x, b.y, b.z, 1, 1, 1, shared, arguments, 1, stream, file, line);
 }
 #define SIMTBED_MATHS(NAME, EXPRESSION) \
     double NAME(double x) noexcept { return EXPRESSION; } \
