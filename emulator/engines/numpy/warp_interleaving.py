@@ -3,6 +3,8 @@
 Each warp has a Python thread, so that it can pause within a loop. One thread runs at a time; the order depends on the kernel alone.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
