@@ -135,9 +135,9 @@ def copy_box(op: Decoded) -> Execute:
     """UTMALDG, UTMASTG: a copy of a box of a tensor at once, by a warp. Registers from that of the address on have the address in shared
     memory, that of the barrier of a load, and the coordinates from the innermost on; the other operand is the address of the tensor map.
     """
-    loads, (rank, *others) = op.opcode == "UTMALDG", op.modifiers
+    loads, (rank, *suffixes) = op.opcode == "UTMALDG", op.modifiers
     own, described, *more = op.operands
-    if others or more or rank[1:] != "D" or any(len(one.registers) != 1 or one.offset for one in (own, described)):
+    if suffixes or more or rank[1:] != "D" or any(len(one.registers) != 1 or one.offset for one in (own, described)):
         raise UnsupportedInstruction(f"no row of the opcode table is for {op}")
     first = own.registers[0].number
     reads = [read_register(Register(first + n, True), False) for n in range(1 + loads + int(rank[0]))]
