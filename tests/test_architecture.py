@@ -142,6 +142,7 @@ def test_imports_name_modules_that_exist() -> None:
     assert _show([edge for edge in _edges() if edge[2] not in MODULES]) == []
 
 
+@pytest.mark.slow
 def test_package_imports_are_acyclic() -> None:
     wrong = []
     for path, line, target in _edges():

@@ -94,6 +94,7 @@ def test_recorded_fragments() -> None:
 MOVES = TEXTS["moves"]
 
 
+@pytest.mark.slow
 def test_moves_of_matrices() -> None:
     x = np.random.default_rng(4).integers(0, 1 << 32, 128, np.uint32)
 

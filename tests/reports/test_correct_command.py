@@ -69,6 +69,7 @@ def test_reads_are_written_in_order_with_their_qualities(simtbed: Simtbed, reads
         assert (whole if answer.flag == "D" else whole[answer.start : answer.end]) == answer.sequence
 
 
+@pytest.mark.slow
 def test_the_example(simtbed: Simtbed, tmp_path: Path) -> None:
     """The reads of the family's example, as a FASTA file of them would be corrected."""
     source = tmp_path / "example.fa"

@@ -16,6 +16,7 @@ from simtbed.kernels.pairhmm.host.problem import Problem
 from tests.reports.conftest import Simtbed
 
 
+@pytest.mark.slow
 def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     plain, reported = simtbed("pairhmm", "--example"), simtbed("pairhmm", "--example", "--check", "--counters")
     assert (plain.code, plain.err) == (0, "")

@@ -56,6 +56,7 @@ def test_one_base_against_one_base() -> None:
     assert oracle("N", qualities, "C") == oracle("A", qualities, "N") == oracle("A", qualities, "A")
 
 
+@pytest.mark.slow
 def test_alpha_is_not_negative() -> None:
     """delta + zeta > 1: the transition from M(1,1) to M(2,2) has probability 0, not a negative one; D(0,.) has no effect."""
     qualities = ([30, 30], [1, 1], [1, 1], [10, 10])
@@ -80,6 +81,7 @@ def test_the_sum_over_all_alignments(read: str, haplotype: str, data: st.DataObj
     assert oracle(read, qualities, haplotype) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_loop_agrees_with_the_oracle(threads: int) -> None:
     problem = generate(7, records=2, read_length=(1, 60), haplotype_length=(1, 90), unknown=0.05)
