@@ -104,6 +104,13 @@ def synchronise(op: Decoded) -> Execute:
 
 
 # ------------------------------------------------------------------ bulk copies
+def _complete(op: Decoded, s: State, r: Rows, warps: Any, barrier: Any, bytes: Any) -> None:
+    """Complete bytes of the phases of the barriers at some addresses, by warp."""
+    at, none = (np.broadcast_to(one.astype(u64), warps.shape) for one in (barrier, u64(0)))
+    index = checked_index(op, SHARED, s, r, warps, at, 8)
+    in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+
+
 def copy_in_bulk(op: Decoded) -> Execute:
     """UBLKCP: a copy at once, by a warp. To shared memory: the register after the address has that of a barrier, whose bytes it
     completes."""
@@ -124,9 +131,7 @@ def copy_in_bulk(op: Decoded) -> Execute:
         capacity = s.shared_bytes - at.astype(np.int64)
         s.copy_units(op, SHARED.place(s, r, at), capacity, address(s, r, warps), bytes if loads else -bytes)
         if loads:
-            at = np.broadcast_to(barrier(s, r).astype(u64), warps.shape)
-            index, none = checked_index(op, SHARED, s, r, warps, at, 8), np.broadcast_to(u64(0), warps.shape)
-            in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+            _complete(op, s, r, warps, barrier(s, r), bytes)
 
     return execute
 
@@ -152,9 +157,7 @@ def copy_box(op: Decoded) -> Execute:
         place = SHARED.place(s, r, np.broadcast_to(at, warps.shape))
         bytes = s.copy_box(op, place, at.astype(np.int64), map_address(s, r), coordinates, warps)
         if loads:
-            barrier = np.broadcast_to(values[0].astype(u64), warps.shape)
-            index, none = checked_index(op, SHARED, s, r, warps, barrier, 8), np.broadcast_to(u64(0), warps.shape)
-            in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+            _complete(op, s, r, warps, values[0], bytes)
 
     return execute
 
