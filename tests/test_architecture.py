@@ -159,6 +159,7 @@ def test_allowed_imports_are_acyclic() -> None:
     assert _cycles({package: imported - {package} for package, imported in rules.items()}) == []
 
 
+@pytest.mark.slow
 def test_module_imports_are_acyclic() -> None:
     """No module imports itself through others. Imports inside functions and for types alone count; those of `simtbed` itself
     do not."""

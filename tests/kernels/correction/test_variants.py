@@ -237,6 +237,7 @@ def test_each_step_of_table_4_is_a_launch_of_its_own_kind(launcher: Launcher) ->
     assert last["-shared"][1]["VOTES_IN_SHARED"]
 
 
+@pytest.mark.slow
 def test_the_original_works_in_a_second_copy_of_the_reads() -> None:
     """A read is copied there and back; local memory has its votes, flags, and every cell with the most votes."""
     problem = small(7, reads=20)

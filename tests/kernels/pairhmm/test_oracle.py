@@ -63,6 +63,7 @@ def test_alpha_is_not_negative() -> None:
     assert oracle("AC", qualities, "AC") == pytest.approx(math.log10(enumerated("AC", qualities, "AC")), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_minus_infinity() -> None:
     """A certain error (quality 0) never matches."""
     assert oracle("A", ([0], [45], [45], [10]), "A") == -math.inf
@@ -88,6 +89,7 @@ def test_the_loop_agrees_with_the_oracle(threads: int) -> None:
     assert FAMILY.compare(by_loop(problem, threads), FAMILY.oracle(problem)).agrees
 
 
+@pytest.mark.slow
 def test_what_a_float_cannot_hold_is_nothing() -> None:
     far = Problem.from_records([([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])])
     assert by_loop(far)[0] == -np.inf

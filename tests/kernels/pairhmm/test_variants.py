@@ -258,6 +258,7 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
     assert FAMILY.compare(scores, FAMILY.oracle(problem)).agrees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_even_double_cannot_hold(variant: str, launcher: Launcher) -> None:
     """M, I and D all require a matched first base; a base with a certain error (quality 0) never matches."""

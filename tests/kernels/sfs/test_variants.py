@@ -154,6 +154,7 @@ def test_no_races(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, check="all")))  # raises for any finding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_impossible_site_is_minus_infinity(variant: str, launcher: Launcher) -> None:
     """A frequency of 0 and an individual certainly homozygous for the minor allele: both hypotheses are impossible."""
