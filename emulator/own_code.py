@@ -9,14 +9,13 @@ from pathlib import Path
 class OwnArgument:
     """The bytes of one parameter of the kernel's own code.
 
-    size, alignment: in bytes. contents: the program's parameters in it, by offset; of an array, its address plus `shift` bytes.
+    size: in bytes. contents: the program's parameters in it, by offset; of an array, its address plus `shift` bytes.
     null: whether a pointer without an array is null; another one is never dereferenced.
     constant, terms: a number, and scalars of the program, each with a factor, that are added to an integer parameter.
     form: `language.tensor_maps.TensorMapForm` of a tensor map, whose array is that of `contents`.
     """
 
     size: int
-    alignment: int
     contents: tuple[tuple[int, str], ...]
     shift: int = 0
     null: bool = True

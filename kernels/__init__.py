@@ -1,5 +1,7 @@
 """Registry of the shipped kernel families. Each family is a folder of kernels and their host code."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from . import alignment, correction, pairhmm, sfs

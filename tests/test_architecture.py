@@ -142,6 +142,7 @@ def test_imports_name_modules_that_exist() -> None:
     assert _show([edge for edge in _edges() if edge[2] not in MODULES]) == []
 
 
+@pytest.mark.slow
 def test_package_imports_are_acyclic() -> None:
     wrong = []
     for path, line, target in _edges():
@@ -158,6 +159,7 @@ def test_allowed_imports_are_acyclic() -> None:
     assert _cycles({package: imported - {package} for package, imported in rules.items()}) == []
 
 
+@pytest.mark.slow
 def test_module_imports_are_acyclic() -> None:
     """No module imports itself through others. Imports inside functions and for types alone count; those of `simtbed` itself
     do not."""

@@ -61,6 +61,7 @@ def shown(page: Path, outputs: Iterable[tuple[Block, str]], request: pytest.Fixt
 
 
 # ------------------------------------------------------------------ code
+@pytest.mark.slow
 @every_page
 def test_python_blocks_print_what_the_page_shows(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
@@ -76,6 +77,7 @@ def test_python_blocks_print_what_the_page_shows(
     shown(page, outputs, request)
 
 
+@pytest.mark.slow
 @every_page
 def test_outputs_of_scripts_and_commands_are_what_the_page_shows(page: Path, request: pytest.FixtureRequest) -> None:
     outputs = []

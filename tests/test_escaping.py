@@ -94,6 +94,7 @@ def test_paths_are_valid_uris(path: str) -> None:
     assert segments.scheme in ("", "file") and not segments.query and not segments.fragment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("root", ["", "/"])
 @given(some.text(min_size=1))
 def test_any_path_is_a_valid_uri(root: str, path: str) -> None:

@@ -358,11 +358,9 @@ class CudaKernel(LaunchableKernel):
             parameter_type = self.interface.signature.parameters.get(alias.parameter or "")
             has_memory = parameter_type is not None and isinstance(parameter_type.type, Array)
             pointer = ((0, str(alias.parameter)),) if has_memory else ()
-            return OwnArgument(8, 8, pointer, alias.offset, alias.parameter is None)
-        leaves = list(source_leaves(type))
-        contents = tuple((offset, components(name, path)) for path, _, offset in leaves)
-        alignment = max((source_size(leaf) for _, leaf, _ in leaves), default=1)
-        return OwnArgument(source_size(type), alignment, contents)
+            return OwnArgument(8, pointer, alias.offset, alias.parameter is None)
+        contents = tuple((offset, components(name, path)) for path, _, offset in source_leaves(type))
+        return OwnArgument(source_size(type), contents)
 
     def digest(self) -> str:
         return sha256(

@@ -1,5 +1,7 @@
 """`debugging`: one block of each launch on the python engine, for the debugger of an editor."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

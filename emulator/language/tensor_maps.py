@@ -11,6 +11,7 @@ Fill = Literal["zero", "nan"]
 MAX_RANK, MAX_BOX, MAX_SIZE, MAX_STRIDE = 5, 256, 1 << 31, 1 << 40
 UNIT = 16  # bytes, of strides and of a row of the box
 SHARED_ALIGNMENT = 128  # bytes
+MAP_BYTES = 128
 SWIZZLES: tuple[Swizzle, ...] = (0, 32, 64, 128)
 """In the order of CUtensorMapSwizzle."""
 ELEMENTS = (U8, U16, U32, I32, U64, I64, F16, F32, F64, BF16, I8, I16)

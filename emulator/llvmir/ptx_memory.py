@@ -86,7 +86,7 @@ _MODIFIERS = (
 )
 _ATOMIC = re.compile(
     rf"(atom|red){_MODIFIERS}\.(add|min|max|and|or|xor|exch|cas|inc|dec){_MODIFIERS}(?:\.noftz)?"
-    rf"((?:\{_HINT})?)(\.v[248])?\.([subf]+\d+(?:x2)?)"
+    rf"(?:\{_HINT})?(\.v[248])?\.([subf]+\d+(?:x2)?)"
 )
 
 
@@ -106,7 +106,6 @@ def _atomic(
     first: str,
     op: str,
     last: str,
-    hint: str,
     lanes: str | None,
     type: str,
     *operands: str,
@@ -117,6 +116,8 @@ def _atomic(
     d, place, *values = operands if kind == "atom" else ("_", *operands)
     pointer, arrays = r.address(place), r.scope.arrays
     vector = _atomic_vector(lanes, type)
+    if vector is not None and op != "add":
+        raise UnsupportedError(f"an atomic {op} of vectors in inline assembly is not supported")
     if vector is not None:
         added, old = _components(r, values[0], type), list[ir.Expr]()
         for at in range(0, len(added), vector.lanes):
@@ -207,8 +208,8 @@ def accessed(statement: Statement) -> Iterator[tuple[Scalar | Vector, Need]]:
     if match := _ACCESS.fullmatch(statement.name):
         yield _value_type(match[3], match[4]), "any"
     elif match := _ATOMIC.fullmatch(statement.name):
-        op, type = match[3], match[7]
-        own = _atomic_vector(match[6], type) or TYPES[type]
+        op, type = match[3], match[6]
+        own = _atomic_vector(match[5], type) or TYPES[type]
         yield own, atomic_need(op, own)
     elif statement.name.startswith("cp.async.c") and "commit" not in statement.name:
         yield U32, "any"

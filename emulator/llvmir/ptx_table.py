@@ -277,14 +277,14 @@ def _dot(r: Registers, kind: str, d: str, a: str, b: str, c: str) -> None:
 
 
 # ------------------------------------------------------------------ scalar video instructions
-_PART = re.compile(r"(.*?)(?:\.([bh])([0-3]))?")
+_PIECE = re.compile(r"(.*?)(?:\.([bh])([0-3]))?")
 """A register, or a byte or half of it."""
 _BITS = {"b": 8, "h": 16, None: 32}
 
 
-def _part(r: Registers, operand: str, type: str) -> ir.Expr:
-    """Return an operand or its part as i64. type: of the operand, u32 or s32."""
-    name, kind, number = _PART.fullmatch(operand).groups()  # type: ignore[union-attr]
+def _piece(r: Registers, operand: str, type: str) -> ir.Expr:
+    """Return an operand or its piece as i64. type: of the operand, u32 or s32."""
+    name, kind, number = _PIECE.fullmatch(operand).groups()  # type: ignore[union-attr]
     if kind is None:
         return cast(r.read(name, TYPES[type]), I64)
     moved = operation("shr", r.read(name, U32), r.number(_BITS[kind] * int(number)))
@@ -296,8 +296,8 @@ def _video(
     r: Registers, op: str, to: str, first: str, second: str, sat: str | None, then: str | None, *operands: str
 ) -> None:
     d, a, b, *rest = operands
-    name, kind, number = _PART.fullmatch(d).groups()  # type: ignore[union-attr]
-    x, y, bits = _part(r, a, first), _part(r, b, second), _BITS[kind]
+    name, kind, number = _PIECE.fullmatch(d).groups()  # type: ignore[union-attr]
+    x, y, bits = _piece(r, a, first), _piece(r, b, second), _BITS[kind]
     value = operation({"absdiff": "sub", "mad": "mul"}.get(op, op), x, y)
     if op == "absdiff":
         value = operation("abs", value)
@@ -314,8 +314,8 @@ def _video(
     if kind:
         mask = ((1 << bits) - 1) << bits * int(number)
         moved = operation("shl", as_type(value, U32), r.number(bits * int(number)))
-        kept = operation("and", r.read(rest[0], U32), constant(~mask & 0xFFFFFFFF, U32, r.span))
-        value = operation("or", kept, operation("and", moved, constant(mask, U32, r.span)))
+        unchanged = operation("and", r.read(rest[0], U32), constant(~mask & 0xFFFFFFFF, U32, r.span))
+        value = operation("or", unchanged, operation("and", moved, constant(mask, U32, r.span)))
     r.write(name, as_type(value, U32))
 
 

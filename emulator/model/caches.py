@@ -178,4 +178,5 @@ def _count_distinct_lines(records: Numbers, lines: Numbers, classes: Numbers, si
     row, line = np.repeat(rows, many), lines[at] >> (WORDS + TOUCHED)
     with np.errstate(over="ignore"):
         _, first = np.unique(line * np.int64(-0x61C8864680B583EB) + row, return_index=True)
-    return np.bincount(row[first], minlength=(int(classes.max(initial=0)) + 1) * sites).reshape(-1, sites)
+    count = int(classes.max(initial=0)) + 1
+    return np.bincount(row[first], minlength=count * sites).reshape(count, sites)

@@ -205,7 +205,7 @@ def serve(sm: Sm, warp: i64, n: i64, arrival: f64) -> None:
 
 @st.device
 def ready_at(sm: Sm, warp: i64, n: i64) -> f64:
-    """Return when a warp can issue instruction n; far in the future while an awaited scoreboard is pending."""
+    """Return when a warp can issue instruction n; far in the future while an awaited scoreboard or group of copies is pending."""
     when = sm.warps.ready_without_scoreboards[warp]
     for board in range(i64(SCOREBOARDS)):
         if (sm.code.waits[n] >> board) & 1 != 0:

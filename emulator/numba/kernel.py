@@ -63,19 +63,19 @@ def own_argument(index: int, facts: KernelFacts) -> OwnArgument:
             size = parameter.type.size
             for name, source in sources.items():
                 if source.divisor == 1:
-                    return OwnArgument(size, size, ((0, name),))
+                    return OwnArgument(size, ((0, name),))
             terms = tuple((name, source.divisor) for name, source in sources.items())[:1]
-            return OwnArgument(size, size, (), terms=terms)
+            return OwnArgument(size, (), terms=terms)
         case ArrayParameter():
             views = [(view.phase, name) for name, view in facts.arrays.items() if view.parameter == index]
             if not views:
-                return OwnArgument(_POINTER, _POINTER, ())
+                return OwnArgument(_POINTER, ())
             phase, name = min(views)
             offsets = [(name, source.divisor) for name, source in sources.items() if source.kind == "offset"]
-            return OwnArgument(_POINTER, _POINTER, ((0, name),), -phase, terms=tuple(offsets[:1]))
+            return OwnArgument(_POINTER, ((0, name),), -phase, terms=tuple(offsets[:1]))
         case ConstantParameter():
-            return OwnArgument(parameter.type.size, parameter.type.size, (), constant=parameter.value)
-    return OwnArgument(_POINTER, _POINTER, ())
+            return OwnArgument(parameter.type.size, (), constant=parameter.value)
+    return OwnArgument(_POINTER, ())
 
 
 class NumbaKernel(LaunchableKernel):

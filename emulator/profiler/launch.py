@@ -1,5 +1,7 @@
 """Record of one launch: arguments, counters, findings."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Device arrays in the memory of arrays of other libraries."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Iterable, Mapping
 from itertools import combinations

@@ -1,5 +1,7 @@
 """Global arrays of a launch other than NumPy arrays: new arrays, and arrays in device memory."""
 
+from __future__ import annotations
+
 import math
 import threading
 import weakref

@@ -1,5 +1,7 @@
 """Compiled launches: a kernel with its grid and options, validated and compiled before a loop of launches."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Independent launches, which overlap on a concurrent engine."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Selection of the CUDA device of launches, and work distribution over several devices."""
 
+from __future__ import annotations
+
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

@@ -1,5 +1,7 @@
 """Graphs: launches recorded once and replayed together, in the order of their streams."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Launches: arguments arranged by name, the plan of their types and shapes found or made, the plan bound to them, the engine run."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, cast
 

@@ -1,5 +1,7 @@
 """Page-locked arrays of the host, from and to which a GPU transfers without another copy."""
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import Any
 

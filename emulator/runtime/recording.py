@@ -1,5 +1,7 @@
 """Recorder: the observer that collects the launches of a program in a Run."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

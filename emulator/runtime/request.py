@@ -1,5 +1,7 @@
 """Validation of launch arguments: from the caller's values to a request with checked types, sizes and limits."""
 
+from __future__ import annotations
+
 import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,5 +1,7 @@
 """Tensor maps of a launch: an array and the form of its copies."""
 
+from __future__ import annotations
+
 from typing import Any, get_args
 
 from ..checked import one_of, shown, whole

@@ -1,5 +1,7 @@
 """Textures and surfaces of a launch: an array of texels, and its form."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, get_args
 
 from ..checked import one_of, shown

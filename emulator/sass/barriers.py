@@ -104,6 +104,13 @@ def synchronise(op: Decoded) -> Execute:
 
 
 # ------------------------------------------------------------------ bulk copies
+def _complete(op: Decoded, s: State, r: Rows, warps: Any, barrier: Any, bytes: Any) -> None:
+    """Complete bytes of the phases of the barriers at some addresses, by warp."""
+    at, none = (np.broadcast_to(one.astype(u64), warps.shape) for one in (barrier, u64(0)))
+    index = checked_index(op, SHARED, s, r, warps, at, 8)
+    in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+
+
 def copy_in_bulk(op: Decoded) -> Execute:
     """UBLKCP: a copy at once, by a warp. To shared memory: the register after the address has that of a barrier, whose bytes it
     completes."""
@@ -124,9 +131,7 @@ def copy_in_bulk(op: Decoded) -> Execute:
         capacity = s.shared_bytes - at.astype(np.int64)
         s.copy_units(op, SHARED.place(s, r, at), capacity, address(s, r, warps), bytes if loads else -bytes)
         if loads:
-            at = np.broadcast_to(barrier(s, r).astype(u64), warps.shape)
-            index, none = checked_index(op, SHARED, s, r, warps, at, 8), np.broadcast_to(u64(0), warps.shape)
-            in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+            _complete(op, s, r, warps, barrier(s, r), bytes)
 
     return execute
 
@@ -135,9 +140,9 @@ def copy_box(op: Decoded) -> Execute:
     """UTMALDG, UTMASTG: a copy of a box of a tensor at once, by a warp. Registers from that of the address on have the address in shared
     memory, that of the barrier of a load, and the coordinates from the innermost on; the other operand is the address of the tensor map.
     """
-    loads, (rank, *others) = op.opcode == "UTMALDG", op.modifiers
+    loads, (rank, *suffixes) = op.opcode == "UTMALDG", op.modifiers
     own, described, *more = op.operands
-    if others or more or rank[1:] != "D" or any(len(one.registers) != 1 or one.offset for one in (own, described)):
+    if suffixes or more or rank[1:] != "D" or any(len(one.registers) != 1 or one.offset for one in (own, described)):
         raise UnsupportedInstruction(f"no row of the opcode table is for {op}")
     first = own.registers[0].number
     reads = [read_register(Register(first + n, True), False) for n in range(1 + loads + int(rank[0]))]
@@ -152,9 +157,7 @@ def copy_box(op: Decoded) -> Execute:
         place = SHARED.place(s, r, np.broadcast_to(at, warps.shape))
         bytes = s.copy_box(op, place, at.astype(np.int64), map_address(s, r), coordinates, warps)
         if loads:
-            barrier = np.broadcast_to(values[0].astype(u64), warps.shape)
-            index, none = checked_index(op, SHARED, s, r, warps, barrier, 8), np.broadcast_to(u64(0), warps.shape)
-            in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+            _complete(op, s, r, warps, values[0], bytes)
 
     return execute
 

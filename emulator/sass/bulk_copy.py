@@ -7,13 +7,11 @@ import numpy as np
 
 from .. import language as st
 from ..language.hints import Global, i64, u8, u32
-from ..language.tensor_maps import MAX_RANK, OOB_NAN, SHARED_ALIGNMENT, TensorMapForm
+from ..language.tensor_maps import MAP_BYTES, MAX_RANK, OOB_NAN, SHARED_ALIGNMENT, TensorMapForm
 from ..native import native
 
 UNIT = 16
 """Bytes of a unit of a bulk copy."""
-MAP_BYTES = 128
-"""Bytes of a tensor map."""
 _BASE, _SIZES, _STEPS, _EXTENTS, _FILL, _SWIZZLE = 0, 8, 48, 88, 108, 116
 """Offsets in a tensor map: the place of the tensor in global memory (i64); by dimension its elements and the bytes from one index to the
 next (i64 each), and the elements of a box (i32); the bits of an element beyond the tensor (i64); the bytes of a swizzle (i32)."""
@@ -107,12 +105,13 @@ def copy_box(
         steps[d] = _number(memory, tensor + _STEPS + 8 * d, i64(8))
         extents[d] = _number(memory, tensor + _EXTENTS + 4 * d, i64(4))
         count *= extents[d]
+    base = _number(memory, tensor + _BASE, i64(8))
     element, fill = steps[0], _number(memory, tensor + _FILL, i64(8))
     permuted = max(i64(0), _number(memory, tensor + _SWIZZLE, i64(4)) // UNIT - 1)
     if index < 0 or address % SHARED_ALIGNMENT != 0 or capacity < count * element:
         return i64(-1)
     for n in range(count):
-        rest, place, inside = n, _number(memory, tensor + _BASE, i64(8)), True
+        rest, place, inside = n, base, True
         for d in range(i64(MAX_RANK)):
             at = coordinates[d] + rest % extents[d]
             rest //= extents[d]

@@ -163,10 +163,14 @@ class Machine:
         """Copy bytes as `bulk_copy.copy_units`; leave the function with a wild or misaligned address."""
         offset, size = address.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
         values = [self.shared, index, capacity, self.contents, self.pointer("owned", 0), size, offset, bytes]
-        refs = [f"ptr {one.base}" if isinstance(one, Pointer) else f"i64 {one.ref}" for one in values]
-        result = self.builder.let(f"call i64 {self.field('copy_units', 'ptr')}({', '.join(refs)})")
-        wrong: Any = Traced(self.builder, result, np.int64)
+        wrong = self._call("copy_units", values)
         self._leave(op, wrong >= 0, np.where(wrong == 0, (self.shared_bytes - capacity).astype(np.uint64), address))
+
+    def _call(self, name: str, values: list[Any]) -> Any:
+        """Call a native function whose address is a field; return its result."""
+        refs = [f"ptr {one.base}" if isinstance(one, Pointer) else f"i64 {one.ref}" for one in values]
+        result = self.builder.let(f"call i64 {self.field(name, 'ptr')}({', '.join(refs)})")
+        return Traced(self.builder, result, np.int64)
 
     def copy_box(self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any) -> Any:
         """Copy a box as `bulk_copy.copy_box`, return its bytes; leave the function with a wild or misaligned address."""
@@ -177,9 +181,7 @@ class Machine:
             first.put(first.at(n), one)
         offset, size = tensor.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
         values = [self.shared, index, address, self.shared_bytes - address, self.contents, size, offset, first]
-        refs = [f"ptr {one.base}" if isinstance(one, Pointer) else f"i64 {one.ref}" for one in values]
-        result = self.builder.let(f"call i64 {self.field('copy_box', 'ptr')}({', '.join(refs)})")
-        bytes: Any = Traced(self.builder, result, np.int64)
+        bytes = self._call("copy_box", values)
         self._leave(op, bytes < 0, np.where(bytes == -1, address.astype(np.uint64), tensor))
         return bytes
 

@@ -142,7 +142,7 @@ class GlobalMemory:
 def parameter_bank(
     block: Sequence[int], grid: Sequence[int], parameters: bytes, first: int, memory: GlobalMemory, workspace: int = 0
 ) -> bytes:
-    """Return constant bank 0. first: offset of the parameters. workspace: address of that of grid barriers, 0 for none."""
+    """Return constant bank 0. first: offset of the parameters. memory: with their copy. workspace: of grid barriers, 0 for none."""
     bank = bytearray(first + max(0x1000, len(parameters)))
     struct.pack_into("<6I", bank, 0, *block, *grid)
     struct.pack_into("<I", bank, _STACK_POINTER, LOCAL_BYTES)

@@ -18,7 +18,7 @@ from ..cubin_sections import Sections
 from ..disk_cache import edition
 from ..errors import LaunchError
 from ..ir.names import component
-from ..language.tensor_maps import ELEMENTS, SWIZZLES, TensorMapForm
+from ..language.tensor_maps import ELEMENTS, MAP_BYTES, SWIZZLES, TensorMapForm
 from ..llvmir.parameters import ArrayView
 from ..machine.device import Device
 from ..numba.kernel import KernelFacts, own_argument
@@ -33,7 +33,6 @@ from .kernel import TritonKernel
 _ENTRY = re.compile(r"^define ptx_kernel void @(\S+?)\(", re.MULTILINE)
 _FLOAT_TYPES = 10  # of CUtensorMapDataType: from here on f32 that are flushed or rounded
 _SIZE_BYTES = 8
-_MAP_BYTES = 128
 _BUS_WIDTH = 5120  # bits, of memory with the bandwidth of the device
 
 
@@ -201,7 +200,7 @@ class KernelLauncher:
         facts = KernelFacts(name, parameters, arrays, translation.scalars, cooperative)
         arguments = [own_argument(index, facts) for index in range(len(parameters))]
         for name, form in forms.items():
-            arguments[places[name]] = OwnArgument(_MAP_BYTES, _MAP_BYTES // 2, ((0, name),), form=form)
+            arguments[places[name]] = OwnArgument(MAP_BYTES, ((0, name),), form=form)
         own = CubinCode(
             kernel=entry[1],
             arguments=tuple(arguments),

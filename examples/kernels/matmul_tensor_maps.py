@@ -1,6 +1,6 @@
 """Product of two matrices by a warpgroup; the hardware copies its tiles ahead of the products (TMA).
 
-Two tiles of each matrix are in shared memory. While the warpgroup multiplies one, the other is on its way.
+Two tiles of each matrix are in shared memory. The copies of the next pair run while the warpgroup multiplies a pair.
 """
 
 from collections.abc import Callable

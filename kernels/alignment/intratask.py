@@ -5,6 +5,8 @@ memory. `wide` has a thread for each column. `passes` processes BLOCK columns pe
 input of the next pass in three vectors in global memory.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u8, u32
 

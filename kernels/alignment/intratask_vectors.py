@@ -8,6 +8,8 @@ stores the input of the next pass in three vectors in global memory.
 The best cells of the last row and of the last column are in shared memory: one thread computes a cell of either in each step.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, i16, i32, int2, int4, short2, u8, u32
 

@@ -15,6 +15,8 @@ cheaper than extending it and borders have a cost, gaps along a border could exc
 with it): UNEVEN then sets the border explicitly.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u8, u32
 

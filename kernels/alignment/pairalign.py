@@ -5,6 +5,8 @@ strip's last score and deletion. The four Boolean matrices are four bits per cel
 arrays are interleaved by the 32 pairs of a warp, so that requests are coalesced and free of bank conflicts.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u32
 

@@ -5,6 +5,8 @@ are interleaved by the 32 pairs of a warp, so that each access is one coalesced 
 in global memory. A bit is one cell of one matrix, 32 columns per word.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u32
 

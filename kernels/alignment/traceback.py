@@ -5,6 +5,8 @@ of diagonal moves is one access too. `FLAGS`, `BOOLEANS` and `STRIPS` store four
 bits of its extensions. With `FLAGS` a warp processes 32 cells at a time.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, i32, int2, int4, u32
 

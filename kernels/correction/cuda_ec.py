@@ -9,6 +9,8 @@ UNROLL unrolls the loop over the three mutants of a position. With SPREAD = 32 o
 second row of Table 4.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Array, Const, Global, Local, i32, int2, u8, u32, u64
 

@@ -1,5 +1,7 @@
 """Explanations of the correction variants: section of the paper, mapping to threads, memory layout."""
 
+from __future__ import annotations
+
 from ..family import Explained
 
 _FILTER = """\

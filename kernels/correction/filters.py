@@ -9,6 +9,8 @@ block, selected by its packed form, so that a query is one sector. With 64 to 12
 one in a million. Reference: Putze, Sanders, Singler 2010, Cache-, hash- and space-efficient Bloom filters.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Array, Const, Global, i32, u8, u32, u64
 

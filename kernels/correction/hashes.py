@@ -4,6 +4,8 @@ The eight are Arash Partow's, over ASCII in 32-bit arithmetic. Each takes a wind
 letter `at` (at = -1: none), so that a mutant is hashed without being written. PJW and ELF are equal.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Array, Const, i32, u8, u32, u64
 

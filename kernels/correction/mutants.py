@@ -5,6 +5,8 @@ mutants with a change in one third share the word. Its four bits there depend on
 mutant's hash is its window's combined with that of its change, from a table.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Shared, i32, u32, u64
 

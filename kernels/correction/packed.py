@@ -9,6 +9,8 @@ once and share the 3 K mutants of a weak window. Nearly all mutants are not soli
 With a Bloom filter in place of the exact set, the warps correct weak reads as `warp_per_read` does.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Array, Const, Global, Shared, i32, int2, int4, u8, u32, u64
 

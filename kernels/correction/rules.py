@@ -1,5 +1,7 @@
 """Rules common to all variants: votes for a change, and trimming of uncorrectable reads."""
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Array, Const, Global, i32, int2, u8, u32, u64
 

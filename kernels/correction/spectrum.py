@@ -4,6 +4,8 @@ A k-mer and its reverse complement are counted together, under the smaller of th
 equal to its reverse complement counts twice. Filters contain both strands.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, i32, i64, u8, u32, u64
 

@@ -5,6 +5,8 @@ this is the last step but one of Mangal and Jain's Table 4. With SPREAD = 32 onl
 divergence, and 31 idle lanes.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Array, Const, Global, i32, int2, u8, u32, u64
 

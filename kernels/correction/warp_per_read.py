@@ -5,6 +5,8 @@ All lanes query the same window at once; if it is weak, K of the 32 lanes vote, 
 shuffles. Lanes call syncwarp before they read other lanes' writes: warps do not execute in lockstep since compute capability 7.0.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Array, Const, Global, Shared, i32, int2, u8, u32, u64
 

@@ -1,5 +1,7 @@
 """Classification of paths: regular file, open descriptor, pipe or device; detection of paths to the same file."""
 
+from __future__ import annotations
+
 import errno
 import os
 import re

@@ -1,5 +1,7 @@
 """Descriptions of the pair-HMM variants: section of the paper, work of a thread, layout in memory."""
 
+from __future__ import annotations
+
 from ..family import Explained
 
 _INTERTASK = """\

@@ -5,6 +5,8 @@ values of the row above and stores three values: 6 m n accesses. The kernel impl
 swaps match and mismatch, does not reset the left neighbours of a row, and returns only the last term of the sum.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Real, i32, int2, int4, u32, uchar4
 

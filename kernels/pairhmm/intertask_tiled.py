@@ -7,6 +7,8 @@ Table 2). The cells to the left of the tile are in registers. Of the 6 m n globa
 Layout and letters are those of `intertask_naive`.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Real, i32, int2, int4, u32, uchar4
 

@@ -7,6 +7,8 @@ volatile: each thread reads only its own stores, which nvcc would otherwise keep
 `intertask_naive`, 6 m n / K remain. Layout and letters are those of `intertask_naive`.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Real, i32, int2, int4, u32, uchar4
 

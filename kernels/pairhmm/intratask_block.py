@@ -5,6 +5,8 @@ shared memory: one barrier before they are overwritten, one after. A read with m
 last row of a pass is stored in global memory.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Real, i32, int4, u8, u32
 

@@ -6,6 +6,8 @@ improved form). With two copies of this row, a pass reads one and writes the oth
 one copy, half the memory, the warp synchronises in each step: lane 0 reads a column, and lane 31 writes it 31 steps later.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Real, i32, int4, u8, u32
 

@@ -11,6 +11,8 @@ lane's; the preceding rows repeat row 0 (D = C / n, M = I = 0). Columns outside 
 0, so that M and I are 0: four steps, one word of letters, are executed at a time.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Real, float4, i32, int4, u8, u32, u64, uchar4
 

@@ -12,6 +12,8 @@ add nothing, and the sweep has no test for its ends.
 binary search.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, f32, float4, i32, int2, int4, u8, u32
 

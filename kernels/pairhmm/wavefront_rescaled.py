@@ -14,6 +14,8 @@ The letter BLANK separates two haplotypes: it has emission 0 and resets a lane. 
 to the end of its rows, and the preceding rows repeat row 0.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, f32, float4, i32, int4, u8, u32, uchar4
 

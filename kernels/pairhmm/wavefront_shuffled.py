@@ -8,6 +8,8 @@ preceding rows repeat row 0, and columns outside the haplotype have the letter B
 `partition` first distributes the reads over lists, one per kernel; the host sorts and packs the pairs of each list.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, f32, float4, i32, int4, u8, u32, uchar4
 

@@ -1,5 +1,7 @@
 """Bounded queue between two stages of a flow. It restores the order of the items."""
 
+from __future__ import annotations
+
 import threading
 from dataclasses import dataclass
 from typing import Any

@@ -4,6 +4,8 @@ A step has three loads and one store. The likelihoods of the first individual ar
 line 5 reverses it. The arrays of all sites are interleaved, so that the threads of a warp access adjacent elements.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Global, f64, i32
 

@@ -4,6 +4,8 @@ The paper describes neither. Parsing reads Beagle text, the text of realSFS's su
 post-processing reduces the posteriors of a site to the values that a study reports.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, f64, i32, i64, u8
 

@@ -1,5 +1,7 @@
 """Explanations of the variants of site frequency spectra: section of the paper, mapping to threads, memory layout."""
 
+from __future__ import annotations
+
 from ..family import Explained
 
 _INTERLEAVED = """\

@@ -5,6 +5,8 @@ coefficient down (`algorithm1`). This kernel iterates upwards and carries the co
 registers: one load and one store per coefficient for the same three multiplications, 3 N^2 - 3 in all.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Global, f64, i32
 

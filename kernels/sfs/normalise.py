@@ -1,5 +1,7 @@
 """Lu 2012, Algorithms 4 and 5: normalisation of a site's product, in logarithms, one block per site."""
 
+from __future__ import annotations
+
 import math
 
 import simtbed as st

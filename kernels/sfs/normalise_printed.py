@@ -4,6 +4,8 @@ Extended precision: double-doubles (two doubles whose unevaluated sum is the num
 likelihood of a site without variation: double-doubles underflow like doubles.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Shared, double2, f64, i32
 

@@ -5,6 +5,8 @@ A launch is one level. Each lane loads a coefficient of a and scans b. In one st
 barrier (`syncwarp`) follows each step. Fermi's warps executed in lockstep and needed none.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Shared, f64, i32, u32
 

@@ -4,6 +4,8 @@ The barrier is in the inner loop, after each step. No thread can skip its scan t
 optimization.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Shared, f64, i32
 

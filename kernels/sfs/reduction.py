@@ -5,6 +5,8 @@ In one step the threads write to distinct elements; a barrier follows each step.
 current warps need `syncwarp`, and a block its barrier (Fig. 11).
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, f64, i32
 

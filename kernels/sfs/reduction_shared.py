@@ -5,6 +5,8 @@ moves with a: only its new and its finished coefficients are accessed in global 
 and a thread with a zero coefficient skips its scan.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Shared, f64, i32, u32
 

@@ -10,6 +10,8 @@ restarts at zero (those above). Every thread does the same work without waiting.
 normalised by its owner.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, Registers, Shared, f64, i32
 

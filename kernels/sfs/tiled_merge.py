@@ -1,5 +1,7 @@
 """`tiled` for vectors larger than a block: a block owns a section of one product, and a and b are streamed through shared memory."""
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, f64, i32
 

@@ -6,6 +6,8 @@ is mantissa[j] 2^exponent[j // 32], and the largest mantissa of a segment is in 
 first bounds the exponents of its result, then adds products scaled to them, then normalises the mantissas.
 """
 
+from __future__ import annotations
+
 import simtbed as st
 from simtbed import Const, Global, f64, i32, i64
 

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import numpy as np
+import pytest
 import simtbed as st
 from simtbed import Global, Kernel, f32
 from simtbed.sanitizer import barriers
@@ -161,6 +162,7 @@ IN_PLACE = {
 """Kernels, blocks of 256 threads in all, and the advice. Each has a race within a warp, too, which st.syncwarp() would order."""
 
 
+@pytest.mark.slow
 @each_row(IN_PLACE)
 def test_advice_orders_the_threads_of_all_races_of_a_statement(name: str) -> None:
     kernel, blocks, advice = IN_PLACE[name]

@@ -19,6 +19,7 @@ def test_the_mistake_is_found(name: str) -> None:
     assert results["numpy"].remarks == results["jit"].remarks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAIRS)
 def test_the_fixed_twin_is_silent(name: str) -> None:
     for engine in ENGINES:

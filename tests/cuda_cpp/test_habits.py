@@ -7,6 +7,7 @@ import simtbed as st
 from tests.cuda_cpp.habits import HABITS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HABITS)
 def test_the_answer_is_right(name: str) -> None:
     habit = HABITS[name]

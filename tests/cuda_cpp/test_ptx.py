@@ -168,6 +168,15 @@ def test_atomics_of_vectors() -> None:
     assert result.halves.tolist() == [0x3C003C00, 0x40003C00, 0x3F803F80]
 
 
+@pytest.mark.parametrize("form", ["min.noftz.v2.f16x2", "max.noftz.v2.bf16x2"])
+def test_other_atomics_of_vectors_are_refused(form: str) -> None:
+    text = f"""__global__ void k(unsigned *x) {{
+        asm volatile("red.global.{form} [%0], {{%1, %1}};" :: "l"(x), "r"(0) : "memory");
+    }}"""
+    with pytest.raises(st.CompileError, match=f"an atomic {form[:3]} of vectors in inline assembly is not supported"):
+        st.launch(st.cuda_source(text)["k"], grid=1, block=1, args=(np.zeros(2, np.uint32),))
+
+
 @pytest.mark.parametrize(
     "assembly", ["bra L;", "ld.global.u32 %0, [q];", "add.u32 %0, %1;", "mbarrier.inval.shared.b64 [q];"]
 )

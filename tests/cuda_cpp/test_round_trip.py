@@ -85,6 +85,7 @@ def test_lanes_that_leave_a_loop_act_in_their_iteration() -> None:
 SUMS = TEXTS["sums"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["", "#line 1", '#line 1 "other.cu"'])
 @pytest.mark.parametrize(
     "loop",

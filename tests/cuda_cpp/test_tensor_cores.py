@@ -94,6 +94,7 @@ def test_recorded_fragments() -> None:
 MOVES = TEXTS["moves"]
 
 
+@pytest.mark.slow
 def test_moves_of_matrices() -> None:
     x = np.random.default_rng(4).integers(0, 1 << 32, 128, np.uint32)
 
@@ -160,6 +161,7 @@ def _converted(assembly: str, *x: Values) -> Values:
     return np.asarray(st.launch(st.cuda_source(text)["k"], grid=len(x[0]) // 32, block=32, args=args).out)
 
 
+@pytest.mark.slow
 def test_conversions_of_operands() -> None:
     draw = np.random.default_rng(6)
     words = draw.integers(0, 1 << 32, 4064, np.uint32).view(np.float32)

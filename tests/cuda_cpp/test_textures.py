@@ -156,6 +156,7 @@ __global__ void write{mode}(cudaSurfaceObject_t s, const int *x, int y) {{
 )
 
 
+@pytest.mark.slow
 def test_boundary_modes_of_surfaces() -> None:
     at = np.array([-1, 0, 3, 4], np.int32)
     for engine in EMULATORS:
@@ -171,6 +172,7 @@ def test_boundary_modes_of_surfaces() -> None:
                 st.launch(SURFACES[kernel], grid=1, block=4, args=(surface, at, last), engine=engine)
 
 
+@pytest.mark.slow
 @each_row([("signed char", 1, "i1"), ("uchar2", 2, "u1"), ("ushort4", 4, "u2"), ("int2", 2, "i4"), ("float4", 4, "f4")])
 def test_texels_of_surfaces(row: tuple[str, int, Any]) -> None:
     type, channels, dtype = row

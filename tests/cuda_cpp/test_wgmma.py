@@ -39,6 +39,7 @@ def expected(a: Values, b: Values) -> Values:
     return total
 
 
+@pytest.mark.slow
 def test_tiled_product() -> None:
     draw = np.random.default_rng(1)
     a, b = (draw.standard_normal((64, 128)).astype(np.float16) for _ in "ab")

@@ -122,6 +122,7 @@ def test_every_type_shape_and_layout() -> None:
     check_each(CASES, check_products)
 
 
+@pytest.mark.slow
 def test_halves() -> None:
     check_products(CASES[0])
 
@@ -153,6 +154,7 @@ def test_machine_code_of_nvcc() -> None:
 TILED = TEXTS["wmma tiled"]
 
 
+@pytest.mark.slow
 def test_tiled_product_and_its_counters() -> None:
     a, b, c = matrices("f16", "f32", (48, 32, 64), 8)
     args = (a.reshape(-1).view(np.float16), b.reshape(-1).view(np.float16), st.zeros(48 * 32, st.f32), 64, 32)

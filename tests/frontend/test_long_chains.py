@@ -38,6 +38,7 @@ CHAINS: tuple[tuple[str, Callable[[int], int]], ...] = (
 )
 
 
+@pytest.mark.slow
 def test_long_chains() -> None:
     x = np.arange(32, dtype=np.int32) * 5
 

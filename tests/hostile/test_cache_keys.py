@@ -262,6 +262,7 @@ def test_registers_are_of_the_current_function(tmp_path: Path, monkeypatch: pyte
     assert work(registers=no_registers).name() != name
 
 
+@pytest.mark.slow
 def test_an_unknown_version_is_queried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine's memory may have been full."""
     monkeypatch.setenv("SIMTBED_CACHE", str(tmp_path / "cache"))

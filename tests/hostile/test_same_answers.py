@@ -27,6 +27,7 @@ def assert_threads_agree(family: str, variant: str, monkeypatch: pytest.MonkeyPa
     assert _solved(family, variant, 7, monkeypatch) == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "variant"),
     [("pairhmm", "wavefront-rescaled"), ("alignment", "packed"), ("correction", "warp-per-read"), ("sfs", "tiled")],

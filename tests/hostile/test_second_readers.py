@@ -70,6 +70,7 @@ SITES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(sites=SITES)
 def test_vcf_and_bcf_are_read_as_pysam_reads_them(
     tmp_path_factory: pytest.TempPathFactory, sites: list[tuple[str, int, str, str]]
@@ -100,6 +101,7 @@ def _plain(data: bytes) -> list[tuple[str, str]] | None:
     return result
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 100_000))
 def test_fastq_is_read_as_a_plain_loop_reads_it(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     data = mutated(b"@r1 first\nACGT\n+\nIIII\n@r2\nNNACGT\n+\n!~III5\n@r3\nAC\n+\n!!\n", seed)

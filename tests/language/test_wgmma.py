@@ -49,6 +49,7 @@ def _check(case: tuple[Case, EngineName]) -> None:
     assert np.array_equal(actual, expected), f"{form.name}: {(actual != expected).sum()} of {expected.size} differ"
 
 
+@pytest.mark.slow
 def test_forms() -> None:
     check_each([(form, "jit") for form in wgmma_cases.cases()[::16] if form.row.n < 100], _check)
 

@@ -64,6 +64,7 @@ def difference(seed: int, engine: str, numba: bool = False) -> str:
     return "" if np.array_equal(out, expected) else f"seed {seed}, {engine}: {out} is not {expected}\n{text}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "kernels"), [("python", 15), ("numpy", 30), ("jit", 1)])
 def test_random_kernels_agree_with_python(engine: str, kernels: int) -> None:
     first = ENGINES.index(engine) * 1_000_000

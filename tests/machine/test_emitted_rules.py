@@ -117,6 +117,7 @@ def expected(site: Any, index: npt.NDArray[np.int32], active: npt.NDArray[np.boo
     return out.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEVICES)
 def test_scattered_accesses(name: str) -> None:
     device = DEVICES[name]
@@ -139,6 +140,7 @@ def test_scattered_accesses(name: str) -> None:
     agrees()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEVICES)
 def test_strided_accesses(name: str) -> None:
     """Affine indices have code of their own. The numpy engine counts by `machine.transactions`."""

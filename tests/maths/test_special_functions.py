@@ -148,6 +148,7 @@ def operands(count: int) -> tuple[Values, Values]:
     return np.ascontiguousarray(x), np.ascontiguousarray(y)
 
 
+@pytest.mark.slow
 def test_fast_functions_are_nvccs_code() -> None:
     x, y = operands(350)
     assert x.size % 512 == 0

@@ -35,6 +35,7 @@ H200, K40, C2070 = devices.H200, devices.K40, devices.C2070
 MIB = 1 << 20
 
 
+@pytest.mark.slow
 def test_a_cold_copy_reads_each_byte_once() -> None:
     launch = observed(copy, 1024)
     traffic = simulate(launch.lines, H200, 8, 0, cold=True)
@@ -261,6 +262,7 @@ def test_records_are_complete_for_any_threads() -> None:
     assert (np.diff(owners) >= 0).all() and len(np.unique(lines >> 10)) == 2 * 3000 * 8
 
 
+@pytest.mark.slow
 def test_sampled_lines_represent_all() -> None:
     """A table larger than L1, read by all blocks: rates from one line of 16 equal those of all lines."""
     complete = observed(table, 264, elements=1 << 17, n=1 << 17)

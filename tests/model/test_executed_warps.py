@@ -53,6 +53,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @each_row(PROGRAMS)
 def test_a_simulated_warp_executes_its_program(name: str) -> None:
     warps = warps_of(*PROGRAMS[name])

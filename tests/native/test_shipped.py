@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from simtbed.engines.numpy import lanes
 from simtbed.kernels.files import text_loops
 from simtbed.kernels.pairhmm.host import files_scan, layout_rescaled
@@ -24,6 +25,7 @@ def columns_of(kind: Any, *fields: Any) -> Any:
     return kind(*fields)
 
 
+@pytest.mark.slow
 def test_a_file_is_scanned_within_its_arrays() -> None:
     data = np.frombuffer(TEXT, np.uint8)
     assert assert_native_agrees(files_scan._without_blanks, data, len(data)) == len(data) - 1

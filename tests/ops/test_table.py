@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from simtbed.ir.ops import COSTS, Op, Policy, ulp
 from simtbed.language.types import Scalar
 from simtbed.testing.conformance.edge_values import CASES, comparable, operands
@@ -35,6 +36,7 @@ def check_exact(case: Case) -> None:
     assert not len(wrong), f"{len(wrong)} differ (operands, got, exact): {shown}"
 
 
+@pytest.mark.slow
 def test_results_are_exact() -> None:
     """Approximate instructions are compared with the card's results (`tests/maths/test_special_functions.py`)."""
     check_each([case for case in CASES if not case[0].llvm.startswith(APPROXIMATE)], check_exact, case_name)

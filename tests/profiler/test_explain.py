@@ -19,6 +19,7 @@ from .advised import ADVISED, Advised, N, column, floats, gather, histogram, pro
 from .unadvised import SPARSE, UNADVISED, UNPREDICTED, Unadvised
 
 
+@pytest.mark.slow
 @each_row(ADVISED, lambda case: case.name)
 def test_an_advised_change_saves_what_is_predicted(case: Advised) -> None:
     """The changed kernel has no such cost with a prediction, and its counters change by the prediction, within 20 %."""
@@ -37,6 +38,7 @@ def test_every_rule_with_a_prediction_is_applied() -> None:
     assert rules >= NUMBERS.keys() - {"scattered", "conflicts"}
 
 
+@pytest.mark.slow
 @each_row(UNADVISED, lambda case: case.name)
 def test_kernels_without_an_avoidable_cost_get_no_advice(case: Unadvised) -> None:
     advice = [one for one in case.run().explanations() if not case.kinds or one.what in case.kinds]

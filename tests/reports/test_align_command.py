@@ -124,6 +124,7 @@ def test_several_gpus_share_the_pairs(simtbed: Simtbed, monkeypatch: pytest.Monk
     assert (shared.code, shared.out) == (0, alone.out)
 
 
+@pytest.mark.slow
 def test_statistics_of_an_input(simtbed: Simtbed, tmp_path: Path) -> None:
     source, target = tmp_path / "in.tsv", tmp_path / "out.tsv"
     source.write_text("ACGT\tCG\nACGT\tACGT\nCG\tACGT\n")

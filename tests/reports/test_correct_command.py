@@ -69,6 +69,7 @@ def test_reads_are_written_in_order_with_their_qualities(simtbed: Simtbed, reads
         assert (whole if answer.flag == "D" else whole[answer.start : answer.end]) == answer.sequence
 
 
+@pytest.mark.slow
 def test_the_example(simtbed: Simtbed, tmp_path: Path) -> None:
     """The reads of the family's example, as a FASTA file of them would be corrected."""
     source = tmp_path / "example.fa"
@@ -95,6 +96,7 @@ def test_chunks_change_nothing(simtbed: Simtbed, reads: Path, tmp_path: Path, mo
     assert pieces == content
 
 
+@pytest.mark.slow
 def test_gzip_by_content_and_fasta(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     whole = simtbed("correct", str(reads)).out
     packed = tmp_path / "packed.txt"
@@ -134,6 +136,7 @@ def test_lower_case_and_short_reads(simtbed: Simtbed, tmp_path: Path) -> None:
     assert result.out == f">a\n{sequence}\n" * 6 + f">b\n{sequence}\n>c\nacgt\n>e\n\n"
 
 
+@pytest.mark.slow
 def test_low_coverage_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "reads.fq"
     assert simtbed("simulate", "-o", str(source), "--genome", "2000", "--coverage", "0.5").code == 0

@@ -16,6 +16,7 @@ from simtbed.kernels.pairhmm.host.problem import Problem
 from tests.reports.conftest import Simtbed
 
 
+@pytest.mark.slow
 def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     plain, reported = simtbed("pairhmm", "--example"), simtbed("pairhmm", "--example", "--check", "--counters")
     assert (plain.code, plain.err) == (0, "")
@@ -50,6 +51,7 @@ def _mixed(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["gpupairhmm", "tsv"])
 def test_a_file_is_solved_in_pieces(
     form: str, simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -101,6 +103,7 @@ def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypat
     assert (shared.code, shared.out) == (0, alone.out)
 
 
+@pytest.mark.slow
 def test_a_dump_of_gatk_in_and_out(simtbed: Simtbed, tmp_path: Path) -> None:
     problem = generate(5, records=2)
     path, target = tmp_path / "dump", tmp_path / "again"

@@ -36,6 +36,7 @@ def table(text: str) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+@pytest.mark.slow
 def test_the_answer_is_all_of_stdout(simtbed: Simtbed, source_file: Path) -> None:
     result = simtbed("sfs", str(source_file))
     assert result.code == 0
@@ -158,6 +159,7 @@ def test_without_cyvcf2(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.Mo
     assert 'given.vcf is a VCF, which only cyvcf2 reads: pip install "simtbed[vcf]"' in message
 
 
+@pytest.mark.slow
 def test_the_oracle_and_the_counters(simtbed: Simtbed, source_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = simtbed("sfs", str(source_file), "--check", "--counters")
     assert result.code == 0 and "132 values and the oracle agree" in result.err and "warp_instructions" in result.err
@@ -173,6 +175,7 @@ def test_the_oracle_and_the_counters(simtbed: Simtbed, source_file: Path, monkey
     assert wrong.code == 1 and "the oracle DISAGREE (132 differ)" in wrong.err
 
 
+@pytest.mark.slow
 def test_several_gpus_share_the_sites(simtbed: Simtbed, source_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the jit engine in the GPUs' place: the same answer in the same order."""
     assert "--gpus 2 needs --engine cuda" in simtbed("sfs", "--example", "--gpus", "2").refused()

@@ -119,7 +119,7 @@ def test_values_are_read_again() -> None:
 
 def test_own_code_is_read_again_without_functions(launches: list[st.Launch]) -> None:
     program = launches[0].request.program
-    argument = OwnArgument(4, 4, ((0, "n"),), terms=(("n", 2),))
+    argument = OwnArgument(4, ((0, "n"),), terms=(("n", 2),))
     cubin = CubinCode(
         kernel="k", arguments=(argument,), constants=(("table", b"\0a"),), cubin=b"\x7fELF", architecture="sm_90"
     )

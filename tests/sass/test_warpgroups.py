@@ -73,6 +73,7 @@ def check(row: GroupInstruction, flags: str = "", predicate: str = "", in_regist
     assert np.array_equal(actual, sums[ROW[:, None] + 8 * (n // 2 % 2), 2 * COLUMN[:, None] + n % 2 + 8 * (n // 4)])
 
 
+@pytest.mark.slow
 def test_types() -> None:
     check_each([row for row in GROUP_INSTRUCTIONS.values() if row.n in (8, 24)], check)
 

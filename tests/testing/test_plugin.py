@@ -280,6 +280,7 @@ def test_junit_has_every_launch(pytester: pytest.Pytester) -> None:
 EMPTY = '{"format": "simtbed launches", "version": 1, "tests": {}}'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edit", "reason"),
     [

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...language.tensor_maps import ELEMENTS, SWIZZLES, TensorMapForm
+from ...language.tensor_maps import ELEMENTS, MAP_BYTES, SWIZZLES, TensorMapForm
 from ...language.types import I8, I16, U8, U16
 from ...runtime.engine import Dim3
 from .library import DriverError, check, cuda_driver
@@ -21,7 +21,7 @@ MAX_DYNAMIC_SHARED, CLUSTER_EXTENTS, ANY_CLUSTER_SIZE = 8, (11, 12, 13), 14
 NOT_PERMITTED = 800
 PORTABLE_CLUSTER = 8
 """Blocks of a cluster that every device of compute capability 9.0 takes."""
-TENSOR_MAP_BYTES, _TENSOR_MAP_ALIGNMENT = 128, 64
+_MAP_ALIGNMENT = 64  # bytes
 _SLOT = 16  # bytes: the largest alignment of an argument
 
 
@@ -117,8 +117,8 @@ class DeviceFunction:
 
 def tensor_map(form: TensorMapForm, address: int) -> bytes:
     """Return the encoded tensor map of an array at an address of the device. Raises DriverError."""
-    memory = ctypes.create_string_buffer(TENSOR_MAP_BYTES + _TENSOR_MAP_ALIGNMENT)
-    offset = -ctypes.addressof(memory) % _TENSOR_MAP_ALIGNMENT
+    memory = ctypes.create_string_buffer(MAP_BYTES + _MAP_ALIGNMENT)
+    offset = -ctypes.addressof(memory) % _MAP_ALIGNMENT
     rank = len(form.sizes)
     sizes, strides = (ctypes.c_uint64 * rank)(*form.sizes), (ctypes.c_uint64 * rank)(*form.strides)
     box, ones = (ctypes.c_uint32 * rank)(*form.box), (ctypes.c_uint32 * rank)(*(1,) * rank)
@@ -126,4 +126,4 @@ def tensor_map(form: TensorMapForm, address: int) -> bytes:
     modes = 0, SWIZZLES.index(form.swizzle), 0, int(form.fill == "nan")  # no interleave, no promotion to L2
     place = ctypes.addressof(memory) + offset
     check(cuda_driver().cuTensorMapEncodeTiled(place, type, rank, address, sizes, strides, box, ones, *modes))
-    return memory.raw[offset : offset + TENSOR_MAP_BYTES]
+    return memory.raw[offset : offset + MAP_BYTES]

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import LaunchError
+from ...language.tensor_maps import MAP_BYTES
 from ...language.types import Array
 from ...runtime.arrays import MOVES, Buffer, DeviceArray
 from ...runtime.common_memory import ranges_of
@@ -34,7 +35,7 @@ from .driver import (
     resident,
 )
 from .filling import fill
-from .functions import TENSOR_MAP_BYTES, ArgumentBlock, tensor_map
+from .functions import ArgumentBlock, tensor_map
 from .library import DriverError
 from .own_code import packed
 
@@ -216,7 +217,7 @@ class Launcher:
             values = [request.arguments[name] for name in self.interface.arguments]
             codes = ["Q" if isinstance(value, np.ndarray) else f"{value.itemsize}s" for value in values]
             for name, _ in self.interface.tensors:
-                codes[self.interface.arguments.index(name)] = f"{TENSOR_MAP_BYTES}s"
+                codes[self.interface.arguments.index(name)] = f"{MAP_BYTES}s"
         else:
             codes = [f"{argument.size}s" for argument in packing]
         self.block = ArgumentBlock(codes + ["i"] * len(self.interface.lengths))

@@ -199,16 +199,17 @@ class Graphs(Kernels):
         """Add a node whose memory exists from now on: its address is the same in each launch."""
         *place, memory = call
         size = ctypes.c_size_t.from_address(memory + _MEMORY_BYTES).value
-        code = self.cudaMalloc(memory + _MEMORY_ADDRESS, size)
+        if code := self.cudaMalloc(memory + _MEMORY_ADDRESS, size):
+            return code
         self.memory_of_graphs.add(ctypes.c_size_t.from_address(memory + _MEMORY_ADDRESS).value)
-        return code or self._node(lambda: SUCCESS, *place)
+        return self._node(lambda: SUCCESS, *place)
 
     def cudaGraphAddMemFreeNode(self, *call: Any) -> int:
         *place, pointer = call
         return self._node(partial(self.cudaFree, pointer), *place)
 
     def cudaFree(self, pointer: int | None, *rest: Any) -> int:
-        """Free memory. That of a graph stays for its next launch."""
+        """Free memory. That of a graph remains for its next launch."""
         if pointer not in self.memory_of_graphs:
             return super().cudaFree(pointer, *rest)
         self.findings.freed(pointer, self.place)
@@ -244,8 +245,10 @@ class Graphs(Kernels):
             return code
         streams = self.streams
         self.streams = dict.fromkeys(streams, streams[stream or 0])  # not those of the capture
-        codes = [own.work[node]() for node in TopologicalSorter(own.before).static_order()]
-        self.streams = streams
+        try:
+            codes = [own.work[node]() for node in TopologicalSorter(own.before).static_order()]
+        finally:
+            self.streams = streams
         return next((code for code in codes if code), SUCCESS)
 
     def cudaGraphExecDestroy(self, executable: int | None) -> int:

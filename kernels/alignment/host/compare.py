@@ -1,5 +1,7 @@
 """Comparison of two answers: CIGAR, offset and score of every pair must be equal."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ...family import Agreement, Answer

@@ -1,5 +1,7 @@
 """Comparison of two pair-HMM answers, pair by pair, in log10."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ...family import Agreement, Answer

@@ -1,5 +1,7 @@
 """Comparison of site frequency spectra: by coefficient, in logarithms, without negligible ones."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ...family import Agreement, Answer

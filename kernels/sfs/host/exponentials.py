@@ -1,5 +1,7 @@
 """Exponential function with the same bits on every processor. NumPy's result depends on the available instructions."""
 
+from __future__ import annotations
+
 import numpy as np
 import simtbed as st
 from simtbed import Global, f64, i64

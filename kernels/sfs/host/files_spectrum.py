@@ -1,5 +1,7 @@
 """Writers of the spectrum over all sites: a TSV table and a bar chart as SVG."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from .problem import Floats

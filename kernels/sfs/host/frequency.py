@@ -1,5 +1,7 @@
 """Frequency of an allele at a site, from genotype likelihoods or from read counts."""
 
+from __future__ import annotations
+
 import numpy as np
 from simtbed import Global, f64, i64
 from simtbed.native import native

@@ -1,5 +1,7 @@
 """Generator of genotype likelihoods: population allele frequencies and sequencing reads."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from .problem import Floats, Mode, Problem

@@ -1,5 +1,7 @@
 """Layout of the vectors of many sites in GPU memory, for each algorithm."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from ..tiled import GROUP

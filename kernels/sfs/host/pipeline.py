@@ -1,5 +1,7 @@
 """Solver: batches of sites, product of their vectors by one of the algorithms, normalisation."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

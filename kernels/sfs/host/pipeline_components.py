@@ -1,5 +1,7 @@
 """Data parsing and post-processing of GAMA on the GPU."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Products in plain doubles as in the paper: Algorithm 1, and the reductions without exponents."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Native loops over the likelihoods: validity, information, order of alleles, normalisation."""
 
+from __future__ import annotations
+
 from simtbed import Global, f64, i64
 from simtbed.native import native
 

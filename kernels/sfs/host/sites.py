@@ -1,5 +1,7 @@
 """Batches of sites, the common result of the readers of all formats, with checked likelihoods."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -23,6 +23,7 @@ def aligned(reference: bytes, alternate: bytes, parameters: Parameters, strategy
     return alignment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reference", "alternate", "strategy", "answer"),
     [

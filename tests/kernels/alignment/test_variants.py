@@ -103,6 +103,7 @@ def test_every_bin_holds_alternates_up_to_its_size(few: bool, monkeypatch: pytes
             assert caught.value.args == (*chosen, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bin", [0, len(pipeline.BINS) // 2, len(pipeline.BINS) - 1])
 def test_kernels_of_bins(bin: int, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "SMALL_PROBLEM", 0)
@@ -120,6 +121,7 @@ def test_few_pairs_are_launched_together(launcher: Launcher) -> None:
     assert recorder.arguments("P", "K") == [(32, 12)] * 2
 
 
+@pytest.mark.slow
 @every_variant
 def test_scores_stop_falling(variant: str, launcher: Launcher) -> None:
     """packed stores 28 bits of a score and refuses larger scores."""
@@ -152,6 +154,7 @@ def test_nothing(variant: str, launcher: Launcher) -> None:
     assert FAMILY.solve(Problem.from_pairs([]), variant, launcher).shape == (0,)
 
 
+@pytest.mark.slow
 @every_variant
 def test_batches_change_nothing(variant: str, launcher: Launcher) -> None:
     problem = generate(8, 40, (5, 30), (10, 40))

@@ -147,6 +147,7 @@ def test_a_histogram_ends_at_255(launcher: Launcher) -> None:
     assert counter.solid(255).total == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 @pytest.mark.parametrize("layout", ["standard", "split-first"])
 def test_bloom_bits_are_the_oracles(reads: Reads, layout: str, engine: EngineName) -> None:
@@ -251,6 +252,7 @@ def in_blocks(blocks: Keys, keys: Keys) -> np.ndarray[tuple[int], np.dtype[np.bo
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filter", ["exact", "bloom"])
 def test_a_palindrome_makes_nothing_else_solid(filter: FilterName, launcher: Launcher) -> None:
     """It represents both strands, and occupies one element of the solid k-mers; others occupy two."""

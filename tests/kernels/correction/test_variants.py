@@ -147,6 +147,7 @@ CORNERS: list[list[str]] = [[], [""], ["ACGT"], ["N" * 30], ["A" * 20]]
 CORNERS += [["ACGTTGCATG" * 3, "", "acgttgcatg" * 3, "ACGTTGCATGNNACGTTGCATGACGT"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_corners(variant: str, launcher: Launcher) -> None:
     problems = [Problem(Reads.from_strings(corner), Parameters(min_multiplicity=2)) for corner in CORNERS]
@@ -222,6 +223,7 @@ def test_a_read_with_one_error_takes_the_mutants_of_one_window() -> None:
         assert queries.total("shared_load_requests") == 3 * places
 
 
+@pytest.mark.slow
 def test_each_step_of_table_4_is_a_launch_of_its_own_kind(launcher: Launcher) -> None:
     """The costs that section 6.3 removes occur only in the original; those that 6.2 removes, in the steps before shared memory."""
     last = {}
@@ -235,6 +237,7 @@ def test_each_step_of_table_4_is_a_launch_of_its_own_kind(launcher: Launcher) ->
     assert last["-shared"][1]["VOTES_IN_SHARED"]
 
 
+@pytest.mark.slow
 def test_the_original_works_in_a_second_copy_of_the_reads() -> None:
     """A read is copied there and back; local memory has its votes, flags, and every cell with the most votes."""
     problem = small(7, reads=20)

@@ -56,12 +56,14 @@ def test_one_base_against_one_base() -> None:
     assert oracle("N", qualities, "C") == oracle("A", qualities, "N") == oracle("A", qualities, "A")
 
 
+@pytest.mark.slow
 def test_alpha_is_not_negative() -> None:
     """delta + zeta > 1: the transition from M(1,1) to M(2,2) has probability 0, not a negative one; D(0,.) has no effect."""
     qualities = ([30, 30], [1, 1], [1, 1], [10, 10])
     assert oracle("AC", qualities, "AC") == pytest.approx(math.log10(enumerated("AC", qualities, "AC")), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_minus_infinity() -> None:
     """A certain error (quality 0) never matches."""
     assert oracle("A", ([0], [45], [45], [10]), "A") == -math.inf
@@ -80,12 +82,14 @@ def test_the_sum_over_all_alignments(read: str, haplotype: str, data: st.DataObj
     assert oracle(read, qualities, haplotype) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_loop_agrees_with_the_oracle(threads: int) -> None:
     problem = generate(7, records=2, read_length=(1, 60), haplotype_length=(1, 90), unknown=0.05)
     assert FAMILY.compare(by_loop(problem, threads), FAMILY.oracle(problem)).agrees
 
 
+@pytest.mark.slow
 def test_what_a_float_cannot_hold_is_nothing() -> None:
     far = Problem.from_records([([(b"A" * 60, *([np.full(60, 40)] * 4))], [b"C" * 60])])
     assert by_loop(far)[0] == -np.inf

@@ -25,6 +25,7 @@ def exact_copy(bases: int, columns: int, base: int = 35, insertion: int = 40, de
     return Problem.from_records([([read_of(np.resize(haplotype, bases), base, insertion, deletion)], [haplotype])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["wavefront", "wavefront-rescaled", "intratask-warp"])
 def test_factors_of_f32_do_not_add_up_along_a_read(variant: str, launcher: Launcher) -> None:
     """2e-8 per base in log10 exceed the tolerance of 1e-5 from 500 bases on."""
@@ -36,6 +37,7 @@ def test_factors_of_f32_do_not_add_up_along_a_read(variant: str, launcher: Launc
     assert abs(FAMILY.solve(problem, variant, launcher) - expected) < 4e-6
 
 
+@pytest.mark.slow
 def test_equal_terms_of_a_haplotype_with_repeats(launcher: Launcher) -> None:
     letters = np.full(4000, ord("A"), np.uint8)
     problem = Problem.from_records([([read_of(letters[:40], 30, 45, 45)], [letters, letters[:1064], letters[:40]])])
@@ -45,6 +47,7 @@ def test_equal_terms_of_a_haplotype_with_repeats(launcher: Launcher) -> None:
     assert abs(FAMILY.solve(problem, "wavefront", launcher) - expected).max() < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["wavefront-rescaled", "intratask-warp"])
 def test_reads_in_f64_among_others(variant: str, launcher: Launcher) -> None:
     draw = np.random.default_rng(2)

@@ -62,11 +62,13 @@ def test_the_example(variant: str, launcher: Launcher) -> None:
 SHAPES = [(1, 1), (1, 70), (70, 1), (4, 4), (17, 16), (16, 17), (33, 130), (128, 3)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_shapes(variant: str, launcher: Launcher) -> None:
     check(random_problem(1, SHAPES), variant, launcher)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=40), st.integers(0, 1000))
 def test_any_mixture_and_all_variants_give_the_same_bits(lengths: list[tuple[int, int]], seed: int) -> None:
@@ -202,6 +204,7 @@ def test_every_bin_holds_reads_up_to_its_size(variant: str) -> None:
             assert caught.value.args == chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "bins", "bin"),
     [(variant, bins, bin) for variant, bins in BINS.items() for bin in (0, len(bins) // 2, len(bins) - 1)],
@@ -255,6 +258,7 @@ def test_faint_pairs_and_only_they_are_computed_again_in_double(variant: str, la
     assert FAMILY.compare(scores, FAMILY.oracle(problem)).agrees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_even_double_cannot_hold(variant: str, launcher: Launcher) -> None:
     """M, I and D all require a matched first base; a base with a certain error (quality 0) never matches."""

@@ -45,6 +45,7 @@ def test_kernels_read_their_lists_on_the_gpu() -> None:
     assert LETTERS[arguments[0]["bases"]].tobytes() == problem.bases.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [(2, 4), (8, 20)])
 def test_every_kernel_can_be_chosen(kernel: tuple[int, int], launcher: Launcher) -> None:
     longest = min(kernel[0] * kernel[1], 40)

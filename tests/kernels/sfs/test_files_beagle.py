@@ -86,6 +86,7 @@ def files(draw: st.DrawFn, wrong: bool) -> str:
     return "\n".join(lines) + draw(st.sampled_from(["", "\n", "\r\n"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [False, True])
 def test_lines_equal_the_results_of_python(wrong: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "given.beagle"

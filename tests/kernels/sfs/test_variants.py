@@ -49,12 +49,14 @@ def check(problem: Problem, variant: str, launcher: Launcher) -> Floats:
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_modes(variant: str, mode: Mode, launcher: Launcher) -> None:
     check(generate(1, 9, 21, mode), variant, launcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_sizes(variant: str, launcher: Launcher) -> None:
     """Around the limits of segments, warps, tiles, groups and powers of two."""
@@ -68,6 +70,7 @@ def test_anything(individuals: int, sites: int, seed: int, variant: str, mode: M
     check(problem_of(mixed(seed, individuals, sites), mode), variant, FunctionLauncher(partial(launch, counters=False)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_sites_fill_no_block(variant: str, launcher: Launcher) -> None:
     check(generate(2, 131, 10), variant, launcher)
@@ -151,6 +154,7 @@ def test_no_races(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAMILY.solve(problem, variant, FunctionLauncher(partial(launch, check="all")))  # raises for any finding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_an_impossible_site_is_minus_infinity(variant: str, launcher: Launcher) -> None:
     """A frequency of 0 and an individual certainly homozygous for the minor allele: both hypotheses are impossible."""
@@ -177,6 +181,7 @@ def test_no_sites(variant: str, launcher: Launcher) -> None:
     assert FAMILY.solve(problem_of(np.ones((0, 4, 3))), variant, launcher).shape == (0, 9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("block", "team", "skip"), [(16, WARP, False), (32, WARP, True), (64, THREADS, False), (256, THREADS, True)]
 )
@@ -189,6 +194,7 @@ def test_blocks_of_any_size(block: int, team: int, skip: bool) -> None:
     assert FAMILY.compare(answer, FAMILY.oracle(problem)).agrees
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("block", "skip"), [(16, False), (200, True)])
 def test_plain_blocks_of_any_size(block: int, skip: bool) -> None:
     vectors, _ = problem_of(mixed(3, 150)).vectors()
