@@ -55,6 +55,7 @@ _SYMBOL = re.compile(r"simtbed\.(\w+)\.([su])\.(\d+)")
 _DEVICE_SPACE, _SHARED_SPACE, _CONSTANT_SPACE = 1, 3, 4
 COPIES = ("llvm.memcpy.", "llvm.memmove.")
 _TO_NUMBER = ("ptrtoint", "ptrtoaddr")
+_MAPS = "llvm.nvvm.mapa"
 _OF_KERNEL = ("local", "shared")
 Space = Literal["global", "shared", "local", "constant", "none"]
 
@@ -424,7 +425,8 @@ def _is_address(operand: Operand) -> bool:
 
 def _converts(instruction: Instruction) -> bool:
     """Whether inline assembly may return an address of its operands as a number."""
-    return isinstance(instruction.callee, Assembly) and "cvta" in instruction.callee.text
+    assembly = instruction.callee
+    return isinstance(assembly, Assembly) and ("cvta" in assembly.text or "mapa." in assembly.text)
 
 
 def _sources(instruction: Instruction) -> Iterable[Operand]:
@@ -448,15 +450,15 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
             return instruction.operands[:1]
         case "call" if isinstance(instruction.callee, Assembly):
             return instruction.operands if _may_point(instruction.type) or _converts(instruction) else ()
-        case "call" if _maps_blocks(instruction):
+        case "call" if instruction.function.startswith(_MAPS):
             return instruction.operands[:1]
     return ()
 
 
 def _maps_blocks(instruction: Instruction) -> bool:
     """Return whether an instruction maps a pointer to another block of the cluster."""
-    assembly = instruction.callee if isinstance(instruction.callee, Assembly) else None
-    return instruction.function.startswith("llvm.nvvm.mapa") or (assembly is not None and "mapa." in assembly.text)
+    assembly = instruction.callee
+    return instruction.function.startswith(_MAPS) or (isinstance(assembly, Assembly) and "mapa." in assembly.text)
 
 
 def _symbol(name: str, usual: str) -> tuple[str, bool, Position | None]:

@@ -52,7 +52,7 @@ def program() -> str:
                 "cluster": pair.cluster,
             }
             request = prepare_request(pair.kernel, args=args, **how)
-            source = cuda_source(request.program, request.block)
+            source = cuda_source(request.program, request.block, cluster=request.cluster)
             lines = source.text.splitlines()
             includes |= {line for line in lines if line.startswith("#include")}
             text = "\n".join(line for line in lines if not line.startswith("#include"))
