@@ -6,6 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..engines.cuda.sass import Instruction
+from ..sass.bulk_copy import UNIT
 
 EFFECTS = {
     "LDG": "global_load", "LDGSTS": "global_load", "LD": "global_load", "STG": "global_store", "ST": "global_store",
@@ -16,6 +17,8 @@ EFFECTS = {
 }  # fmt: skip
 """Site kind (`profiler.events`) by opcode."""
 
+BULK_COPIES = ("UBLKCP", "UTMALDG", "UTMASTG")
+"""Copies between global and shared memory by one thread."""
 _TYPE = re.compile(r"[USF]?(16|32|64|128)|[US](8)|B?F(16|32)x(\d)")
 """Type suffix of a memory instruction: bits of an integer or a float, or of several packed floats."""
 
@@ -28,8 +31,8 @@ def is_indexed_constant_load(instruction: Instruction) -> bool:
 
 
 class Access(NamedTuple):
-    """An access of an instruction. kind: as in EFFECTS, or "constant_load" at an address in a register; empty for other
-    instructions. size: bytes of a lane. adds_floats: whether it is an atomic addition of floats."""
+    """An access of an instruction. kind: as in EFFECTS, or "constant_load" at an address in a register, "bulk_load", "bulk_store"; empty
+    for other instructions. size: bytes of a lane, or of a unit of a bulk copy. adds_floats: whether it is an atomic addition of floats."""
 
     kind: str
     size: int
@@ -39,6 +42,9 @@ class Access(NamedTuple):
 def access_of(instruction: Instruction) -> Access:
     """Return the access of an instruction."""
     kind = "constant_load" if is_indexed_constant_load(instruction) else EFFECTS.get(instruction.opcode, "")
+    if instruction.opcode in BULK_COPIES:
+        loads = instruction.opcode == "UTMALDG" or instruction.operation == "UBLKCP.S.G"
+        return Access("bulk_load" if loads else "bulk_store", UNIT, False)
     modifiers = instruction.operation.split(".")
     adds_floats = kind in ("global_atomic", "global_reduction") and "ADD" in modifiers and bool(_FLOATS & {*modifiers})
     return Access(kind, access_width(instruction), adds_floats)

@@ -7,8 +7,8 @@ from .. import language as st
 from ..language.hints import Global, i64
 from ..native import native
 
-Kind = IntEnum("Kind", "LOAD STORE ATOMIC LOCAL_LOAD LOCAL_STORE CONSTANT", start=0)
-"""Kinds of accesses. For constant memory, lines are distinct addresses."""
+Kind = IntEnum("Kind", "LOAD STORE ATOMIC LOCAL_LOAD LOCAL_STORE CONSTANT BULK_LOAD", start=0)
+"""Kinds of accesses. For constant memory, lines are distinct addresses. Bulk copies load from L2."""
 Total = IntEnum("Total", "ACCESSES LINES SECTORS CYCLES NON_ADJACENT SAME_SECTORS PARTIAL_SECTORS", start=0)
 TOTALS = len(Total)
 """Columns of a site: warp accesses; lines; sectors; L1 cycles; accesses with non-adjacent lines; accesses to the

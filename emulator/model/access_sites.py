@@ -31,6 +31,7 @@ _KINDS: dict[str, dict[Any, int]] = {
 _KIND_OF_EFFECT = {
     "global_load": Kind.LOAD, "global_store": Kind.STORE, "global_atomic": Kind.ATOMIC, "global_reduction": Kind.ATOMIC,
     "local_load": Kind.LOCAL_LOAD, "local_store": Kind.LOCAL_STORE, "constant_load": Kind.CONSTANT,
+    "bulk_load": Kind.BULK_LOAD, "bulk_store": Kind.STORE,
 }  # fmt: skip
 
 

@@ -314,7 +314,7 @@ def _access_line(m: Memories, access: _Access, entry: i64) -> i64:
     in_l1, farthest, from_there = i64(0), i64(_IN_L1), i64(_IN_L1)
     m.counts[access.row + Column.LINES] += 1
     m.counts[access.row + Column.SECTORS] += i64(st.popcount(sectors))
-    if m.l1.sets > 0 and access.kind != Kind.ATOMIC:
+    if m.l1.sets > 0 and access.kind != Kind.ATOMIC and access.kind != Kind.BULK_LOAD:
         in_l1, hit = _access_l1(m, access, line, words, sectors)
         if _is_load(access):
             m.counts[access.row + Column.L1_HITS] += i64(st.popcount(hit))
@@ -329,9 +329,9 @@ def _access_line(m: Memories, access: _Access, entry: i64) -> i64:
                 m.l2.words[in_l2] += words
     if sectors != 0:
         m.counts[access.row + Column.L2_REQUESTS] += 1
-        if _is_load(access):
+        if _is_load(access) or access.kind == Kind.BULK_LOAD:
             from_there = _load_from_l2(m, access, line, sectors)
-            if m.l1.sets > 0:
+            if m.l1.sets > 0 and _is_load(access):
                 m.l1.filled[in_l1] = access.time << 2 | from_there
         else:
             from_there = _write_to_l2(m, access, line, words, sectors)

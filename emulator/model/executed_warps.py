@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..sass.counts import Counts
+from ..sass.phases import PhaseEvents
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -30,7 +31,8 @@ class ExecutedWarps:
     start of each warp's. ends_run: bool[instruction]. lengths: float64[warps], instructions. class_of: int64[warps].
     executions: float64[class, instruction], in the launch. longest: the longest warp, and the longest of the launch relative
     to it. blocks: int64[n], the executed blocks whose paths are kept, in order; replayed: int64[n, warp], the warps whose
-    paths theirs take.
+    paths theirs take. events: what warps do with barriers in shared memory. claims_work: whether warps claim work dynamically.
+    launched: warps of the launch for each executed one.
     """
 
     path: Words
@@ -42,6 +44,16 @@ class ExecutedWarps:
     longest: tuple[int, float]
     blocks: Words
     replayed: Words
+    events: PhaseEvents
+    claims_work: bool
+    launched: float
+
+    def acting(self, instruction: int) -> Floats:
+        """Return the executions of an instruction in `events`, float64[class], in the launch."""
+        warp = np.repeat(np.arange(len(self.class_of)), np.diff(self.events.first))[
+            self.events.instruction == instruction
+        ]
+        return self.launched * np.bincount(self.class_of[warp], minlength=len(self.executions))
 
     def of_blocks(self, blocks: Words) -> Words:
         """Return the warps of some blocks, int64[..., warp]; blocks that were not executed have those of a neighbor."""
@@ -70,6 +82,7 @@ def executed_warps(counts: Counts, blocks: Words, grid: int, tickets: bool) -> E
     complete = is_kept[replayed].all(axis=1)
     return ExecutedWarps(
         path, first, counts.ends_run, lengths, class_of, launched * np.array(by_class), longest, blocks[complete], replayed[complete],
+        counts.phase_events(len(work) // len(blocks)), tickets, launched,
     )  # fmt: skip
 
 

@@ -30,14 +30,16 @@ from .wait_probabilities import any_line_waits, burst_rate, line_correlation, ma
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-Field = IntEnum("Field", "STALL WAITS WRITES READS PIPE COST KIND LATENCY IMUL_CYCLES PENDING", start=0)
+Field = IntEnum("Field", "STALL WAITS WRITES READS PIPE COST KIND LATENCY IMUL_CYCLES PENDING PART", start=0)
 WORDS = len(Field)
 """Words of an instruction: issue stall in cycles; mask of awaited scoreboards; scoreboards released by the result and
 by operand reads (-1: none); pipe (-1: none) and its cycles; kind; latency; cycles of the integer half of the fma pipe,
-during which float products use the other half; groups of asynchronous copies that a GROUP_WAIT leaves."""
+during which float products use the other half; groups of asynchronous copies that a GROUP_WAIT leaves; its part in a phase."""
 InstructionKind = IntEnum("InstructionKind", "PLAIN GLOBAL SHARED BARRIER BARRIER_RESULT GROUP GROUP_WAIT", start=0)
 """Kinds of instructions. BARRIER_RESULT reads the count of a barrier, and also arrives at it. GROUP ends a group of asynchronous copies,
 GROUP_WAIT waits for all but the last groups."""
+Part = IntEnum("Part", "NONE ARRIVE WAIT COPY", start=0)
+"""What an instruction does with a phase of a barrier in shared memory."""
 Profile = IntEnum(
     "Profile",
     "ACCESS_FRACTION LSU_CYCLES L2_SECTORS DRAM_READ_SECTORS DRAM_WRITE_SECTORS FAR_PROBABILITY "
@@ -61,10 +63,10 @@ _BARRIER_DEFERRAL = 8
 """Cycles after a barrier until the warp waits; measured on an H100."""
 _CONSTANT_ADDRESS_CYCLES = 2.05
 """Cycles of an SM per distinct constant address; measured on an H200."""
-_UNTIMED = {
-    "SYNCS": "the time model has no barriers in shared memory",
-    **dict.fromkeys(("UBLKCP", "UTMALDG", "UTMASTG"), "the time model has no bulk copies"),
-}
+_PARTS = {"ARRIVE": Part.ARRIVE, "PHASECHK": Part.WAIT}
+"""By form of SYNCS."""
+_COPY_LATENCY, _COPY_WIDTH = -40, 92
+"""Cycles of a bulk copy besides those of memory, and bytes a cycle; measured on an H200."""
 _GROUP_BOARD = SCOREBOARDS - 1
 _INDEXED_LOAD_CYCLES = 8
 """Scheduler cycles of a constant load at a register address; measured on an H100."""
@@ -101,8 +103,6 @@ def stream(
     costs, sums = _pipe_cycles(device), ""
     for n, executed_instruction in enumerate(compiled.instructions):
         instruction, control = executed_instruction.instruction, executed_instruction.instruction.control
-        if instruction.opcode in _UNTIMED and executed_instruction.warps:
-            raise LaunchError(f"the time of {instruction.opcode} is not predicted: {_UNTIMED[instruction.opcode]}")
         row = code[n]
         row[Field.STALL] = max(1, control.stall) if control else device.timing.alu
         row[Field.WRITES] = row[Field.READS] = row[Field.PIPE] = -1
@@ -135,13 +135,23 @@ def stream(
             row[Field.KIND] = InstructionKind.GROUP
         if instruction.opcode == "DEPBAR":
             row[[Field.KIND, Field.PENDING]] = InstructionKind.GROUP_WAIT, _left(instruction.text)
+        if instruction.opcode == "SYNCS":
+            _check_phases(warps)
+            row[Field.PART] = _PARTS.get(instruction.operation.split(".")[1], Part.NONE)
         if instruction.opcode == "B2R":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
             _fill_own_access(row, memory[:, n], WARP_SIZE / max(1, device.rates.shuffle), device.timing.shuffle)
-    _fill_accesses(compiled, lines, traffic, device, warps.executions, code, memory)
+    _fill_accesses(compiled, lines, traffic, device, warps, code, memory)
     _defer_barriers(warps, code)
     return InstructionStream(code, memory, warps)
+
+
+def _check_phases(warps: ExecutedWarps) -> None:
+    """Raise LaunchError if the waits of warps for each other are not known."""
+    if warps.claims_work or not warps.events.complete:
+        reason = "its warps claim work" if warps.claims_work else "they are too many"
+        raise LaunchError(f"the time of waits at barriers in shared memory is not predicted: {reason}")
 
 
 def _left(text: str) -> int:
@@ -215,13 +225,20 @@ def _fill_accesses(
     lines: LineTrace,
     traffic: Traffic,
     device: Device,
-    by_class: Floats,
+    warps: ExecutedWarps,
     code: Words,
     memory: Floats,
 ) -> None:
-    """Fill in access profiles. by_class: float64[class, instruction], executions."""
+    """Fill in access profiles."""
+    by_class = warps.executions
     for n, counted in enumerate(compiled.instructions):
         kind, site = access_of(counted.instruction).kind, int(lines.sites.site_of[n])
+        if kind.startswith("bulk"):
+            executed = warps.acting(n) if kind == "bulk_load" else by_class[:, n]
+            profiles = _profiles_by_class(traffic, counted, site, executed, device, kind)
+            _fill_bulk_copy(code[n], profiles, traffic.sites[site], float(executed.sum()), kind == "bulk_load")
+            memory[:, n] = profiles
+            continue
         if not counted.requests:
             continue
         if kind.startswith("shared"):
@@ -237,6 +254,17 @@ def _fill_accesses(
             memory[:, n], code[n, Field.KIND], code[n, Field.PIPE] = profiles, InstructionKind.GLOBAL, LSU_PIPE
             latency = device.timing.atomic if kind == "global_atomic" else 0
             code[n, Field.LATENCY] = device.timing.l1 if kind.endswith("load") else latency
+
+
+def _fill_bulk_copy(row: Words, profiles: Floats, total: Words, executed: float, loads: bool) -> None:
+    """Fill in a bulk copy: all of it comes from one memory. total: columns of the site. executed: copies."""
+    sectors = max(1, total[Column.SECTORS])
+    row[[Field.PART, Field.LATENCY, Field.PIPE]] = Part.COPY, _COPY_LATENCY if loads else 0, -1
+    profiles[:, Profile.LSU_CYCLES] = 32 * sectors / max(1.0, executed) / _COPY_WIDTH
+    misses, far = total[Column.MISSES], total[Column.FAR_HITS]
+    probabilities = np.array([misses, misses + far, sectors]) / sectors
+    profiles[:, [Profile.DRAM_PROBABILITY, Profile.FAR_PROBABILITY, Profile.L2_PROBABILITY]] = probabilities
+    profiles[:, Profile.BURST_SHARE] = 0.0
 
 
 def _fill_own_access(row: Words, memory: Floats, cycles: float, latency: int, fraction: float = 1.0) -> None:
@@ -287,7 +315,7 @@ def _profiles_by_class(
     sampled = traffic.sampled[:, site]
     lines = total[Column.LINES] / max(1.0, total[Column.ACCESSES])
     accesses = _Accesses(
-        traffic, device, kind, counted.transactions / counted.requests,
+        traffic, device, kind, counted.transactions / max(1, counted.requests),
         line_correlation(sampled.sum(0), lines, traffic.sampling_stride),
         max_wait_fraction(total) if kind.endswith("load") else 1.0,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from ..own_code import CubinCode
 from ..profiler.launch_memory import LaunchMemory
 from ..runtime.engine import Request
 from ..runtime.registry import EngineName, engine_named
+from ..runtime.running import run_once
 from .line_trace import MAX_LINES
 from .observed import ObservedLaunch
 from .time import Estimate, estimate
@@ -43,7 +44,7 @@ def observe(
         registers = Sections.read(own.cubin).registers(own.kernel)
     request = replace(request, counters=True, detail=False, show_prints=False, in_place=frozenset())
     traced = WriteTrace(request) if writes else None
-    outcome = engine_named(engine).run(replace(request, trace=traced))
+    outcome = run_once(engine_named(engine), replace(request, trace=traced))
     assert outcome.counts is not None
     if faults := request.specialisation.ending(outcome.faults):
         raise SimtbedError(render(faults[0]))

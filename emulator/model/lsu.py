@@ -3,7 +3,7 @@
 from .. import language as st
 from ..language.hints import f64, i64
 from .instruction_stream import PROFILE_WORDS, InstructionKind, Profile
-from .sm_state import ALMOST_ONE, COPY_GROUPS, FAR_FUTURE, MAX_OPEN_STORES, SCOREBOARDS, Memory, Result, Sm
+from .sm_state import ALMOST_ONE, COPY_GROUPS, FAR_FUTURE, MAX_OPEN_STORES, SCOREBOARDS, Cycle, Memory, Result, Sm
 
 OPERAND_READ_CYCLES = 12.0
 """Cycles until an instruction has read its operands; measured on an H100."""
@@ -160,6 +160,20 @@ def _access(sm: Sm, warp: i64, n: i64, row: i64, start: f64) -> f64:
             sm.slots.settled[slot] = max(sm.slots.settled[slot], arrival)
             completion = f64(0)
     return completion
+
+
+@st.device
+def copy(sm: Sm, warp: i64, n: i64) -> f64:
+    """Copy in bulk; return when the copy is complete, of a store when its memory has it."""
+    row, now = sm.launch.classes[sm.warps.order[warp]] * sm.code.size + n, sm.clock[Cycle.NOW]
+    profile, slot = row * PROFILE_WORDS, warp // sm.launch.warps
+    sent = max(now, sm.lsu.busy_until[Memory.COPIES]) + sm.lsu.profiles[profile + Profile.LSU_CYCLES]
+    sm.lsu.busy_until[Memory.COPIES] = sent
+    completion = max(sent, _request(sm, warp, row, now, sm.lsu.profiles[profile + Profile.L2_SECTORS]))
+    if sm.code.latency[n] == 0:
+        completion = sm.lsu.busy_until[Memory.L2] + sm.rates.store_latency
+        sm.slots.settled[slot] = max(sm.slots.settled[slot], completion)
+    return completion + f64(sm.code.latency[n])
 
 
 @st.device

@@ -19,6 +19,7 @@ from ..profiler.launch_memory import LaunchMemory
 from ..runtime.arrays import Buffer
 from ..runtime.engine import Request
 from ..runtime.registry import engine_named
+from ..runtime.running import run_once
 from ..sass.operands import UnsupportedInstruction
 from ..sass.state import ExecutionError
 from .access_sites import sites_of_sass
@@ -94,7 +95,7 @@ class ObservedLaunch:
         """The cache lines that the source accesses, from another emulation."""
         if not self.traces:
             tracer = SourceTracer(self.request, self.max_lines)
-            engine_named("jit").run(replace(self.request, counters=False, trace=tracer))
+            run_once(engine_named("jit"), replace(self.request, counters=False, trace=tracer))
             self.traces.append(tracer.lines)
         return self.traces[0]
 

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from .. import language as st
+from ..errors import LaunchError
 from ..language.hints import f64, i64
 from ..machine.device import Device
 from ..native import native
-from .instruction_stream import LSU_PIPE, Field, Floats, InstructionKind, InstructionStream, Words
+from .instruction_stream import LSU_PIPE, Field, Floats, InstructionKind, InstructionStream, Part, Words
 from .lsu import GOLDEN_STEP, OPERAND_READ_CYCLES, count_pending, raise_scoreboard, ready_at, serve
 from .records import zeroed
+from .sm_barriers import arrive_at_barrier, release_barrier, take_part
 from .sm_state import (
     COPY_GROUPS,
     FAR_FUTURE,
@@ -46,6 +48,8 @@ LOADED_LATENCY_INCREASE = 0.6
 """Relative increase of the device-memory latency at full load."""
 _BARRIER_INTERVAL = 2.1
 """Cycles between barrier arrivals of an SM; 1 to 64 warps measured on an H100."""
+_PHASE_LATENCY = 30
+"""Cycles from the last arrival at a phase to the next instruction of a warp that waits for it; measured on an H200."""
 _IMUL_PIPE = PIPES - 1
 
 
@@ -58,6 +62,11 @@ def _start_block(sm: Sm, slot: i64) -> None:
         sm.warps.ready[warp] = sm.clock[Cycle.NEXT_BEGIN]
         sm.warps.order[warp] = sm.counters[Counter.STARTED] * sm.launch.warps + warp - slot * sm.launch.warps
     sm.slots.live_warps[slot] = sm.launch.warps
+    block, place = sm.counters[Counter.STARTED], slot * sm.launch.most_phases
+    first = sm.launch.first_phases[block]
+    for phase in range(sm.launch.past_phases[block] - first):
+        sm.slots.left[place + phase] = sm.launch.arrivals[first + phase]
+        sm.slots.phase_times[place + phase] = f64(0)
     sm.counters[Counter.STARTED] += 1
     sm.counters[Counter.LIVE] += sm.launch.warps
 
@@ -88,6 +97,7 @@ def _start_warp(sm: Sm, warp: i64) -> None:
     sm.warps.pc[warp] = sm.code.path[sm.warps.run[warp]]
     for board in range(i64(SCOREBOARDS)):
         sm.warps.scoreboards[warp * SCOREBOARDS + board] = f64(0)
+    sm.warps.event[warp] = sm.launch.first_events[sm.warps.order[warp]]
     sm.warps.copied[warp] = f64(0)
     sm.warps.committed[warp] = i64(0)
     sm.warps.completed[warp] = i64(0)
@@ -105,7 +115,7 @@ def _end_warp(sm: Sm, warp: i64, slot: i64) -> None:
         sm.counters[Counter.ENDED] += 1
 
 
-# ------------------------------------------------------------------ memory and barriers
+# ------------------------------------------------------------------ memory
 @st.device
 def _serve_queues(sm: Sm) -> None:
     """Serve queued accesses while the LSU is free, one of each scheduler in sequence."""
@@ -127,27 +137,6 @@ def _serve_queues(sm: Sm) -> None:
             sm.counters[Counter.ENDED] += 1
     if sm.counters[Counter.QUEUED] > 0:
         sm.clock[Cycle.SOONEST] = sm.lsu.busy_until[Memory.LSU]
-
-
-@st.device
-def _arrive_at_barrier(sm: Sm) -> f64:
-    """Return the cycle when the barrier unit accepts the next arrival."""
-    sm.clock[Cycle.BARRIER_FREE] = max(sm.clock[Cycle.BARRIER_FREE], sm.clock[Cycle.NOW]) + sm.rates.barrier_interval
-    return sm.clock[Cycle.BARRIER_FREE]
-
-
-@st.device
-def _release_barrier(sm: Sm, slot: i64) -> None:
-    """Release the warps of a block that has arrived at its barrier."""
-    sm.slots.barrier_arrivals[slot] = i64(0)
-    released = sm.clock[Cycle.BARRIER_FREE] + sm.rates.barrier_latency
-    for warp in range(slot * sm.launch.warps, (slot + 1) * sm.launch.warps):
-        if sm.warps.status[warp] == Status.AT_BARRIER:
-            sm.warps.status[warp] = i64(Status.RUNNING)
-            earliest = max(sm.warps.ready_without_scoreboards[warp], released)
-            sm.warps.ready_without_scoreboards[warp] = earliest
-            sm.warps.ready[warp] = max(sm.warps.ready[warp], earliest)
-            sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], sm.warps.ready[warp])
 
 
 # ------------------------------------------------------------------ schedulers
@@ -225,7 +214,7 @@ def _execute(sm: Sm, scheduler: i64, warp: i64, n: i64) -> None:
         place = scheduler * PIPES + _IMUL_PIPE
         sm.pipes[place] = max(now, sm.pipes[place]) + f64(sm.code.imul_cycles[n])
     if sm.code.kind[n] == InstructionKind.BARRIER_RESULT:
-        latency += _arrive_at_barrier(sm) - now
+        latency += arrive_at_barrier(sm) - now
     raise_scoreboard(sm, warp, sm.code.writes[n], now + latency)
     raise_scoreboard(sm, warp, sm.code.reads[n], now + f64(OPERAND_READ_CYCLES))
 
@@ -258,7 +247,7 @@ def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
     else:
         _execute(sm, scheduler, warp, n)
     if sm.code.kind[n] == InstructionKind.BARRIER:
-        _arrive_at_barrier(sm)
+        arrive_at_barrier(sm)
         sm.slots.barrier_arrivals[slot] += 1
         sm.warps.status[warp] = i64(Status.AT_BARRIER)
     following = _next_instruction(sm, warp)
@@ -267,12 +256,14 @@ def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
         when = now + f64(sm.code.stall[n])
         sm.warps.ready_without_scoreboards[warp] = when if following == n + 1 else when + sm.rates.branch_latency
         sm.warps.ready[warp] = ready_at(sm, warp, following)
+        if sm.code.part[n] != Part.NONE:
+            take_part(sm, warp, n)
         if sm.warps.status[warp] == Status.RUNNING:
             sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], sm.warps.ready[warp])
     else:
         _end_warp(sm, warp, slot)
     if sm.slots.live_warps[slot] > 0 and sm.slots.barrier_arrivals[slot] == sm.slots.live_warps[slot]:
-        _release_barrier(sm, slot)
+        release_barrier(sm, slot)
 
 
 @st.device
@@ -286,7 +277,11 @@ def _simulate(sm: Sm) -> None:
     for slot in range(sm.launch.resident):
         _start_block(sm, slot)
         sm.clock[Cycle.NEXT_BEGIN] += sm.rates.block_interval
-    while _is_busy(sm) and sm.counters[Counter.ISSUED] < sm.launch.max_instructions:
+    while (
+        _is_busy(sm)
+        and sm.counters[Counter.ISSUED] < sm.launch.max_instructions
+        and sm.clock[Cycle.NOW] < f64(FAR_FUTURE)
+    ):
         sm.clock[Cycle.SOONEST] = f64(FAR_FUTURE)
         _serve_queues(sm)
         if sm.counters[Counter.ENDED] > 0:
@@ -401,6 +396,7 @@ def _rates(workload: SmWorkload, scale: Mapping[str, float]) -> Rates:
         open_cycles=timing.open_cycles,
         line_interval=timing.line_interval,
         request_interval=timing.miss_interval * scale.get("L2", 1.0),
+        phase_latency=_PHASE_LATENCY * latency,
     )
 
 
@@ -418,22 +414,32 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> tuple[
     block_count, warps = workload.blocks.shape
     resident, schedulers = min(workload.resident, block_count), timing.schedulers
     slots, size, blocks, executed = resident * warps, len(stream.code), workload.blocks.reshape(-1), stream.warps
+    whole = warps == executed.replayed.shape[1]  # a warp alone waits for no other
+    events, own = executed.events, workload.blocks[:, 0] // warps if whole else np.zeros(block_count, np.int64)
+    past_phases = events.starts[own + 1] if whole else events.starts[own]
+    most_phases = int((past_phases - events.starts[own]).max(initial=0))
     launch: Any = (
-        executed.class_of[blocks], executed.first[blocks], executed.first[blocks + 1], warps, resident, block_count, schedulers,
-        min(timing.queue, MAX_QUEUE_DEPTH), MAX_INSTRUCTIONS,
+        executed.class_of[blocks], executed.first[blocks], executed.first[blocks + 1], events.first[blocks],
+        events.first[blocks + 1] if whole else events.first[blocks], events.instruction, events.phase, events.starts[own], past_phases,
+        events.arrivals, most_phases, warps, resident, block_count, schedulers, min(timing.queue, MAX_QUEUE_DEPTH), MAX_INSTRUCTIONS,
     )  # fmt: skip
     phases: Any = np.tile(np.arange(size) * GOLDEN_STEP % 1.0, len(stream.memory))
     boards, entries = SCOREBOARDS * slots, MAX_QUEUE_DEPTH * schedulers
     warp_state = zeroed(
         Warps, pc=slots, run=slots, status=slots, order=slots, ready=slots, ready_without_scoreboards=slots, issued=slots,
         scoreboards=boards, pending_writes=boards, copied=slots, groups=COPY_GROUPS * slots, committed=slots, completed=slots,
+        event=slots, awaited=slots,
     )  # fmt: skip
     lsu = zeroed(
         LsuState, profiles=stream.memory.reshape(-1), accesses=phases, samples=phases.copy(), store_lines=slots, rehits=slots,
         burst_owners=slots * size, burst_phases=slots * size, open_warps=MAX_OPEN_STORES, open_places=MAX_OPEN_STORES,
-        open_counts=MAX_OPEN_STORES, open_times=MAX_OPEN_STORES, busy_until=3,
+        open_counts=MAX_OPEN_STORES, open_times=MAX_OPEN_STORES, busy_until=len(Memory),
     )  # fmt: skip
-    block_state = zeroed(Slots, barrier_arrivals=resident, live_warps=resident, queued=resident, settled=resident)
+    phases_at_once = resident * most_phases
+    block_state = zeroed(
+        Slots, barrier_arrivals=resident, live_warps=resident, queued=resident, settled=resident, left=phases_at_once,
+        phase_times=phases_at_once,
+    )  # fmt: skip
     queues = zeroed(Queues, removed=schedulers, added=schedulers, warp=entries, instruction=entries, issued=entries)
     sm = zeroed(
         Sm, launch=Launch(*launch), code=_code(stream, scale.get("latency", 1.0)),
@@ -441,4 +447,6 @@ def _simulate_sample(workload: SmWorkload, scale: Mapping[str, float]) -> tuple[
         pipes=PIPES * schedulers, waited=size, clock=4, counters=6, results=len(Result),
     )  # fmt: skip
     _simulate(sm)
+    if sm.results[Result.TIME] >= FAR_FUTURE:
+        raise LaunchError("the time is not predicted: warps wait for each other")
     return sm.results, sm.waited

@@ -19,10 +19,10 @@ FAR_FUTURE = 1e30
 """Cycle of an event at an unknown time."""
 ALMOST_ONE = 0.999999
 """Value of an accumulator that counts as one."""
-Status = IntEnum("Status", "FINISHED RUNNING AT_BARRIER STARTING", start=0)
+Status = IntEnum("Status", "FINISHED RUNNING AT_BARRIER STARTING AT_PHASE", start=0)
 """States of a warp."""
-Memory = IntEnum("Memory", "LSU L2 DRAM", start=0)
-"""Memories in `LsuState.busy_until`."""
+Memory = IntEnum("Memory", "LSU L2 DRAM COPIES", start=0)
+"""Memories in `LsuState.busy_until`, and the unit of bulk copies."""
 Cycle = IntEnum("Cycle", "NOW SOONEST NEXT_BEGIN BARRIER_FREE", start=0)
 """Cycles: current, of the next event, of the next block launch, from which on a barrier accepts an arrival."""
 Counter = IntEnum("Counter", "STARTED ISSUED LIVE QUEUED NEXT_QUEUE ENDED", start=0)
@@ -55,15 +55,25 @@ class Rates(NamedTuple):
     open_cycles: f64
     line_interval: f64
     request_interval: f64
+    phase_latency: f64
 
 
 class Launch(NamedTuple):
-    """Blocks of the SM. classes, first_runs, past_runs: by block and warp; runs are entries of `Code.path`. warps: of a block.
-    resident: blocks at once."""
+    """Blocks of the SM. classes, first_runs, past_runs: by block and warp; runs are entries of `Code.path`. first_events, past_events: by
+    block and warp, in instructions and phases of `PhaseEvents`. first_phases, past_phases: by block, in its arrivals. warps: of a
+    block. resident: blocks at once. most_phases: of a block."""
 
     classes: Global[i64]
     first_runs: Global[i64]
     past_runs: Global[i64]
+    first_events: Global[i64]
+    past_events: Global[i64]
+    event_instructions: Global[i64]
+    event_phases: Global[i64]
+    first_phases: Global[i64]
+    past_phases: Global[i64]
+    arrivals: Global[i64]
+    most_phases: i64
     warps: i64
     resident: i64
     blocks: i64
@@ -85,6 +95,7 @@ class Code(NamedTuple):
     latency: Global[i64]
     imul_cycles: Global[i64]
     pending: Global[i64]
+    part: Global[i64]
     size: i64
     path: Global[i64]
     ends_run: Global[bool]
@@ -94,7 +105,8 @@ class Warps(NamedTuple):
     """State by resident warp. pc: next instruction. run: in `Code.path`. order: number in the launch. ready: cycle of the
     next issue, with and without scoreboards. issued: cycle of its last issue, or of its start. scoreboards, pending_writes:
     release cycles, and accesses without one. copied: completion of its asynchronous copies. groups: of each of its last COPY_GROUPS
-    groups of copies. committed, completed: groups so far, and those with a known completion."""
+    groups of copies. committed, completed: groups so far, and those with a known completion. event: in `Launch.event_phases`.
+    awaited: the phase of a warp AT_PHASE."""
 
     pc: Global[i64]
     run: Global[i64]
@@ -109,15 +121,20 @@ class Warps(NamedTuple):
     groups: Global[f64]
     committed: Global[i64]
     completed: Global[i64]
+    event: Global[i64]
+    awaited: Global[i64]
 
 
 class Slots(NamedTuple):
-    """State by resident block. settled: cycle when its stores have arrived."""
+    """State by resident block. settled: cycle when its stores have arrived. left, phase_times: by phase, arrivals that it lacks, and the
+    cycle of the last one."""
 
     barrier_arrivals: Global[i64]
     live_warps: Global[i64]
     queued: Global[i64]
     settled: Global[f64]
+    left: Global[i64]
+    phase_times: Global[f64]
 
 
 class Queues(NamedTuple):

@@ -248,7 +248,7 @@ def _memories(
     """Return cycles of each memory and of block launches. wavefronts: of shared memory. adds: sectors of atomics by site."""
     device, share, timing, clock = setting.device, setting.share, setting.device.timing, float(setting.device.clock)
     conflicts = wavefronts * WARP_SIZE / max(1, device.rates.shared)
-    sites = traffic.sites[traffic.kinds != Kind.CONSTANT]
+    sites = traffic.sites[~np.isin(traffic.kinds, (Kind.CONSTANT, Kind.BULK_LOAD))]
     moved = np.array([timing.request_interval, LINE / timing.l1_width, 1 / timing.lookup_rate])
     l1 = float((sites[:, [Column.ACCESSES, Column.CYCLES, Column.LINES]] * moved).max(axis=1, initial=0.0).sum())
     stored_sectors, requests = (

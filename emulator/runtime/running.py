@@ -258,7 +258,7 @@ def _with_remedies(engine: Engine, request: Request, faults: list[Diagnostic]) -
 
     def run(program: Any) -> list[Diagnostic]:
         changed = replace(quiet, specialisation=Specialisation.of_program(program))
-        remaining = _run_once(engine, changed).faults
+        remaining = run_once(engine, changed).faults
         return suppressions.sort_findings(remaining, changed.prepared.program.kernel, changed.checks)[0]
 
     return merge_races(repairs.settle(faults, request.program, run), request.prepared.program.kernel)
@@ -268,7 +268,7 @@ def _outcome(engine: Engine, request: Request) -> Outcome:
     """Run a launch; with schedules, also in their orders up to the first that differs."""
     numbers = range(1, request.schedules + 1) if request.schedule is None else [request.schedule]
     try:
-        first = _run_once(engine, request if request.schedule is None else replace(request, schedule=None))
+        first = run_once(engine, request if request.schedule is None else replace(request, schedule=None))
         for number in numbers:
             if _runs_differently(engine, replace(request, schedule=number), first):
                 break
@@ -291,7 +291,7 @@ def _runs_differently(engine: Engine, request: Request, first: Outcome) -> bool:
     if summary.ordered and not summary.cooperative and request.warps <= schedules.MAX_INTERLEAVED_WARPS:
         second = engine_named("numpy").run(replace(request, interleave=True))
     else:
-        second = _run_once(engine, request)
+        second = run_once(engine, request)
     kernel = request.prepared.program.kernel
     reported = {(fault.kind, frozenset((fault.span, fault.related))) for fault in first.faults}
     other = [one for one in second.faults if (one.kind, frozenset((one.span, one.related))) not in reported]
@@ -303,7 +303,7 @@ def _runs_differently(engine: Engine, request: Request, first: Outcome) -> bool:
     return bool(faults) or differs is not None
 
 
-def _run_once(engine: Engine, request: Request) -> Outcome:
+def run_once(engine: Engine, request: Request) -> Outcome:
     """Run a launch; if a lane or a warp waits for another one forever in lockstep, run it again with lanes and warps that progress."""
     outcome = engine.run(request)
     if not _waits(outcome) or outcome.trace is not None or not _may_progress(request):

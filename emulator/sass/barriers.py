@@ -17,6 +17,7 @@ from .counts import Counts
 from .integer import u64
 from .memory import GLOBAL, SHARED, Execute, addresses, checked_index, in_order, nothing
 from .operands import Decoded, Register, UnsupportedInstruction, accept
+from .phases import ARRIVES, BEGINS, WAITS
 from .state import Rows, State
 
 _COUNT = u64((1 << 20) - 1)
@@ -40,6 +41,11 @@ def _updated(word: Any, arrivals: Any, bytes: Any) -> Any:
     return parity << _PARITY | pending << _PENDING | pending_bytes << _BYTES | expected << _EXPECTED
 
 
+def _log(op: Decoded, kind: int, s: State, r: Rows, index: Any, word: Any, lanes: Any) -> None:
+    """Log what lanes do with barriers at some places in shared memory. word: of the barrier before the instruction."""
+    s.log_phases(op, kind, r, (index >> 3) * 2 + (word >> _PARITY).astype(np.int64), lanes)
+
+
 def _arrive(op: Decoded) -> Execute:
     accept(op, " ".join(("ARRIVE", "TRANS64", "RED", *ARRIVALS)))
     to, operand, source = op.operands
@@ -50,7 +56,9 @@ def _arrive(op: Decoded) -> Execute:
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         index = checked_index(op, SHARED, s, r, lanes, address_of(s, r, lanes), 8)
         values = [np.broadcast_to(one, lanes.shape) for one in ARRIVALS[form](read(s, r).astype(u64))]
-        write(s, r, lanes, in_order(SHARED.contents(s).view(u64), index >> 3, lanes, _updated, *values))
+        old = in_order(SHARED.contents(s).view(u64), index >> 3, lanes, _updated, *values)
+        _log(op, ARRIVES, s, r, index, old, lanes)
+        write(s, r, lanes, old)
 
     return execute
 
@@ -65,6 +73,7 @@ def check_phase(op: Decoded) -> Callable[[State, Rows, Any], Any]:
         index = checked_index(op, SHARED, s, r, lanes, address_of(s, r, lanes), 8)
         word = SHARED.contents(s).view(u64)[index >> 3]
         complete = word >> _PARITY != (read(s, r) >> np.uint32(31)).astype(u64)
+        _log(op, WAITS, s, r, index, word, complete & lanes)
         write(s, r, lanes, complete)
         return complete | ~lanes
 
@@ -87,6 +96,7 @@ def _exchange(op: Decoded) -> Execute:
         warps = lanes.any(1)[:, None]
         index = checked_index(op, SHARED, s, r, warps, address_of(s, r, warps), 8)
         old = in_order(SHARED.contents(s).view(u64), index >> 3, warps, lambda word, value: value, read(s, r))
+        _log(op, BEGINS, s, r, index, old, warps)
         write(s, r, lanes, old)
 
     return execute
@@ -108,7 +118,8 @@ def _complete(op: Decoded, s: State, r: Rows, warps: Any, barrier: Any, bytes: A
     """Complete bytes of the phases of the barriers at some addresses, by warp."""
     at, none = (np.broadcast_to(one.astype(u64), warps.shape) for one in (barrier, u64(0)))
     index = checked_index(op, SHARED, s, r, warps, at, 8)
-    in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+    old = in_order(SHARED.contents(s).view(u64), index >> 3, warps, _updated, none, u64(0) - bytes.astype(u64))
+    _log(op, ARRIVES, s, r, index, old, warps)
 
 
 def copy_in_bulk(op: Decoded) -> Execute:
@@ -129,7 +140,7 @@ def copy_in_bulk(op: Decoded) -> Execute:
         bytes = np.where(warps, (units(s, r) & np.uint32(0xFFFF)).astype(np.int64) * UNIT, 0)
         at = place(s, r, warps)
         capacity = s.shared_bytes - at.astype(np.int64)
-        s.copy_units(op, SHARED.place(s, r, at), capacity, address(s, r, warps), bytes if loads else -bytes)
+        s.copy_units(op, SHARED.place(s, r, at), capacity, address(s, r, warps), bytes if loads else -bytes, counts)
         if loads:
             _complete(op, s, r, warps, barrier(s, r), bytes)
 
@@ -155,7 +166,7 @@ def copy_box(op: Decoded) -> Execute:
         starts = [one.view(np.int32).astype(np.int64) for one in values[loads:]]
         coordinates = [*starts, *[zero] * (MAX_RANK - len(starts)), zero + (not loads)]
         place = SHARED.place(s, r, np.broadcast_to(at, warps.shape))
-        bytes = s.copy_box(op, place, at.astype(np.int64), map_address(s, r), coordinates, warps)
+        bytes = s.copy_box(op, place, at.astype(np.int64), map_address(s, r), coordinates, warps, counts)
         if loads:
             _complete(op, s, r, warps, values[0], bytes)
 

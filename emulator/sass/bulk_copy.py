@@ -3,6 +3,8 @@
 NVIDIA does not document the bytes of a tensor map. Those in the memory of the emulator are `encoded` here.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .. import language as st
@@ -12,6 +14,8 @@ from ..native import native
 
 UNIT = 16
 """Bytes of a unit of a bulk copy."""
+MAX_UNITS = 1 << 14
+"""Units of a copy: shared memory has fewer."""
 _BASE, _SIZES, _STEPS, _EXTENTS, _FILL, _SWIZZLE = 0, 8, 48, 88, 108, 116
 """Offsets in a tensor map: the place of the tensor in global memory (i64); by dimension its elements and the bytes from one index to the
 next (i64 each), and the elements of a box (i32); the bits of an element beyond the tensor (i64); the bytes of a swizzle (i32)."""
@@ -34,37 +38,51 @@ def encoded(form: TensorMapForm, place: int) -> bytes:
     return data.ljust(MAP_BYTES, b"\0")
 
 
+class OwnedMemory(NamedTuple):
+    """Global memory of so many bytes, and whether each belongs to an array."""
+
+    contents: Global[u32]
+    owned: Global[u8]
+    size: i64
+
+
+class MapMemory(NamedTuple):
+    """A tensor map at a place in global memory of so many bytes."""
+
+    contents: Global[u8]
+    size: i64
+    tensor: i64
+
+
 @native
 def copy_units(
-    shared: Global[u32],
-    index: i64,
-    capacity: i64,
-    memory: Global[u32],
-    owned: Global[u8],
-    size: i64,
-    offset: i64,
-    bytes: i64,
+    shared: Global[u32], index: i64, capacity: i64, memory: OwnedMemory, offset: i64, bytes: i64, units: Global[i64]
 ) -> i64:
     """Copy bytes from global to shared memory; to global memory if they are negative.
 
-    index: in the shared memory of all blocks, -1 for a wild address; capacity: bytes of the block from there. size, offset: of global
-    memory, in bytes. Return -1; of a wild or misaligned address 0 in shared, 1 in global memory.
+    index: in the shared memory of all blocks, -1 for a wild address; capacity: bytes of the block from there. offset: in global memory.
+    units: receives the number of units of global memory, then their numbers. Return -1; of a wild or misaligned address 0 in shared, 1 in
+    global memory.
     """
     count = abs(bytes)
+    units[0] = i64(0)
     if count == 0:
         return i64(-1)
     if index < 0 or capacity % UNIT != 0 or capacity < count:
         return i64(0)
-    if offset < 0 or offset % UNIT != 0 or offset + count > size:
+    if offset < 0 or offset % UNIT != 0 or offset + count > memory.size:
         return i64(1)
     for n in range(count):
-        if owned[offset + n] == u8(0):
+        if memory.owned[offset + n] == u8(0):
             return i64(1)
+    units[0] = count // UNIT
+    for n in range(count // UNIT):
+        units[1 + n] = offset // UNIT + n
     for n in range(count // 4):
         if bytes > 0:
-            shared[index // 4 + n] = memory[offset // 4 + n]
+            shared[index // 4 + n] = memory.contents[offset // 4 + n]
         else:
-            memory[offset // 4 + n] = shared[index // 4 + n]
+            memory.contents[offset // 4 + n] = shared[index // 4 + n]
     return i64(-1)
 
 
@@ -83,31 +101,31 @@ def copy_box(
     index: i64,
     address: i64,
     capacity: i64,
-    memory: Global[u8],
-    size: i64,
-    tensor: i64,
+    memory: MapMemory,
     coordinates: Global[i64],
+    units: Global[i64],
 ) -> i64:
     """Copy a box of a tensor to shared memory, or from it.
 
-    index, capacity: as in `copy_units`. address: in the shared memory of the block. tensor: place of the tensor map in global memory, of
-    so many bytes. coordinates: i64[6], of the first element, from the innermost on, and whether the box is stored. Return the bytes of
-    the box; -1 for a wild or misaligned address in shared, -2 in global memory.
+    index, capacity, units: as in `copy_units`. address: in the shared memory of the block. coordinates: i64[6], of the first element,
+    from the innermost on, and whether the box is stored. Return the bytes of the box; -1 for a wild or misaligned address in shared, -2
+    in global memory.
     """
-    if tensor < 0 or tensor + MAP_BYTES > size:
+    units[0] = i64(0)
+    if memory.tensor < 0 or memory.tensor + MAP_BYTES > memory.size:
         return i64(-2)
     sizes = st.local(i64, MAX_RANK)
     steps = st.local(i64, MAX_RANK)
     extents = st.local(i64, MAX_RANK)
     count = i64(1)
     for d in range(i64(MAX_RANK)):
-        sizes[d] = _number(memory, tensor + _SIZES + 8 * d, i64(8))
-        steps[d] = _number(memory, tensor + _STEPS + 8 * d, i64(8))
-        extents[d] = _number(memory, tensor + _EXTENTS + 4 * d, i64(4))
+        sizes[d] = _number(memory.contents, memory.tensor + _SIZES + 8 * d, i64(8))
+        steps[d] = _number(memory.contents, memory.tensor + _STEPS + 8 * d, i64(8))
+        extents[d] = _number(memory.contents, memory.tensor + _EXTENTS + 4 * d, i64(4))
         count *= extents[d]
-    base = _number(memory, tensor + _BASE, i64(8))
-    element, fill = steps[0], _number(memory, tensor + _FILL, i64(8))
-    permuted = max(i64(0), _number(memory, tensor + _SWIZZLE, i64(4)) // UNIT - 1)
+    base = _number(memory.contents, memory.tensor + _BASE, i64(8))
+    element, fill = steps[0], _number(memory.contents, memory.tensor + _FILL, i64(8))
+    permuted = max(i64(0), _number(memory.contents, memory.tensor + _SWIZZLE, i64(4)) // UNIT - 1)
     if index < 0 or address % SHARED_ALIGNMENT != 0 or capacity < count * element:
         return i64(-1)
     for n in range(count):
@@ -117,16 +135,19 @@ def copy_box(
             rest //= extents[d]
             inside &= at >= 0 and at < sizes[d]
             place += at * steps[d]
-        if inside and (place < 0 or place + element > size):
+        if inside and (place < 0 or place + element > memory.size):
             return i64(-2)
+        if inside and place % UNIT == 0:
+            units[0] += 1
+            units[units[0]] = place // UNIT
         unit = (address + n * element) // UNIT
         to = index + ((unit ^ (unit >> 3 & permuted)) - address // UNIT) * UNIT + n * element % UNIT
         for k in range(element):
             if coordinates[MAX_RANK] != 0:
                 if inside:
-                    memory[place + k] = shared[to + k]
+                    memory.contents[place + k] = shared[to + k]
             elif inside:
-                shared[to + k] = memory[place + k]
+                shared[to + k] = memory.contents[place + k]
             else:
                 shared[to + k] = u8(fill >> (8 * k) & 255)
     return count * element

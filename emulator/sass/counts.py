@@ -7,10 +7,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ..language.intrinsics import WARP_SIZE
 from ..machine import transactions
 from ..machine.device import Device
 from .groups import MAX_PATH
 from .operands import Decoded
+from .phases import PhaseEvents, events_of, logged
 
 Words = npt.NDArray[np.int64]
 REQUESTS, TRANSACTIONS, EXTRA = range(3)
@@ -55,18 +57,22 @@ class Counts:
     trace: AccessTrace | None = None
     starts: dict[int, Words] = field(default_factory=dict)
     _paths: list[Words] = field(default_factory=list, repr=False)
+    _phases: list[Words] = field(default_factory=list, repr=False)
+    _all_phases: bool = True
 
     def __post_init__(self) -> None:
         n = len(self.ends_run)
         self.lanes, self.active = np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.traffic, self.running = np.zeros((n, 3), np.int64), np.zeros(0, np.int64)
 
-    def add_batch(self, groups: Any, paths: Sequence[Words], first_warp: int) -> None:
-        """Add the runs of a batch. groups: `groups.Groups`. paths: emptied ones. first_warp: its first warp."""
+    def add_batch(self, groups: Any, paths: Sequence[Words], phases: Any, first_warp: int) -> None:
+        """Add the runs of a batch. groups: `groups.Groups`. paths: emptied ones. phases: a `PhaseLog`. first_warp: its first warp."""
         n, warps = len(self.ends_run), slice(first_warp, first_warp + groups.warps)
         self.lanes += groups.start_lanes
         if sum(map(len, self._paths)) < MAX_PATH:
             self._paths += [path + (first_warp << 32) for path in paths]
+        self._phases.append(logged(phases, first_warp))
+        self._all_phases &= int(phases.count[0]) <= phases.capacity
         starts = groups.starts.reshape(n, -1)
         for number in np.flatnonzero(groups.start_lanes).tolist():
             self.starts.setdefault(number, np.zeros(self.warps, np.int64))[warps] += starts[number]
@@ -86,6 +92,19 @@ class Counts:
             transactions.count(space, operation, index, lanes, size, self.device, row)
         if self.trace is not None and space != "shared":
             self.trace.add(op.number, self.running, index, lanes)
+
+    def add_units(self, op: Decoded, row: int, units: Words) -> None:
+        """Trace a bulk copy of a running warp. units: their number, and their numbers in global memory."""
+        if self.trace is not None and (count := int(units[0])):
+            index = np.zeros((-(-count // WARP_SIZE), WARP_SIZE), np.int64)
+            index.reshape(-1)[:count] = units[1 : 1 + count]
+            active = np.arange(index.size).reshape(index.shape) < count
+            self.trace.add(op.number, np.repeat(self.running[row], len(index)), index, active)
+
+    def phase_events(self, warps_per_block: int) -> PhaseEvents:
+        """Return what the warps do with barriers in shared memory."""
+        events = np.concatenate([np.zeros((0, 2), np.int64), *self._phases])
+        return events_of(events, self._all_phases, self.warps, warps_per_block)
 
     def executions(self) -> Words:
         """Return int64[basic block, warps], executions by warp."""

@@ -170,7 +170,7 @@ def run_batch(program: Program, state: State, counts: Counts, first_warp: int, c
         if n != PAUSED:
             interpreted += _interpret(steps, n, batch, counts)
     batch.finish()
-    counts.add_batch(batch.groups, batch.paths, first_warp)
+    counts.add_batch(batch.groups, batch.paths, state.phases, first_warp)
 
 
 def _interpret(steps: Sequence[Step], n: int, batch: Batch, counts: Counts) -> int:
@@ -221,8 +221,9 @@ def execute(program: Program, launch: Launch, counts: Counts, compile_after: int
     for first in range(0, len(launch.blocks), size):
         blocks = launch.blocks[first : first + size]
         state = State(
-            launch.grid, launch.block, blocks, program.registers, launch.shared_bytes, launch.memory, launch.banks
-        )
+            launch.grid, launch.block, blocks, program.registers, launch.shared_bytes, launch.memory, launch.banks,
+            counts.trace is not None,
+        )  # fmt: skip
         with np.errstate(all="ignore"):
             run_batch(program, state, counts, first * warps, compile_after)
 

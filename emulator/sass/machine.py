@@ -27,7 +27,8 @@ FIELDS = (
     "registers", "register_bytes", "uniform_registers", "uniform_register_bytes", "predicates", "predicate_bytes",
     "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "owned", "shared",
     "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange", "copy_units",
-    "copy_box", "move_elements", "products", "places",
+    "copy_box", "move_elements", "products", "places", "units", "log_phase", "phases_of_words", "phase_events", "phase_count",
+    "phase_capacity",
     "count_global", "count_atomic", "count_shared", "load_sector", "sector", "line", "bank_shapes", "bank_kinds", "bank_load",
     "traffic", "active", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
     *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)), "trace", "trace_arguments",
@@ -159,12 +160,17 @@ class Machine:
         owned = self.pointer("owned", 0)
         self._leave(op, np.where(lanes, owned[index + (size - 1)] == 0, False), address)
 
-    def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any) -> None:
+    def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any, counts: Any) -> None:
         """Copy bytes as `bulk_copy.copy_units`; leave the function with a wild or misaligned address."""
         offset, size = address.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
-        values = [self.shared, index, capacity, self.contents, self.pointer("owned", 0), size, offset, bytes]
+        units = self.pointer("units", 0)
+        values = [self.shared, index, capacity, self.contents, self.pointer("owned", 0), size, offset, bytes, units]
         wrong = self._call("copy_units", values)
         self._leave(op, wrong >= 0, np.where(wrong == 0, (self.shared_bytes - capacity).astype(np.uint64), address))
+        self._trace_units(op)
+
+    def _trace_units(self, op: Decoded) -> None:
+        self.builder.do(f"call void @trace_units(ptr %s, i64 %warp, i64 {op.number}, ptr {self.field('units', 'ptr')})")
 
     def _call(self, name: str, values: list[Any]) -> Any:
         """Call a native function whose address is a field; return its result."""
@@ -172,7 +178,9 @@ class Machine:
         result = self.builder.let(f"call i64 {self.field(name, 'ptr')}({', '.join(refs)})")
         return Traced(self.builder, result, np.int64)
 
-    def copy_box(self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any) -> Any:
+    def copy_box(
+        self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any, counts: Any
+    ) -> Any:
         """Copy a box as `bulk_copy.copy_box`, return its bytes; leave the function with a wild or misaligned address."""
         if isinstance(active, Traced):
             raise Untranslatable("a copy of a box with a predicate")
@@ -180,9 +188,11 @@ class Machine:
         for n, one in enumerate(coordinates):
             first.put(first.at(n), one)
         offset, size = tensor.astype(np.int64) - GLOBAL_BASE, self.number("global_size")
-        values = [self.shared, index, address, self.shared_bytes - address, self.contents, size, offset, first]
+        units = self.pointer("units", 0)
+        values = [self.shared, index, address, self.shared_bytes - address, self.contents, size, offset, first, units]
         bytes = self._call("copy_box", values)
         self._leave(op, bytes < 0, np.where(bytes == -1, address.astype(np.uint64), tensor))
+        self._trace_units(op)
         return bytes
 
     @property
@@ -319,15 +329,38 @@ class Machine:
     def add_access(self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int) -> None:
         """Keep the elements that lanes access, and count them after the loop."""
         assert self.loop is not None
-        builder, log = self.builder, size.bit_length() - 1
+        log = size.bit_length() - 1
+        elements, active = self._of_lanes(address.astype(np.int64) >> log, lanes)
+        self.loop.accesses.append(lambda: self._count(op, space, operation, elements, active, log))
+
+    def _of_lanes(self, value: Any, lanes: Any) -> tuple[str, str]:
+        """Keep a number of each active lane. Return the addresses of the numbers, and of the lanes."""
+        builder, at = self.builder, self.lane
         elements, active = builder.slot("[32 x i64]", "elements"), builder.slot("<32 x i8>", "accessing")
         self.head.append(f"  store <32 x i8> zeroinitializer, ptr {active}, align 32")
-        index = address.astype(np.int64) >> log
         pointer = Pointer(builder, elements, 0, np.int64)
-        pointer.put(pointer.at(self.lane), index)
+        pointer.put(pointer.at(at), value)
         flags = Pointer(builder, active, 0, np.bool_)
-        flags.put(builder.element("i8", active, self.lane.ref), lanes)
-        self.loop.accesses.append(lambda: self._count(op, space, operation, elements, active, log))
+        flags.put(builder.element("i8", active, at.ref if isinstance(at, Traced) else 0), lanes)
+        return elements, active
+
+    def log_phases(self, op: Decoded, kind: int, r: Any, words: Any, lanes: Any) -> None:
+        """Log what lanes do with barriers, as `phases.log_phase`, after the loop."""
+        elements, active = self._of_lanes(words, lanes)
+
+        def log() -> None:
+            places = [self.field(name, "ptr") for name in ("phases_of_words", "phase_events", "phase_count")]
+            event = self.builder.let("shl i64 %warp, 32")
+            event = self.builder.let(f"or i64 {event}, {op.number}")
+            log = ", ".join([*(f"ptr {one}" for one in places), f"i64 {self.field('phase_capacity', 'i64')}"])
+            self.builder.do(
+                f"call void {self.field('log_phase', 'ptr')}({log}, i64 {kind}, i64 {event}, ptr {elements}, ptr {active})"
+            )
+
+        if self.loop is None:
+            log()
+        else:
+            self.loop.accesses.append(log)
 
     def _count(self, op: Decoded, space: str, operation: str, elements: str, active: str, log: int) -> None:
         builder, number = self.builder, op.number

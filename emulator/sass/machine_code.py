@@ -24,6 +24,7 @@ from .counts import Counts
 from .groups import PATH_ENTRIES
 from .machine import BANKS, FIELDS, OPERATIONS
 from .moves import move_elements, places
+from .phases import log_phase
 from .state import FAILURES, failed, wild_address
 from .steps import Step
 from .translation import ENTRY, WILD, module_of
@@ -105,7 +106,8 @@ class BoundCode:
             "shared": state.shared, "local": local,
             "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results,
             "wild": self.wild, "bank_shapes": self.shapes, "bank_kinds": self.kinds, "bank_load": self.bank_load,
-            "products": self.products, "places": self.places,
+            "products": self.products, "places": self.places, "units": state.units, "phases_of_words": state.phases.phases,
+            "phase_events": state.phases.events, "phase_count": state.phases.count,
             "traffic": counts.traffic, "active": counts.active, "trace_arguments": self.trace_arguments,
             **{f"bank{number}": bank for number, bank in present.items()}, "table": batch.table, "rows": batch.rows,
             "row_lanes": batch.active, "chosen": batch.chosen, "values": batch.values, "awaited_threads": batch.awaited_threads,
@@ -117,7 +119,7 @@ class BoundCode:
             "uniform_predicate_bytes": state.uniform_predicates.strides[0], "global_size": state.memory.contents.size,
             "shared_size": state.shared.size, "shared_bytes": state.shared_bytes, "local_size": local.size,
             "exchange": exchange.address(), "copy_units": copy_units.address(), "copy_box": copy_box.address(),
-            "move_elements": move_elements.address(),
+            "move_elements": move_elements.address(), "log_phase": log_phase.address(), "phase_capacity": state.phases.capacity,
             "count_global": coalescing.count_warps.address(),
             "count_atomic": coalescing.count_packets.address(), "count_shared": banks.count_warps.address(),
             "trace": function, "load_sector": log2(device.load_sector), "sector": log2(device.sector), "line": log2(device.line),

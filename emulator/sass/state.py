@@ -14,9 +14,11 @@ import numpy.typing as npt
 
 from ..errors import SimtbedError
 from ..ir.matrices import INCOMPLETE, WITH_BASE
-from .bulk_copy import copy_box, copy_units
+from ..language.intrinsics import WARP_SIZE
+from .bulk_copy import MAX_UNITS, MapMemory, OwnedMemory, copy_box, copy_units
 from .integer import u32, u64
 from .operands import Decoded
+from .phases import CAPACITY, log_phase, new_log
 
 Bytes = npt.NDArray[np.uint8]
 Rows = Any
@@ -157,7 +159,7 @@ def parameter_bank(
 @dataclass
 class State:
     """A batch of blocks. blocks: int64[n], their numbers in the grid. registers, uniform_registers: numbers of them.
-    shared_bytes: of a block, with those reserved."""
+    shared_bytes: of a block, with those reserved. traced: whether phases of barriers are logged."""
 
     grid: Sequence[int]
     block: Sequence[int]
@@ -166,6 +168,7 @@ class State:
     shared_bytes: int
     memory: GlobalMemory
     banks: Mapping[int, bytes]
+    traced: bool = False
     _constants: dict[tuple[int, int, int], Any] = field(default_factory=dict)
     _banks: dict[int, Bytes] = field(default_factory=dict)
 
@@ -181,6 +184,8 @@ class State:
         self.shared_bytes += -self.shared_bytes % 16
         self.shared = np.zeros(len(self.blocks) * self.shared_bytes + 16, np.uint8)
         self.barrier_results = np.zeros(len(self.blocks), u32)
+        self.units = np.zeros(1 + MAX_UNITS, np.int64)
+        self.phases = new_log(len(self.shared), CAPACITY if self.traced else 0)
         thread = np.arange(32 * self.warps_per_block).reshape(self.warps_per_block, 32)
         self.launched_lanes = np.tile(thread < self.threads, (len(self.blocks), 1))
         self.special = self._special_registers(np.tile(thread, (len(self.blocks), 1)))
@@ -233,25 +238,42 @@ class State:
         if wrong.any():
             raise wild_address(op, int(address[wrong][0]), self.memory)
 
-    def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any) -> None:
+    def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any, counts: Any) -> None:
         """Copy bytes as `bulk_copy.copy_units`, by warp, [warps, 1]. Raises ExecutionError."""
         shared, memory, owned = self.shared.view(u32), self.memory.contents.view(u32), self.memory.owned
-        for values in zip(index[:, 0], capacity[:, 0], address[:, 0], bytes[:, 0], strict=True):
+        for n, values in enumerate(zip(index[:, 0], capacity[:, 0], address[:, 0], bytes[:, 0], strict=True)):
             at, left, to, count = map(int, values)
-            wrong = copy_units(shared, at, left, memory, owned, len(owned), to - GLOBAL_BASE, count)
+            wrong = copy_units(
+                shared, at, left, OwnedMemory(memory, owned, len(owned)), to - GLOBAL_BASE, count, self.units
+            )
             if wrong >= 0:
                 raise wild_address(op, (self.shared_bytes - left, to)[wrong], self.memory)
+            counts.add_units(op, n, self.units)
 
-    def copy_box(self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any) -> Any:
+    def log_phases(self, op: Decoded, kind: int, r: Rows, words: Any, lanes: Any) -> None:
+        """Log what lanes of warps do with barriers, as `phases.log_phase`."""
+        lanes, warps = np.asarray(lanes), np.arange(self.warps)[r]
+        words, own = np.broadcast_to(words, lanes.shape), np.zeros(WARP_SIZE, np.int64)
+        active = np.zeros(WARP_SIZE, np.bool_)
+        for n in np.flatnonzero(lanes.any(axis=1)).tolist():
+            own[: lanes.shape[1]], active[: lanes.shape[1]] = words[n], lanes[n]
+            log_phase(self.phases, kind, int(warps[n]) << 32 | op.number, own, active)
+
+    def copy_box(
+        self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any, counts: Any
+    ) -> Any:
         """Copy boxes as `bulk_copy.copy_box`, by active warp, [warps, 1]; return their bytes. Raises ExecutionError."""
         memory, results = self.memory.contents, np.zeros(index.shape, np.int64)
         for n in np.flatnonzero(active):
             at, place = int(address[n, 0]), int(tensor[n, 0])
             first = np.array([int(np.broadcast_to(one, index.shape)[n, 0]) for one in coordinates], np.int64)
             capacity, offset = self.shared_bytes - at, place - GLOBAL_BASE
-            bytes = copy_box(self.shared, int(index[n, 0]), at, capacity, memory, len(memory), offset, first)
+            bytes = copy_box(
+                self.shared, int(index[n, 0]), at, capacity, MapMemory(memory, len(memory), offset), first, self.units
+            )
             if bytes < 0:
                 raise wild_address(op, (at, place)[-1 - bytes], self.memory)
+            counts.add_units(op, n, self.units)
             results[n] = bytes
         return results
 

@@ -92,7 +92,7 @@ def module_of(steps: Sequence[Step]) -> tuple[bytes, ModuleText]:
         if step.control is not None:
             module.add_control(n, step)
     complete = module.complete()
-    text = "\n".join([*_trace(), *module.functions, *_driver(module, complete)])
+    text = "\n".join([*_trace(), _TRACE_UNITS, *module.functions, *_driver(module, complete)])
     metadata = json.dumps([complete, list(module.constants.items())])
     return metadata.encode(), ModuleText(text, {}, sorted(module.declared), "")
 
@@ -117,6 +117,37 @@ def _trace() -> list[str]:
     fixed = ", ".join(f"i64 %a{n}" for n in range(TRACE_ARGUMENTS))
     call = f"  call void %trace({fixed}, i64 %n, ptr %warps, i64 1, ptr %index, ptr %active)"
     return [*lines, call, "  ret void", "}"]
+
+
+_TRACE_UNITS = """
+define internal void @trace_units(ptr %s, i64 %warp, i64 %n, ptr %units) nounwind noinline {
+entry:
+  %count = load i64, ptr %units
+  %active = alloca <32 x i8>
+  br label %again
+again:
+  %at = phi i64 [ 0, %entry ], [ %next, %some ]
+  %left = sub i64 %count, %at
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %some, label %out
+some:
+  %few = icmp slt i64 %left, 32
+  %most = select i1 %few, i64 %left, i64 32
+  %none.left = sub i64 32, %most
+  %short = trunc i64 %none.left to i32
+  %bits = lshr i32 -1, %short
+  %lanes = bitcast i32 %bits to <32 x i1>
+  %flags = zext <32 x i1> %lanes to <32 x i8>
+  store <32 x i8> %flags, ptr %active
+  %next = add i64 %at, 32
+  %place = add i64 %at, 1
+  %index = getelementptr i64, ptr %units, i64 %place
+  call void @trace(ptr %s, i64 %warp, i64 %n, ptr %index, ptr %active)
+  br label %again
+out:
+  ret void
+}"""
+"""The function that passes the units of a bulk copy to the trace, 32 at a time."""
 
 
 def _driver(module: _Module, complete: Sequence[int]) -> list[str]:

@@ -163,7 +163,7 @@ class KernelLauncher:
         scratch = self.metadata.global_scratch_size
         memory = nothing
         if scratch:
-            count = grid[0] * grid[1] * grid[2]
+            count = grid[0] * grid[1] * grid[2] * self.metadata.num_ctas
             allocate = _allocation._allocator.get()
             block = allocate(scratch * count, self.metadata.global_scratch_align, 0)
             memory = memory_of(block, tensor_of(block))

@@ -15,7 +15,6 @@ from simtbed.model.time import estimate
 from simtbed.reports.profile import predicted
 from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.request import prepare_request
-from simtbed.testing.conformance import FEATURES
 
 from examples.kernels.matmul_tensor_cores import product_by_warpgroups, product_of_halves
 from tests.compilers import needs_sass
@@ -91,16 +90,6 @@ def test_matrix_instructions_have_a_measured_rate_or_no_time(monkeypatch: pytest
         times.append(estimate(launched, st.devices.H200))
     assert times[0].limits["tensor"] * 1000 == pytest.approx(times[1].limits["tensor"])
     assert times[1].bound == "tensor" and times[1].time_us > 1.5 * times[0].time_us
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("bulk_stores", "UBLKCP is"), ("tensor_stores", "UTMASTG is"), ("phases_of_barriers", "SYNCS is")],
-)
-def test_asynchronous_instructions_have_no_time(name: str, message: str) -> None:
-    (feature,) = (one for one in FEATURES if one.name == name)
-    with pytest.raises(LaunchError, match=f"the time of {message} not predicted"):
-        estimate(feature.launch(observed), st.devices.H200)
 
 
 def test_a_wait_for_asynchronous_copies_takes_their_latency() -> None:

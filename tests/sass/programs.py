@@ -70,6 +70,8 @@ def run(
         raise first
     (counts, memory), (compiled_counts, compiled_memory) = results
     assert differing_counts(counts, compiled_counts) == []
+    events = (one.phase_events(-(-block // 32)) for one in (counts, compiled_counts))
+    assert all(map(np.array_equal, *events))
     assert np.array_equal(memory.contents, compiled_memory.contents)
     return counts, memory
 

@@ -6,10 +6,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from simtbed import devices
 from simtbed.language.tensor_maps import TensorMapForm
 from simtbed.language.types import F32, U32
+from simtbed.model.access_lines import Total
+from simtbed.model.line_trace import LineTrace
+from simtbed.model.observed import tracer_of
 from simtbed.sass import execution
 from simtbed.sass.bulk_copy import encoded
+from simtbed.sass.counts import Counts
 from simtbed.sass.state import ExecutionError
 
 from tests.sass.programs import executions, run
@@ -19,6 +24,7 @@ HEAD = (
     "S2R R0, SR_LANEID", "LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]", "ULDC.64 UR8, c[0x0][0x210]",
     "ISETP.EQ.AND P0, PT, R0, RZ, PT", "MOV R1, 0x50",
 )  # fmt: skip
+COPY = ("UMOV UR10, 0x40", "UMOV UR11, URZ", "UMOV UR12, 0xffff0002", "SHF.L.U32 R8, R0, 0x3, RZ")
 ARRIVE, WAIT = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [RZ+URZ], RZ", "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [RZ+URZ], RZ"
 
 
@@ -94,7 +100,35 @@ def test_waits_suspend_a_warp(monkeypatch: pytest.MonkeyPatch) -> None:
         run(*barrier(33), WAIT, "@!P1 BRA 0x60", "EXIT")
 
 
-COPY = ("UMOV UR10, 0x40", "UMOV UR11, URZ", "UMOV UR12, 0xffff0002", "SHF.L.U32 R8, R0, 0x3, RZ")
+def traced(*texts: str, arrays: dict[str, Any]) -> tuple[Counts, list[LineTrace]]:
+    """Return the counts of a program, and its traces as it is interpreted and compiled."""
+    traces = list[LineTrace]()
+
+    def tracer(accesses: Any, blocks: int) -> LineTrace:
+        traces.append(tracer_of(devices.H200, blocks, 1)(accesses, blocks))
+        return traces[-1]
+
+    return run(*texts, arrays=arrays, tracer=tracer)[0], traces
+
+
+def test_events_of_phases() -> None:
+    """A wait for the phase before the first one, which has no arrival; two phases, each with an arrival, and a wait for the first one."""
+    early = "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [RZ+URZ], R7"
+    texts = (*HEAD, *barrier(1), "MOV R7, 0x80000000", early, "@P0 " + ARRIVE, WAIT, "@P0 " + ARRIVE, "EXIT")
+    counts, _ = traced(*texts, arrays={"data": np.zeros(4, np.uint32)})
+    events, (_, *places) = counts.phase_events(1), [n for n, one in enumerate(texts) if "SYNCS" in one]
+    assert events.instruction.tolist() == places and events.complete
+    assert events.phase.tolist() == [0, 1, 1, 2] and events.arrivals.tolist() == [0, 1, 1]
+
+
+def test_traces_of_bulk_copies() -> None:
+    """34 units are nine sectors and more of five lines, in two accesses."""
+    texts = (*HEAD, *barrier(1), *COPY[:2], "UMOV UR12, 0x22", "UBLKCP.S.G [UR10], [UR8], UR12", "EXIT")
+    counts, traces = traced(*texts, arrays={"data": np.zeros(256, np.uint32)})
+    for trace in traces:
+        (total,) = trace.totals
+        assert total[[Total.ACCESSES, Total.LINES, Total.SECTORS]].tolist() == [2, 5, 17]
+    assert counts.phase_events(1).arrivals.tolist() == [1]
 
 
 def test_bulk_copies() -> None:
