@@ -320,6 +320,6 @@ def test_the_documentation_builds_with_a_complete_reference(tmp_path: Path) -> N
         assert sorted(set(family.variants) - headings) == []
     pages = [tmp_path / page / "index.html" for page in ("api", "language")]
     ids = {identifier for page in pages for identifier in Ids(read(page)).ids}
-    words = ("atomics", "bits", "copies", "hints", "intrinsics", "maths", "matrices", "mbarriers", "warps")
+    words = ("atomics", "bits", "clusters", "copies", "hints", "intrinsics", "maths", "matrices", "mbarriers", "warps")
     homes = ("simtbed", *(f"simtbed.language.{file}" for file in words))
     assert [public for public in st.__all__ if not {f"{home}.{public}" for home in homes} & ids] == []

@@ -355,9 +355,8 @@ class ExpressionReader(BooleanReader):
         if pure and not typing.must_be_guarded(yes) and not typing.must_be_guarded(no):
             return typing.operation("select", [condition, yes, no], span, "if else")
         target = self.temporary("choice", yes.type, span)
-        self.emit(
-            ir.If(condition, (*then, ir.Let(target, yes, arms[0][1])), (*orelse, ir.Let(target, no, arms[1][1])), span)
-        )
+        bodies = (*then, ir.Let(target, yes, arms[0][1])), (*orelse, ir.Let(target, no, arms[1][1]))
+        self.emit(ir.If(condition, *bodies, span))
         return target
 
     def _decide_arm(

@@ -332,7 +332,10 @@ class Memories:
     def trace(self, instructions: Iterable[Instruction]) -> None:
         """Compute the memories of every pointer, and of every aggregate with pointers, to a fixed point."""
         sequence = list(instructions)
-        self.maps_blocks = any(map(_maps_blocks, sequence))
+        texts = [own.callee.text for own in sequence if isinstance(own.callee, Assembly)]
+        self.maps_blocks = any("mapa." in text for text in texts) or any(
+            own.function.startswith(_MAPS) for own in sequence
+        )
         numbers = any(own.op in _TO_NUMBER or _converts(own) or any(map(_is_address, own.operands)) for own in sequence)
         pointing = [
             own
@@ -453,12 +456,6 @@ def _sources(instruction: Instruction) -> Iterable[Operand]:
         case "call" if instruction.function.startswith(_MAPS):
             return instruction.operands[:1]
     return ()
-
-
-def _maps_blocks(instruction: Instruction) -> bool:
-    """Return whether an instruction maps a pointer to another block of the cluster."""
-    assembly = instruction.callee
-    return instruction.function.startswith(_MAPS) or (isinstance(assembly, Assembly) and "mapa." in assembly.text)
 
 
 def _symbol(name: str, usual: str) -> tuple[str, bool, Position | None]:

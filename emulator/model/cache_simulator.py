@@ -68,13 +68,14 @@ class L1(NamedTuple):
 
 
 class L2(NamedTuple):
-    """Halves of L2. dirty: sector masks. words: written words of a line."""
+    """Halves of L2. dirty: sector masks. words: written words of a line. copiers: 1 + the last SM that copied it in bulk."""
 
     tags: Global[i64]
     valid: Global[i64]
     dirty: Global[i64]
     stamps: Global[i64]
     words: Global[i64]
+    copiers: Global[i64]
     sets: i64
     associativity: i64
     shift: i64
@@ -177,6 +178,7 @@ def _place_line(m: Memories, half: i64, line: i64) -> i64:
         m.l2.tags[entry] = line
         m.l2.valid[entry] = 0
         m.l2.words[entry] = 0
+        m.l2.copiers[entry] = 0
     m.l2.stamps[entry] = m.state[Progress.CLOCK]
     return entry
 
@@ -280,6 +282,15 @@ def _load_from_l2(m: Memories, access: _Access, line: i64, sectors: i64) -> i64:
 
 
 @st.device
+def _count_shared(m: Memories, access: _Access, line: i64, sectors: i64) -> None:
+    """Count the sectors of a bulk copy if another SM was the last one that copied their line."""
+    entry = _find_line(m.l2.tags, _l2_set(m, access.half, line), m.l2.associativity, line)
+    if m.l2.copiers[entry] != 0 and m.l2.copiers[entry] != access.sm + 1:
+        m.counts[access.row + Column.SHARED_SECTORS] += i64(st.popcount(sectors))
+    m.l2.copiers[entry] = access.sm + 1
+
+
+@st.device
 def _write_to_l2(m: Memories, access: _Access, line: i64, words: i64, sectors: i64) -> i64:
     """Store to a line of L2, or update it; return its farthest source."""
     home, farthest = _l2_half(m, line), i64(_IN_L2)
@@ -331,7 +342,9 @@ def _access_line(m: Memories, access: _Access, entry: i64) -> i64:
         m.counts[access.row + Column.L2_REQUESTS] += 1
         if _is_load(access) or access.kind == Kind.BULK_LOAD:
             from_there = _load_from_l2(m, access, line, sectors)
-            if m.l1.sets > 0 and _is_load(access):
+            if access.kind == Kind.BULK_LOAD:
+                _count_shared(m, access, line, sectors)
+            elif m.l1.sets > 0:
                 m.l1.filled[in_l1] = access.time << 2 | from_there
         else:
             from_there = _write_to_l2(m, access, line, words, sectors)

@@ -121,7 +121,7 @@ class _Simulation:
     def __post_init__(self) -> None:
         halves, sms = self.device.timing.l2_halves, self.device.sms
         self._l1 = _CacheArrays.allocate(self.l1_size, sms, _L1_ASSOCIATIVITY, 4)
-        self._l2 = _CacheArrays.allocate(self.device.l2 // halves // self.stride, halves, _L2_ASSOCIATIVITY, 5)
+        self._l2 = _CacheArrays.allocate(self.device.l2 // halves // self.stride, halves, _L2_ASSOCIATIVITY, 6)
         self._stored = _CacheArrays.allocate(_MAX_STORED_LINES * LINE // self.stride, sms, _L1_ASSOCIATIVITY, 4)
 
     @property

@@ -53,7 +53,7 @@ class ExecutedWarps:
         warp = np.repeat(np.arange(len(self.class_of)), np.diff(self.events.first))[
             self.events.instruction == instruction
         ]
-        return self.launched * np.bincount(self.class_of[warp], minlength=len(self.executions))
+        return np.bincount(self.class_of[warp], minlength=len(self.executions)) * np.float64(self.launched)
 
     def of_blocks(self, blocks: Words) -> Words:
         """Return the warps of some blocks, int64[..., warp]; blocks that were not executed have those of a neighbor."""

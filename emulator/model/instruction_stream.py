@@ -24,21 +24,21 @@ from .access_lines import Kind
 from .executed_warps import ExecutedWarps, executed_warps
 from .line_trace import LINE, LineTrace
 from .sm_state import SCOREBOARDS
-from .traffic import Column, Traffic
+from .traffic import SHARED_COST, Column, Traffic
 from .wait_probabilities import any_line_waits, burst_rate, line_correlation, max_wait_fraction, wait_fractions
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-Field = IntEnum("Field", "STALL WAITS WRITES READS PIPE COST KIND LATENCY IMUL_CYCLES PENDING PART", start=0)
+Field = IntEnum("Field", "STALL WAITS WRITES READS PIPE COST KIND LATENCY IMUL_CYCLES PENDING ROLE", start=0)
 WORDS = len(Field)
 """Words of an instruction: issue stall in cycles; mask of awaited scoreboards; scoreboards released by the result and
 by operand reads (-1: none); pipe (-1: none) and its cycles; kind; latency; cycles of the integer half of the fma pipe,
-during which float products use the other half; groups of asynchronous copies that a GROUP_WAIT leaves; its part in a phase."""
+during which float products use the other half; groups of asynchronous copies that a GROUP_WAIT leaves; its role in a phase."""
 InstructionKind = IntEnum("InstructionKind", "PLAIN GLOBAL SHARED BARRIER BARRIER_RESULT GROUP GROUP_WAIT", start=0)
 """Kinds of instructions. BARRIER_RESULT reads the count of a barrier, and also arrives at it. GROUP ends a group of asynchronous copies,
 GROUP_WAIT waits for all but the last groups."""
-Part = IntEnum("Part", "NONE ARRIVE WAIT COPY", start=0)
+Role = IntEnum("Role", "NONE ARRIVE WAIT COPY", start=0)
 """What an instruction does with a phase of a barrier in shared memory."""
 Profile = IntEnum(
     "Profile",
@@ -63,10 +63,10 @@ _BARRIER_DEFERRAL = 8
 """Cycles after a barrier until the warp waits; measured on an H100."""
 _CONSTANT_ADDRESS_CYCLES = 2.05
 """Cycles of an SM per distinct constant address; measured on an H200."""
-_PARTS = {"ARRIVE": Part.ARRIVE, "PHASECHK": Part.WAIT}
+_ROLES = {"ARRIVE": Role.ARRIVE, "PHASECHK": Role.WAIT}
 """By form of SYNCS."""
 _COPY_LATENCY, _COPY_WIDTH = -40, 92
-"""Cycles of a bulk copy besides those of memory, and bytes a cycle; measured on an H200."""
+"""Cycles of a bulk copy in addition to those of memory, and bytes a cycle; measured on an H200."""
 _GROUP_BOARD = SCOREBOARDS - 1
 _INDEXED_LOAD_CYCLES = 8
 """Scheduler cycles of a constant load at a register address; measured on an H100."""
@@ -137,7 +137,7 @@ def stream(
             row[[Field.KIND, Field.PENDING]] = InstructionKind.GROUP_WAIT, _left(instruction.text)
         if instruction.opcode == "SYNCS":
             _check_phases(warps)
-            row[Field.PART] = _PARTS.get(instruction.operation.split(".")[1], Part.NONE)
+            row[Field.ROLE] = _ROLES.get(instruction.operation.split(".")[1], Role.NONE)
         if instruction.opcode == "B2R":
             row[Field.KIND], row[Field.PIPE] = InstructionKind.BARRIER_RESULT, -1
         if instruction.opcode == "SHFL":
@@ -257,14 +257,16 @@ def _fill_accesses(
 
 
 def _fill_bulk_copy(row: Words, profiles: Floats, total: Words, executed: float, loads: bool) -> None:
-    """Fill in a bulk copy: all of it comes from one memory. total: columns of the site. executed: copies."""
+    """Fill in a bulk copy: all of it is read from one memory. total: columns of the site. executed: copies."""
     sectors = max(1, total[Column.SECTORS])
-    row[[Field.PART, Field.LATENCY, Field.PIPE]] = Part.COPY, _COPY_LATENCY if loads else 0, -1
+    row[[Field.ROLE, Field.LATENCY, Field.PIPE]] = Role.COPY, _COPY_LATENCY if loads else 0, -1
     profiles[:, Profile.LSU_CYCLES] = 32 * sectors / max(1.0, executed) / _COPY_WIDTH
     misses, far = total[Column.MISSES], total[Column.FAR_HITS]
     probabilities = np.array([misses, misses + far, sectors]) / sectors
     profiles[:, [Profile.DRAM_PROBABILITY, Profile.FAR_PROBABILITY, Profile.L2_PROBABILITY]] = probabilities
     profiles[:, Profile.BURST_SHARE] = 0.0
+    merged = (1 - SHARED_COST) * total[Column.SHARED_SECTORS] / sectors
+    profiles[:, [Profile.L2_SECTORS, Profile.LOAD_MISS_LINES]] *= 1 - merged
 
 
 def _fill_own_access(row: Words, memory: Floats, cycles: float, latency: int, fraction: float = 1.0) -> None:

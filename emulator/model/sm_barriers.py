@@ -2,7 +2,7 @@
 
 from .. import language as st
 from ..language.hints import f64, i64
-from .instruction_stream import Part
+from .instruction_stream import Role
 from .lsu import copy
 from .sm_state import Cycle, Sm, Status
 
@@ -74,11 +74,11 @@ def _wait_for_phase(sm: Sm, warp: i64, phase: i64) -> None:
 def take_part(sm: Sm, warp: i64, n: i64) -> None:
     """Do what an instruction does with a phase, after its issue."""
     phase, slot, now = _phase_of(sm, warp, n), warp // sm.launch.warps, sm.clock[Cycle.NOW]
-    if sm.code.part[n] == Part.COPY and (phase >= 0 or sm.code.latency[n] == 0):
+    if sm.code.role[n] == Role.COPY and (phase >= 0 or sm.code.latency[n] == 0):
         when = copy(sm, warp, n)
         if phase >= 0:
             _arrive_at_phase(sm, slot, phase, when)
-    elif sm.code.part[n] == Part.ARRIVE and phase >= 0:
+    elif sm.code.role[n] == Role.ARRIVE and phase >= 0:
         _arrive_at_phase(sm, slot, phase, now)
-    elif sm.code.part[n] == Part.WAIT and phase >= 0:
+    elif sm.code.role[n] == Role.WAIT and phase >= 0:
         _wait_for_phase(sm, warp, phase)

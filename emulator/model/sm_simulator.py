@@ -16,7 +16,7 @@ from ..errors import LaunchError
 from ..language.hints import f64, i64
 from ..machine.device import Device
 from ..native import native
-from .instruction_stream import LSU_PIPE, Field, Floats, InstructionKind, InstructionStream, Part, Words
+from .instruction_stream import LSU_PIPE, Field, Floats, InstructionKind, InstructionStream, Role, Words
 from .lsu import GOLDEN_STEP, OPERAND_READ_CYCLES, count_pending, raise_scoreboard, ready_at, serve
 from .records import zeroed
 from .sm_barriers import arrive_at_barrier, release_barrier, take_part
@@ -256,7 +256,7 @@ def _issue(sm: Sm, scheduler: i64, warp: i64) -> None:
         when = now + f64(sm.code.stall[n])
         sm.warps.ready_without_scoreboards[warp] = when if following == n + 1 else when + sm.rates.branch_latency
         sm.warps.ready[warp] = ready_at(sm, warp, following)
-        if sm.code.part[n] != Part.NONE:
+        if sm.code.role[n] != Role.NONE:
             take_part(sm, warp, n)
         if sm.warps.status[warp] == Status.RUNNING:
             sm.clock[Cycle.SOONEST] = min(sm.clock[Cycle.SOONEST], sm.warps.ready[warp])

@@ -95,7 +95,7 @@ class Code(NamedTuple):
     latency: Global[i64]
     imul_cycles: Global[i64]
     pending: Global[i64]
-    part: Global[i64]
+    role: Global[i64]
     size: i64
     path: Global[i64]
     ends_run: Global[bool]

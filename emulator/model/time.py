@@ -258,8 +258,9 @@ def _memories(
     requests -= traffic.total(Column.L2_REQUESTS, Kind.STORE, Kind.LOCAL_STORE)
     stored, sectors = traffic.stored
     sent_fraction = sectors / stored_sectors if stored_sectors else 0.0
+    merged = traffic.merged_copies
     l2_bytes = 32 * (
-        as_sectors(requests, traffic.l2_sectors - sectors, device, stored=False)
+        as_sectors(requests - merged * 32 / LINE, traffic.l2_sectors - sectors - merged, device, stored=False)
         + as_sectors(stored, sectors, device, stored=True)
     )
     adds_cycles = sum(

@@ -16,7 +16,7 @@ Column = IntEnum(
     "Column",
     "SECTORS L1_HITS NEAR_HITS FAR_HITS MISSES ACCESSES LINES UNPAIRED_SECTORS L2_REQUESTS CYCLES "
     "MERGEABLE_SECTORS NON_ADJACENT L2_WAITS FAR_WAITS DRAM_WAITS STORE_REHITS STORE_REUSE_DISTANCE "
-    "SAME_SECTORS PARTIAL_SECTORS REPEATED_WAITS",
+    "SAME_SECTORS PARTIAL_SECTORS REPEATED_WAITS SHARED_SECTORS",
     start=0,
 )
 """Columns of a site. Sectors requested; those answered by L1, the near and far half of L2, and device memory; accesses;
@@ -24,8 +24,12 @@ lines touched; missing sectors without a pair (device memory transfers two); lin
 sectors mergeable with earlier ones of the warp; accesses with non-adjacent lines; accesses that wait for L2, its far half
 and device memory, by their farthest line (requests of other warps in flight count); lines of stores to lines of an earlier
 store of the warp; the distance to these, in store lines; accesses to the sectors of the warp's previous one; partially
-written sectors; accesses that wait for L2 directly after another one of the warp."""
+written sectors; accesses that wait for L2 directly after another one of the warp; sectors of bulk copies, of lines that another SM
+copied last."""
 COLUMNS = len(Column)
+SHARED_COST = 0.4
+"""Sectors that L2 reads for a shared sector: requests of several SMs merge. Nsight Compute counted 0.49 to 0.74 for
+products on an H200, with the sectors that the halves of L2 exchange: up to half as many again."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,11 @@ class Traffic:
         )
 
     @property
+    def merged_copies(self) -> float:
+        """Sectors of bulk copies that merge with requests of other SMs."""
+        return (1 - SHARED_COST) * self.total(Column.SHARED_SECTORS)
+
+    @property
     def stored(self) -> tuple[float, float]:
         """Requests and sectors of stores sent to L2: one request per line; for local arrays, one per partial sector."""
         lines, sectors = (
@@ -140,7 +149,7 @@ def scale_to_launch(sampled: Numbers, totals: Numbers, kinds: Numbers, has_l1: b
     ] = totals
     answered = [
         Column.L1_HITS, Column.NEAR_HITS, Column.FAR_HITS, Column.MISSES, Column.UNPAIRED_SECTORS, Column.L2_REQUESTS,
-        Column.MERGEABLE_SECTORS, Column.STORE_REHITS, Column.STORE_REUSE_DISTANCE,
+        Column.MERGEABLE_SECTORS, Column.STORE_REHITS, Column.STORE_REUSE_DISTANCE, Column.SHARED_SECTORS,
     ]  # fmt: skip
     for site in np.flatnonzero(totals[:, Total.SECTORS]):
         sectors, row = int(totals[site, Total.SECTORS]), sampled[site]

@@ -72,7 +72,7 @@ class Counts:
         if sum(map(len, self._paths)) < MAX_PATH:
             self._paths += [path + (first_warp << 32) for path in paths]
         self._phases.append(logged(phases, first_warp))
-        self._all_phases &= int(phases.count[0]) <= phases.capacity
+        self._all_phases &= int(phases.size[0]) <= phases.capacity
         starts = groups.starts.reshape(n, -1)
         for number in np.flatnonzero(groups.start_lanes).tolist():
             self.starts.setdefault(number, np.zeros(self.warps, np.int64))[warps] += starts[number]

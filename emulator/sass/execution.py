@@ -25,7 +25,7 @@ from .operands import Decoded, UnsupportedInstruction, decode
 from .rows import DESTINATIONS, Row, bind
 from .state import ExecutionError, GlobalMemory, State
 from .steps import Step
-from .warpgroups import MOST_SUMS, WARPGROUPS
+from .warpgroups import MOST_SUMS, PRODUCTS, WARPGROUPS
 
 MAX_RUNS = 4_000_000
 """Runs of straight-line code of a batch, after which an execution ends as a loop without progress."""
@@ -34,6 +34,8 @@ _BATCH_BYTES = 1 << 28
 COMPILE_AFTER = 25
 """Interpreted instructions, by all warps at an address together, for each instruction of a program after which it is
 compiled: these take as long as the compilation."""
+_PRODUCT_COST = 200
+"""Interpreted instructions that take as long as a product of matrices."""
 _FAR = 1 << 60
 
 
@@ -174,21 +176,22 @@ def run_batch(program: Program, state: State, counts: Counts, first_warp: int, c
 
 
 def _interpret(steps: Sequence[Step], n: int, batch: Batch, counts: Counts) -> int:
-    """Execute the started run. Return the number of its instructions."""
-    state, first, step = batch.state, n, steps[n]
+    """Execute the started run. Return the number of its instructions, as `COMPILE_AFTER` counts them."""
+    state, step = batch.state, steps[n]
     rows, active = batch.running
-    counts.running = rows
+    counts.running, cost = rows, 1
     selected: Any = slice(None) if len(rows) == state.warps else rows
     while step.control is None:
         assert step.execute is not None
         step.execute(state, selected, active if step.guard is None else active & step.guard(state, selected), counts)
+        cost += _PRODUCT_COST if step.op.opcode in PRODUCTS else 1
         n += 1
         step = steps[n]
     lanes = active if step.guard is None else active & step.guard(state, rows)
     if step.control.error is not None and lanes.any():
         raise step.control.error
     batch.end(n, step.control, rows, lanes)
-    return n - first + 1
+    return cost
 
 
 @dataclass(frozen=True)

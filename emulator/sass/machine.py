@@ -350,12 +350,10 @@ class Machine:
 
         def log() -> None:
             places = [self.field(name, "ptr") for name in ("phases_of_words", "phase_events", "phase_count")]
-            event = self.builder.let("shl i64 %warp, 32")
-            event = self.builder.let(f"or i64 {event}, {op.number}")
+            event = self.builder.let(f"or i64 {self.builder.let('shl i64 %warp, 32')}, {op.number}")
             log = ", ".join([*(f"ptr {one}" for one in places), f"i64 {self.field('phase_capacity', 'i64')}"])
-            self.builder.do(
-                f"call void {self.field('log_phase', 'ptr')}({log}, i64 {kind}, i64 {event}, ptr {elements}, ptr {active})"
-            )
+            arguments = f"{log}, i64 {kind}, i64 {event}, ptr {elements}, ptr {active}"
+            self.builder.do(f"call void {self.field('log_phase', 'ptr')}({arguments})")
 
         if self.loop is None:
             log()

@@ -107,7 +107,7 @@ class BoundCode:
             "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results,
             "wild": self.wild, "bank_shapes": self.shapes, "bank_kinds": self.kinds, "bank_load": self.bank_load,
             "products": self.products, "places": self.places, "units": state.units, "phases_of_words": state.phases.phases,
-            "phase_events": state.phases.events, "phase_count": state.phases.count,
+            "phase_events": state.phases.events, "phase_count": state.phases.size,
             "traffic": counts.traffic, "active": counts.active, "trace_arguments": self.trace_arguments,
             **{f"bank{number}": bank for number, bank in present.items()}, "table": batch.table, "rows": batch.rows,
             "row_lanes": batch.active, "chosen": batch.chosen, "values": batch.values, "awaited_threads": batch.awaited_threads,

@@ -18,12 +18,12 @@ CAPACITY = 1 << 21
 
 class PhaseLog(NamedTuple):
     """phases: by word of shared memory, the number of the barrier's present phase, whose lowest bit is its parity. events: pairs of words,
-    warp << 32 | instruction, and the word of shared memory << 32 | the phase. count: of events, also those without space. capacity: of
+    warp << 32 | instruction, and the word of shared memory << 32 | the phase. size: number of events. capacity: of
     events that are kept."""
 
     phases: Global[i64]
     events: Global[i64]
-    count: Global[i64]
+    size: Global[i64]
     capacity: i64
 
 
@@ -35,7 +35,7 @@ def new_log(shared: int, capacity: int) -> Any:
 
 def logged(log: Any, first_warp: int) -> Words:
     """Return the events of a log, int64[m, 2], with the numbers of warps in the launch. first_warp: the first one of the batch."""
-    events: Words = log.events[: 2 * min(int(log.count[0]), log.capacity)].reshape(-1, 2).copy()
+    events: Words = log.events[: 2 * min(int(log.size[0]), log.capacity)].reshape(-1, 2).copy()
     events[:, 0] += first_warp << 33
     return events
 
@@ -55,10 +55,10 @@ def log_phase(log: PhaseLog, kind: i64, event: i64, words: Global[i64], active: 
             if first < 0:
                 first = word << 32 | (log.phases[word] - i64(kind == WAITS))
     if first >= 0 and kind != BEGINS:
-        if log.count[0] < log.capacity:
-            log.events[2 * log.count[0]] = event << 1 | i64(kind == WAITS)
-            log.events[2 * log.count[0] + 1] = first
-        log.count[0] += 1
+        if log.size[0] < log.capacity:
+            log.events[2 * log.size[0]] = event << 1 | i64(kind == WAITS)
+            log.events[2 * log.size[0] + 1] = first
+        log.size[0] += 1
 
 
 class PhaseEvents(NamedTuple):

@@ -240,12 +240,11 @@ class State:
 
     def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any, counts: Any) -> None:
         """Copy bytes as `bulk_copy.copy_units`, by warp, [warps, 1]. Raises ExecutionError."""
-        shared, memory, owned = self.shared.view(u32), self.memory.contents.view(u32), self.memory.owned
+        shared, owned = self.shared.view(u32), self.memory.owned
+        fields: Any = self.memory.contents.view(u32), owned, len(owned)
         for n, values in enumerate(zip(index[:, 0], capacity[:, 0], address[:, 0], bytes[:, 0], strict=True)):
             at, left, to, count = map(int, values)
-            wrong = copy_units(
-                shared, at, left, OwnedMemory(memory, owned, len(owned)), to - GLOBAL_BASE, count, self.units
-            )
+            wrong = copy_units(shared, at, left, OwnedMemory(*fields), to - GLOBAL_BASE, count, self.units)
             if wrong >= 0:
                 raise wild_address(op, (self.shared_bytes - left, to)[wrong], self.memory)
             counts.add_units(op, n, self.units)
@@ -263,7 +262,8 @@ class State:
         self, op: Decoded, index: Any, address: Any, tensor: Any, coordinates: Any, active: Any, counts: Any
     ) -> Any:
         """Copy boxes as `bulk_copy.copy_box`, by active warp, [warps, 1]; return their bytes. Raises ExecutionError."""
-        memory, results = self.memory.contents, np.zeros(index.shape, np.int64)
+        memory: Any = self.memory.contents
+        results = np.zeros(index.shape, np.int64)
         for n in np.flatnonzero(active):
             at, place = int(address[n, 0]), int(tensor[n, 0])
             first = np.array([int(np.broadcast_to(one, index.shape)[n, 0]) for one in coordinates], np.int64)

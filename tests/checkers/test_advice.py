@@ -119,6 +119,7 @@ CAUSES: tuple[tuple[Kernel, str, tuple[int, ...]], ...] = (
 """Kernels, the unwritten array, and the lines, from the first of the kernel, that should have written it."""
 
 
+@pytest.mark.slow
 @each_row(CAUSES, lambda row: row[0].__name__)
 def test_uninitialised_reads_name_other_earlier_writers(row: tuple[Kernel, str, tuple[int, ...]]) -> None:
     kernel, array, lines = row

@@ -97,6 +97,7 @@ COPIES = (
 )
 
 
+@pytest.mark.slow
 @each_row(COPIES, lambda row: row[0])
 def test_races_of_copies(row: tuple[str, str, bool]) -> None:
     """They are races, but in kernels whose threads hold copies of the elements of tensors."""

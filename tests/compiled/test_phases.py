@@ -1,4 +1,4 @@
-"""Predicted times of barriers in shared memory and of bulk copies, beside an H200's."""
+"""Predicted times of barriers in shared memory and of bulk copies, and those measured on an H200."""
 
 from typing import Any
 
@@ -46,8 +46,8 @@ def ring(
 
 
 @st.kernel
-def turns(out: st.Global[st.i32], n: st.i32) -> None:
-    """Two warps wait for each other by turns."""
+def exchange(out: st.Global[st.i32], n: st.i32) -> None:
+    """Two warps wait for each other in sequence."""
     bars = st.shared(st.u64, 2)
     total = 0
     if st.thread.x == 0:
@@ -81,14 +81,14 @@ def test_copies_of_several_steps_at_once(bytes: int, stages: int, blocks: int, m
     assert time_of(request, cold=True).time_us == pytest.approx(measured, rel=0.1)
 
 
-def test_warps_that_wait_by_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """1,000 turns took 101.4 us on an H200."""
+def test_warps_that_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 iterations lasted 101.4 us on an H200."""
     args = {"out": st.empty(64, st.i32), "n": 100}
-    request = prepare_request(turns, grid=1, block=64, device="H200", args=args)
+    request = prepare_request(exchange, grid=1, block=64, device="H200", args=args)
     usual = time_of(request).time_us
-    assert usual - time_of(prepare_request(turns, grid=1, block=64, device="H200", args={**args, "n": 50})).time_us == (
-        pytest.approx(5.07, rel=0.1)
-    )
+    assert usual - time_of(
+        prepare_request(exchange, grid=1, block=64, device="H200", args={**args, "n": 50})
+    ).time_us == (pytest.approx(5.07, rel=0.1))
     monkeypatch.setattr(sm_simulator, "_PHASE_LATENCY", 130)
     assert time_of(request).time_us == pytest.approx(usual + 200 * 100 / 1980, rel=0.05)
 
@@ -100,12 +100,22 @@ def test_features_with_barriers_have_a_time(name: str) -> None:
     assert 2 < estimated.time_us < 50
 
 
+def test_requests_of_several_sms_for_a_line_merge() -> None:
+    """Blocks that copy the same lines; a block alone copies them again and again."""
+    x, shared = np.zeros(64 * 1024, np.float32), []
+    for blocks in (1, 4):
+        args = {"x": x, "out": st.empty(blocks * 128, st.f32), "steps": 8, "hop": 0, "BYTES": 4096, "STAGES": 2}
+        request = prepare_request(ring, grid=blocks, block=128, device="H200", args=args)
+        shared.append(time_of(request, cold=True).traffic.merged_copies)
+    assert shared[0] == 0 and 0.6 * 4 * 8 * 128 > shared[1] > 0.6 * 2 * 8 * 128
+
+
 def test_a_phase_that_is_never_complete_has_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     def lacking(*values: Any) -> phases.PhaseEvents:
         events = phases.events_of(*values)
         return events._replace(arrivals=events.arrivals + 1)
 
     monkeypatch.setattr(counts, "events_of", lacking)
-    request = prepare_request(turns, grid=1, block=64, device="H200", args={"out": st.empty(64, st.i32), "n": 4})
+    request = prepare_request(exchange, grid=1, block=64, device="H200", args={"out": st.empty(64, st.i32), "n": 4})
     with pytest.raises(LaunchError, match="the time is not predicted: warps wait for each other"):
         time_of(request)

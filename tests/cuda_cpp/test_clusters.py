@@ -1,5 +1,7 @@
 """Clusters of blocks in CUDA C++: cooperative groups, `__cluster_dims__`, mapped pointers, and inline PTX."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import simtbed as st
@@ -18,7 +20,7 @@ def test_a_histogram_in_distributed_shared_memory(engine: EngineName) -> None:
     x = np.random.default_rng(1).integers(0, 64, 3000).astype(np.int32)
     args = {"bins": np.zeros(64, np.int32), "x": x, "n": 3000, "per": 16}
     kernel = st.cuda_source(TEXTS["histogram"])["hist"]
-    shape = {"grid": 8, "block": 64, "cluster": 4, "shared": 64}
+    shape: dict[str, Any] = {"grid": 8, "block": 64, "cluster": 4, "shared": 64}
     result = st.launch(kernel, args=args, engine=engine, counters=False, check="all", **shape)
     assert np.array_equal(result.bins, np.bincount(x, minlength=64))
 
@@ -50,8 +52,7 @@ def test_dimensions_of_the_text_and_of_the_launch() -> None:
         3 + 20 + 100 * (b % 2) + 16000 + 100000 * (8 * (b % 2) + t) for b in range(4) for t in range(8)
     ]
     assert st.launch(source["of_a_function"], grid=4, block=1, args=(np.zeros(4, np.int32),)).out.tolist() == [2] * 4
-    shape = {"grid": (4, 2), "block": 1, "cluster": (2, 2)}
-    result = st.launch(source["of_the_launch"], args=(np.zeros(8, np.int32),), **shape)
+    result = st.launch(source["of_the_launch"], grid=(4, 2), block=1, cluster=(2, 2), args=(np.zeros(8, np.int32),))
     assert result.out.tolist() == [10 * (x % 2) + 200 + 2000 for _ in range(2) for x in range(4)]
     with pytest.raises(st.LaunchError, match="declares clusters of"):
         st.launch(source["of_a_function"], grid=4, block=1, cluster=4, args=(np.zeros(4, np.int32),))

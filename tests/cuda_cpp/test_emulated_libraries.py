@@ -227,6 +227,7 @@ def test_random_numbers_of_cupy_have_the_given_type(cupy: Any) -> None:
     assert all(isinstance(x, cupy.ndarray) for x in samples)
 
 
+@pytest.mark.slow
 def test_elementwise_kernels_of_cupy(cupy: Any) -> None:
     x, y = cupy.arange(10, dtype="f4").reshape(2, 5), cupy.arange(5, dtype="f4")
     square = cupy.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = (x - y) * (x - y)", "square")

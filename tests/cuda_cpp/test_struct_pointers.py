@@ -85,6 +85,7 @@ def test_a_struct_of_addresses_is_an_argument_of_pycuda() -> None:
     np.testing.assert_array_equal(MEMORY.block(out).view(np.float32), 2 * X)
 
 
+@pytest.mark.slow
 def test_a_pointer_that_an_unrolled_loop_moves() -> None:
     body = "float sum = 0;\n#pragma unroll\nfor (int i = 0; i < 250; i++, x += step) sum += *x;\n*out = sum;"
     text = f"__global__ void k(const float *x, float *out, int step) {{ {body} }}"

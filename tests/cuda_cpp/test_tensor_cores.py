@@ -188,6 +188,7 @@ def test_conversions_of_operands() -> None:
         assert np.array_equal(_converted(f"cvt.{mode}.tf32.f32 %0, %1;", x), expected), mode
 
 
+@pytest.mark.slow
 @each_row([(4, 4), (4, 0), (4, 3), (8, 4), (16, 16), (16, 0), (16, 9)])
 def test_copies_of_fewer_bytes(case: tuple[int, int]) -> None:
     size, count = case
@@ -249,6 +250,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @each_row(REFUSED)
 def test_other_forms_are_refused_with_their_line(case: tuple[str, str]) -> None:
     assembly, name = case

@@ -111,6 +111,7 @@ def test_tensor_maps_that_a_kernel_makes() -> None:
         st.launch(wrong, grid=1, block=32, args=args)
 
 
+@pytest.mark.slow
 def test_refusals() -> None:
     error: Any
     for text, changed, error, message in (

@@ -103,6 +103,7 @@ LINE = st.cuda_source(
 ).k
 
 
+@pytest.mark.slow
 @each_row(ADDRESSING)
 def test_coordinates_outside_follow_the_address_mode(row: Any) -> None:
     mode, normalized, filter, at, expected = row

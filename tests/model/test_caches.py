@@ -45,6 +45,7 @@ def test_a_cold_copy_reads_each_byte_once() -> None:
     assert traffic.l1_hit == 0.0 and traffic.l2_hit == 0.5  # stores always hit
 
 
+@pytest.mark.slow
 def test_a_warm_copy_that_fits_reads_nothing() -> None:
     launch = observed(copy, 1024)
     traffic = simulate(launch.lines, H200, 8, 0, cold=False)
@@ -85,6 +86,7 @@ def test_what_a_block_reads_again_is_in_l1() -> None:
     assert traffic.total(Column.L1_HITS, Kind.STORE) == 0
 
 
+@pytest.mark.slow
 def test_l1_holds_its_capacity() -> None:
     """8 blocks of 256 lanes with 32 bytes each: 64 KiB of sectors, 256 KiB of lines."""
     launch = observed(reads, 8 * 132, elements=8 * 132 * 256 * 32, TIMES=4, STRIDE=32)

@@ -64,6 +64,7 @@ LOOPS = (LANE, WARP, "SHF.R.U32.HI R2, RZ, 0x5, R9", "IADD3 R2, R2, {}, RZ", *lo
 """Warp n has n iterations and a constant more."""
 
 
+@pytest.mark.slow
 def test_warps_with_other_iterations_are_another_class() -> None:
     warps = warps_of(*(text.format("0x1") for text in LOOPS), block=64)
     assert [simulated(warps, n).issued for n in (0, 1)] == warps.lengths.tolist()

@@ -112,6 +112,7 @@ def test_gzip_by_content_and_fasta(simtbed: Simtbed, reads: Path, tmp_path: Path
     assert simtbed("correct", str(fasta)).out == "".join(f">{name}\n{bases}\n" for name, bases, _ in fastq(whole))
 
 
+@pytest.mark.slow
 def test_the_report(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     target = tmp_path / "out.fq"
     result = simtbed("correct", str(reads), "-o", str(target), "--truth", str(tmp_path / "truth.fa"), "--json")

@@ -29,6 +29,7 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed) -> None:
     assert "global_load_sectors" in reported.err
 
 
+@pytest.mark.slow
 def test_the_table_form_has_the_same_values(simtbed: Simtbed) -> None:
     table = [line.split("\t") for line in simtbed("pairhmm", "--example", "--format", "tsv").out.splitlines()]
     assert table[0] == ["record", "read", "haplotype", "log10"]

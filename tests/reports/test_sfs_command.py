@@ -48,6 +48,7 @@ def test_the_answer_is_all_of_stdout(simtbed: Simtbed, source_file: Path) -> Non
     np.testing.assert_allclose(np.array([row[2:] for row in rows], float), expected, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["product", "saf", "gama"])
 def test_modes(simtbed: Simtbed, source_file: Path, mode: str) -> None:
     rows = table(simtbed("sfs", str(source_file), "--mode", mode, "--p-variable", "0.5").out)[1]

@@ -111,6 +111,7 @@ def test_a_name_with_another_object_makes_a_plan_stale(monkeypatch: pytest.Monke
     assert run(arguments()).out[1] == 5
 
 
+@pytest.mark.slow
 def test_a_plan_keeps_no_arrays_alive() -> None:
     args = arguments()
     reference = weakref.ref(args["x"])

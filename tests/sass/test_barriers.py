@@ -10,11 +10,10 @@ from simtbed import devices
 from simtbed.language.tensor_maps import TensorMapForm
 from simtbed.language.types import F32, U32
 from simtbed.model.access_lines import Total
-from simtbed.model.line_trace import LineTrace
 from simtbed.model.observed import tracer_of
 from simtbed.sass import execution
 from simtbed.sass.bulk_copy import encoded
-from simtbed.sass.counts import Counts
+from simtbed.sass.counts import AccessTrace, Counts
 from simtbed.sass.state import ExecutionError
 
 from tests.sass.programs import executions, run
@@ -100,13 +99,14 @@ def test_waits_suspend_a_warp(monkeypatch: pytest.MonkeyPatch) -> None:
         run(*barrier(33), WAIT, "@!P1 BRA 0x60", "EXIT")
 
 
-def traced(*texts: str, arrays: dict[str, Any]) -> tuple[Counts, list[LineTrace]]:
+def traced(*texts: str, arrays: dict[str, Any]) -> tuple[Counts, list[Any]]:
     """Return the counts of a program, and its traces as it is interpreted and compiled."""
-    traces = list[LineTrace]()
+    traces = list[Any]()
 
-    def tracer(accesses: Any, blocks: int) -> LineTrace:
+    def tracer(accesses: Any, blocks: int) -> AccessTrace:
         traces.append(tracer_of(devices.H200, blocks, 1)(accesses, blocks))
-        return traces[-1]
+        trace: AccessTrace = traces[-1]
+        return trace
 
     return run(*texts, arrays=arrays, tracer=tracer)[0], traces
 

@@ -85,6 +85,7 @@ def test_each_row_computes_what_the_hardware_does(case: str) -> None:
     check_state(s, after)
 
 
+@pytest.mark.slow
 def test_each_row_has_the_same_results_compiled() -> None:
     """All cases are one program; each is followed by a control instruction."""
     texts = [text for case in ROWS_OF_CASES for text in (instruction_text(case), "EXIT")]

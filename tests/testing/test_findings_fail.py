@@ -193,6 +193,7 @@ def test_a_finding_of_an_earlier_try_fails(pytester: pytest.Pytester, end: str) 
     assert "in an earlier try:" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_a_caught_budget_fails_a_skipped_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_a=TRANSPOSE + "def test_costs(launch, budget):\n    try:\n"

@@ -176,6 +176,7 @@ def test_another_device_is_named_as_the_reason(pytester: pytest.Pytester) -> Non
     assert "the baseline is of device K40, this is of device H200" in result.stdout.str()
 
 
+@pytest.mark.slow
 def test_an_unused_baseline_fails_after_all_tests_of_its_file(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=COSTS + "\ndef test_other():\n    pass\n")
     run(pytester, "--simtbed-update")

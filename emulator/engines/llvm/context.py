@@ -249,10 +249,10 @@ class CodegenContext:
             case "cluster_dim", axis:
                 return number(self.options.cluster[axis], I32)
             case ("cluster_block" | "cluster_index" | "grid_clusters") as index, axis:
-                word, of = {"cluster_block": ("urem", "block"), "cluster_index": ("udiv", "block")}.get(
+                word, extent = {"cluster_block": ("urem", "block"), "cluster_index": ("udiv", "block")}.get(
                     index, ("udiv", "grid_dim")
                 )
-                operands = f"%{of}.{'xyz'[axis]}, {self.options.cluster[axis]}"
+                operands = f"%{extent}.{'xyz'[axis]}, {self.options.cluster[axis]}"
                 return Value(I32, self.builder.let(f"{word} i32 {operands}", index))
             case "thread", axis:
                 return self._thread(axis)

@@ -80,8 +80,8 @@ class GridBarrier:
         blocks = np.concatenate([team[0].blocks for team in teams(groups)])
         size = len(blocks) if of_grid else int(np.prod(first.request.cluster))
         together = (one.reshape(-1, size) for one in (blocks, arrived, alive | of_grid))
-        for members, here, may_miss in zip(*together, strict=True):
-            present, missing = (sorted(members[which].tolist()) for which in (here, ~here & may_miss))
+        for members, arrives, may_miss in zip(*together, strict=True):
+            present, missing = (sorted(members[which].tolist()) for which in (arrives, ~arrives & may_miss))
             if isinstance(first.memory.resident, ClusterBlocks):
                 first.memory.resident.pass_barrier(self.block.node.mode, present)
             if present:

@@ -247,11 +247,11 @@ class Launch:
         faults, first = Faults(), arrived[min(arrived, key=lambda block: block.linear)][0]
         stmt = ir.Let(None, first.operation.node, first.operation.span)
         of_grid = first.operation.node.mode == "grid"
-        at = min(threads[0].position for threads in arrived.values())
-        here = [block for block, threads in arrived.items() if of_grid or threads[0].position == at]
-        missing = [block for block in blocks if block not in here and (of_grid or block.is_alive(at))]
-        numbers = (sorted(block.linear for block in some) for some in (here, missing))
-        grids.check_arrivals(faults, stmt, self.grid_phase, *numbers, self.request.grid)
+        at = min(threads[0].position for threads in arrived.values() if threads[0].position is not None)
+        present = [block for block, threads in arrived.items() if of_grid or threads[0].position == at]
+        missing = [block for block in blocks if block not in present and (of_grid or block.is_alive(at))]
+        present_blocks, missing_blocks = (sorted(block.linear for block in some) for some in (present, missing))
+        grids.check_arrivals(faults, stmt, self.grid_phase, present_blocks, missing_blocks, self.request.grid)
         for diagnostic in faults.diagnostics():
             first.fail(diagnostic)
 

@@ -172,8 +172,10 @@ class Races:
         """Return the finding of an access to the shared memory of a block of a cluster before it has started, or after it has ended."""
         request = self.launch.request
         for (memory, index), element_ in self.elements.items():
-            owner = blocks.get(memory[1]) if isinstance(memory, tuple) and len(memory) == 2 else None
-            for access in element_.earlier(shadow.STORES) if owner is not None else ():
+            if not isinstance(memory, tuple) or len(memory) != 2 or memory[1] not in blocks:
+                continue
+            owner = blocks[memory[1]]
+            for access in element_.earlier(shadow.STORES):
                 early, late = access.awaited == 0, access.arrived >= owner.awaited
                 if access.block == owner.linear or not (early or late):
                     continue

@@ -32,7 +32,8 @@ class ClusterBlocks(ResidentBlocks):
         self, race: happens_before.BoundRaceState, plan: Plan, clusters: npt.NDArray[np.int64], together: int = 1
     ) -> None:
         super().__init__(race, plan, clusters.shape[1] * together)
-        self.blocks, self.size = clusters.ravel(), clusters.shape[1]
+        self.blocks, size = clusters.ravel(), clusters.shape[1]
+        self.size: int = size
         self.places = np.argsort(self.blocks)
         self.starts: dict[int, int] = {}
         self.arrivals: dict[int, list[int]] = {}
@@ -41,7 +42,7 @@ class ClusterBlocks(ResidentBlocks):
         self.misused: list[tuple[str, int, int, int, bool]] = []
 
     def place(self, block: int) -> int:
-        return int(self.places[block]) % self.count
+        return int(self.places[block] % self.count)
 
     def _cluster(self, block: int) -> int:
         return int(self.places[block]) // self.size
@@ -119,22 +120,22 @@ class ClusterBlocks(ResidentBlocks):
             blocks = coordinates(owner, grid), coordinates(accessor, grid)
             shown, thread = element(name, self.plan.types[name], at, {}), coordinates(epoch & THREAD, block)
             reads = int(row[ACCESS_OF]) & 3 == LOADS
-            found = misuse(shown, self.plan.sites[site], reads, late, blocks, thread)
+            fault = misuse(shown, self.plan.sites[site], reads, late, blocks, thread)
             order = (accessor, owner, at)
-            faults.add(f"late {late}", site, order, 1, lambda found=found: found)  # type: ignore[misc]
+            faults.add(f"late {late}", site, order, 1, lambda fault=fault: fault)  # type: ignore[misc]
 
 
 def misuse(shown: str, span: Span, reads: bool, late: bool, blocks: tuple[Dim3, Dim3], thread: Dim3) -> Diagnostic:
     """Return the finding of an access to the memory of a block that may not run. late: whether it may have ended, else not have started.
     blocks: that has the element, and that accesses it by a thread."""
     verb = "read" if reads else "changed"
-    needed, where = ("keeps the block", "after the last") if late else ("says that it has", "before the first")
+    needed, place = ("keeps the block", "after the last") if late else ("says that it has", "before the first")
     may = "may have ended" if late else "may not have started"
     owner, accessor = blocks
     notes = (
         f"{shown} of block {owner}",
         f"{verb} by block {accessor}, thread {thread}",
-        f"no barrier of the cluster {needed}: st.cluster_sync() {where} access to other blocks",
+        f"no barrier of the cluster {needed}: st.cluster_sync() {place} access to other blocks",
     )
     message = f"race on shared memory: {shown} is {verb} here, in a block that {may}"
     return Diagnostic(KIND, message, span, notes, array=shown.partition("[")[0])

@@ -45,6 +45,7 @@ def test_by_hand(reference: bytes, alternate: bytes, strategy: str, answer: tupl
     assert aligned(reference, alternate, NEW, strategy) == answer
 
 
+@pytest.mark.slow
 def test_a_gap_is_extended_rather_than_opened() -> None:
     """Both gaps of two end here at -6: extending the first is one gap of 2, opening again is two gaps of 1."""
     assert aligned(b"AACC", b"AAGGCC", Parameters(9, -9, -3, -3), "INDEL") == ("2M2I2M", 0, 30)

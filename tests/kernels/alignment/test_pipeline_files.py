@@ -54,6 +54,7 @@ def test_another_process_has_memory_of_its_own() -> None:
     assert len(array.host) == len(unpickled.host) == 100
 
 
+@pytest.mark.slow
 def test_sizes_of_batches_change_nothing(tmp_path: Any) -> None:
     path = tmp_path / "pairs"
     path.write_text("".join(f"{r.tobytes().decode()}\t{a.tobytes().decode()}\n" for r, a in PAIRS.pairs()))

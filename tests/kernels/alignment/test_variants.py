@@ -113,6 +113,7 @@ def test_kernels_of_bins(bin: int, launcher: Launcher, monkeypatch: pytest.Monke
     check(Problem.from_pairs(pair for problem in generated for pair in problem.pairs()), "packed", launcher)
 
 
+@pytest.mark.slow
 def test_few_pairs_are_launched_together(launcher: Launcher) -> None:
     problem = Problem.from_pairs(pair for n in (3, 300, 60) for pair in generate(n, 1, (n, n), (20, 20)).pairs())
     recorder = Recorder(launcher.launch)

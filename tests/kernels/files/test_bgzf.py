@@ -58,6 +58,7 @@ def test_threads_and_pieces_change_nothing() -> None:
     assert threading.active_count() == before
 
 
+@pytest.mark.slow
 def test_addresses_do_not_change_the_bytes() -> None:
     """Blocks compressed again, as copies between other bytes, with a growing heap and uninitialised free memory.
 

@@ -78,6 +78,7 @@ def test_any_double(values: list[float]) -> None:
     agree(values)
 
 
+@pytest.mark.slow
 def test_random_bits() -> None:
     bits = np.random.default_rng(1).integers(0, 1 << 64, 300_000, np.uint64)
     assert agree(bits.view(np.float64).tolist()) == 0

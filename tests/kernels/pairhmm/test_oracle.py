@@ -72,6 +72,7 @@ def test_what_cannot_be_is_minus_infinity() -> None:
 small = st.text("ACGTN", min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(small, small, st.data())
 def test_the_sum_over_all_alignments(read: str, haplotype: str, data: st.DataObject) -> None:
     def column(least: int) -> list[int]:

@@ -152,6 +152,7 @@ def test_a_likelihood_below_the_range_of_doubles(name: str) -> None:
         np.testing.assert_allclose(FAMILY.solve(problem, variant, Runner("jit")), expected, rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_likelihood_of_zero_is_minus_infinity() -> None:
     """With a base quality of 0 a match has probability 0, and with gaps of quality 0 so has every way to a match."""
     bases, letters = np.frombuffer(b"AC", np.uint8), np.frombuffer(b"AC", np.uint8)

@@ -64,6 +64,7 @@ def test_sizes(variant: str, launcher: Launcher) -> None:
     check_each(sizes, lambda individuals: check(problem_of(mixed(individuals, individuals)), variant, launcher))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(1, 70), st.integers(1, 5), st.integers(0, 1000), st.sampled_from(VARIANTS), st.sampled_from(MODES))
 def test_anything(individuals: int, sites: int, seed: int, variant: str, mode: Mode) -> None:
@@ -125,6 +126,7 @@ def test_a_binomial_distribution(variant: str, launcher: Launcher) -> None:
     np.testing.assert_allclose(answer, pipeline.choices(2 * n) + j * np.log(p) + (2 * n - j) * np.log(1 - p), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_deep_data(variant: str, launcher: Launcher) -> None:
     """Likelihoods of 10^-25: the smallest coefficients are e^-11000 of the maximum, beyond the range of any single merge."""
@@ -168,6 +170,7 @@ def test_an_impossible_site_is_minus_infinity(variant: str, launcher: Launcher) 
 
 
 # ------------------------------------------------------------------ batches and buffers
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_batches_change_nothing(variant: str, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = generate(8, 7, 12)
@@ -216,6 +219,7 @@ def test_algorithm_1_loads_three_coefficients_a_step() -> None:
     assert counters.total("warp_instructions.fp64") == 3 * n * n - 3
 
 
+@pytest.mark.slow
 def test_mantissas_are_normalised(launcher: Launcher) -> None:
     """The largest mantissa of each segment is in [1, 2): scaling neither loses bits nor drifts."""
     vectors, _ = problem_of(mixed(4, 120)).vectors()
