@@ -5,6 +5,7 @@ from functools import partial
 from io import BytesIO
 from typing import Any
 
+import pytest
 from simtbed import launch
 from simtbed.kernels import FunctionLauncher
 from simtbed.kernels.alignment.host.files import table
