@@ -54,7 +54,7 @@ def log_phase(log: PhaseLog, kind: i64, event: i64, words: Global[i64], active: 
                 log.phases[word] += 1
             if first < 0:
                 first = word << 32 | (log.phases[word] - i64(kind == WAITS))
-    if first >= 0 and kind != BEGINS:
+    if first >= 0 and kind != BEGINS and log.capacity > 0:
         if log.size[0] < log.capacity:
             log.events[2 * log.size[0]] = event << 1 | i64(kind == WAITS)
             log.events[2 * log.size[0] + 1] = first

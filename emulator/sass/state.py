@@ -251,6 +251,8 @@ class State:
 
     def log_phases(self, op: Decoded, kind: int, r: Rows, words: Any, lanes: Any) -> None:
         """Log what lanes of warps do with barriers, as `phases.log_phase`."""
+        if not self.traced:
+            return
         lanes, warps = np.asarray(lanes), np.arange(self.warps)[r]
         words, own = np.broadcast_to(words, lanes.shape), np.zeros(WARP_SIZE, np.int64)
         active = np.zeros(WARP_SIZE, np.bool_)
