@@ -35,17 +35,15 @@ _NAMED = {Operation.COUNT: Operation.ATOMIC, Operation.SWAP: Operation.ATOMIC, O
 class AccessKind:
     """The operation and the memory space of a statement. Its text, such as global_load, is the prefix of its counters.
 
-    counted: False for the loads of a texture fetch after the first, since the fetch is one instruction.
+    uncounted: the name of an access that no counter of memory has, in place of this text; empty for others.
     """
 
     space: Space
     operation: Operation
-    counted: bool = True
+    uncounted: str = ""
 
     def __str__(self) -> str:
-        if not self.counted:
-            return "texel"
-        return f"{self.space}_{_NAMED.get(self.operation, self.operation)}"
+        return self.uncounted or f"{self.space}_{_NAMED.get(self.operation, self.operation)}"
 
     @property
     def atomic(self) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ..ir import nodes as ir
 from ..ir.access import AccessKind, Operation
-from ..ir.effects import REDUCTIONS, performed, row_of
+from ..ir.effects import MBARRIER_OPS, REDUCTIONS, performed, row_of
 from ..ir.matrices import PARTS
 from ..ir.nodes import UNCOUNTED
 from ..ir.shifts import cost_class
@@ -90,7 +90,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
         if row.spaces:
             array, accessed = arrays[node.array], node.array
             action, size = (
-                AccessKind(array.space, _operation(stmt, array), stmt.site != UNCOUNTED),
+                AccessKind(array.space, _operation(stmt, array), _uncounted(stmt, node)),
                 access_type(node).size,
             )
             combines = _combines(stmt)
@@ -111,6 +111,18 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     elif issue:
         costs[issue] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
     return Site(action, span, size, dict(costs), accessed, parent, combines)
+
+
+def _uncounted(stmt: ir.Stmt, access: ir.Access) -> str:
+    """Return the name of an access that no counter of memory has on an H200: a load of a texture fetch after the first, since the fetch
+    is one instruction; an operation on a barrier; a load of the memory of another block."""
+    if stmt.site == UNCOUNTED:
+        return "texel"
+    if isinstance(access, ir.Store) and access.order == "mbarrier":
+        return "mbarrier"
+    if isinstance(access, ir.Atomic) and access.op in MBARRIER_OPS:
+        return "mbarrier"
+    return "remote_load" if isinstance(access, ir.Load) and access.block is not None else ""
 
 
 def _operation(stmt: ir.Stmt, array: Array) -> Operation:

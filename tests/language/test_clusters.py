@@ -186,3 +186,28 @@ def test_memory_of_clusters_in_flight_alone(tmp_path: Any) -> None:
     script.write_text(LARGE, encoding="utf-8")
     completed = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert int(completed.stdout) < 400_000, completed.stdout
+
+
+@each_row(["jit", "numpy"])
+def test_barriers_and_loads_from_other_blocks_are_in_no_counter_of_shared_memory(engine: Any) -> None:
+    """An H200 counts neither (Nsight Compute): the loads are generic ones, the operations on barriers have their own instructions."""
+
+    @st.kernel
+    def exchange(out: st.Global[st.i32]) -> None:
+        own = st.shared(st.i32, 32)
+        full = st.shared(st.u64, 1)
+        if st.thread.x == 0:
+            st.mbarrier_init(full, 0, 32)
+        own[st.lane] = st.lane
+        st.cluster_sync()
+        st.mbarrier_arrive(full, 0)
+        while not st.mbarrier_try_wait_parity(full, 0, 0):
+            pass
+        out[st.block.x * 32 + st.lane] = own[st.lane] + st.map_shared_rank(own, 1 - st.cluster_rank)[st.lane]
+        st.cluster_sync()
+
+    args = {"out": st.zeros(64, "i32")}
+    counters = st.launch(exchange, grid=2, block=32, cluster=2, args=args, engine=engine).counters
+    shared = {name: value for name, value in counters.totals().items() if name.startswith("shared") and value}
+    names = ("load_requests", "load_wavefronts", "store_requests", "store_wavefronts")
+    assert shared == dict.fromkeys((f"shared_{name}" for name in names), 2)

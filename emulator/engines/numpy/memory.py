@@ -84,7 +84,7 @@ class Access:
             group.count_out_of_bounds(active & ~inside)
         if self.row is not None:
             self.count(group, safe, inside)
-        if self.samples is not None:
+        if self.samples is not None and not self.kind.uncounted:
             self.sample(self.samples, group, safe, active, active & ~inside)
         tracer = group.request.trace
         if tracer is not None and self.row is not None and self.space in tracer.spaces:
@@ -94,7 +94,7 @@ class Access:
     def count(self, group: WarpGroup, index: Values, active: Mask) -> None:
         """Add the transactions of this access to the counts of its site."""
         columns = _COLUMNS.get(self.space)
-        if columns is not None:
+        if columns is not None and not self.kind.uncounted:
             assert self.row is not None
             self.row[columns] += self._costs(group, index, active)
 

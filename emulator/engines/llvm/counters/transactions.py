@@ -51,7 +51,7 @@ class TransactionCounter:
 
     @property
     def counted(self) -> bool:
-        return self.context.options.counters and self.kind.space in ("global", "shared")
+        return self.context.options.counters and self.kind.space in ("global", "shared") and not self.kind.uncounted
 
     @property
     def _plain(self) -> bool:
