@@ -31,7 +31,24 @@ def executed() -> Any:
 
 
 def outputs(notebook: Any) -> list[Any]:
-    return [cell.get("outputs", []) for cell in notebook.cells]
+    """Return the outputs of each cell; a kernel under load sends a text in several pieces."""
+    result = []
+    for cell in notebook.cells:
+        merged = list[Any]()
+        for output in cell.get("outputs", []):
+            if merged and output.output_type == "stream" and merged[-1].get("name") == output.name:
+                merged[-1] = {**merged[-1], "text": merged[-1]["text"] + output.text}
+            else:
+                merged.append(output)
+        result.append(merged)
+    return result
+
+
+def test_pieces_of_a_text_are_one_output() -> None:
+    pieces = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in ("a", "b\n")]
+    cell = nbformat.v4.new_code_cell(outputs=[*pieces, nbformat.v4.new_output("stream", name="stderr", text="c")])
+    ((first, second),) = outputs(nbformat.v4.new_notebook(cells=[cell]))
+    assert (first["text"], second["text"]) == ("ab\n", "c")
 
 
 def test_the_notebook_runs_and_shows_its_outputs(request: pytest.FixtureRequest) -> None:
