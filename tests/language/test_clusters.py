@@ -189,7 +189,7 @@ def test_memory_of_clusters_in_flight_alone(tmp_path: Any) -> None:
 
 
 @each_row(["jit", "numpy"])
-def test_barriers_and_loads_from_other_blocks_are_in_no_counter_of_shared_memory(engine: Any) -> None:
+def test_remote_loads_and_barriers_are_in_no_counter(engine: Any) -> None:
     """An H200 counts neither (Nsight Compute): the loads are generic ones, the operations on barriers have their own instructions."""
 
     @st.kernel

@@ -434,7 +434,8 @@ class _Compiler:
     def access(self, node: ir.Access, site: int) -> memory.Access:
         tracked = self.plan.tracked.get(node.array)
         kind = self.sites[site].access
-        samples = self.samples.of_access(site) if self.samples and kind.space in ("global", "shared") else None
+        is_sampled = kind.space in ("global", "shared") and not kind.uncounted
+        samples = self.samples.of_access(site) if self.samples and is_sampled else None
         return memory.Access(node, kind, site, self.arrays[node.array], self.counts, tracked, samples)
 
     def printing(self, stmt: ir.Print) -> Callable[[WarpGroup], None]:

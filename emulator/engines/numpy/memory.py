@@ -84,7 +84,7 @@ class Access:
             group.count_out_of_bounds(active & ~inside)
         if self.row is not None:
             self.count(group, safe, inside)
-        if self.samples is not None and not self.kind.uncounted:
+        if self.samples is not None:
             self.sample(self.samples, group, safe, active, active & ~inside)
         tracer = group.request.trace
         if tracer is not None and self.row is not None and self.space in tracer.spaces:
