@@ -165,14 +165,14 @@ class KernelLauncher:
         if scratch:
             count = grid[0] * grid[1] * grid[2] * self.metadata.num_ctas
             allocate = _allocation._allocator.get()
-            block = allocate(scratch * count, self.metadata.global_scratch_align, 0)
-            memory = memory_of(block, tensor_of(block))
+            allocated = allocate(scratch * count, self.metadata.global_scratch_align, 0)  # alive until the launch returns
+            memory = memory_of(allocated, tensor_of(allocated))
         ready += [memory, nothing]
         launcher = self._launcher(code, offsets, forms)
         unwritten = frozenset(number for number, tensor in enumerate(tensors) if is_unwritten(tensor))
         (x, y, z), blocks = grid, self.metadata.num_ctas  # a program is a cluster of blocks
-        block, shared = (32 * self.metadata.num_warps, 1, 1), self.metadata.shared
-        launcher.launch(ready, (x * blocks, y, z), block, shared, unwritten, (blocks, 1, 1))
+        threads = 32 * self.metadata.num_warps, 1, 1
+        launcher.launch(ready, (x * blocks, y, z), threads, self.metadata.shared, unwritten, (blocks, 1, 1))
         for number in unwritten:
             if self.arguments[number].name in launcher.specialisation.summary.changed:
                 record_access(tensors[number])
