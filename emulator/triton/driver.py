@@ -165,7 +165,9 @@ class KernelLauncher:
         if scratch:
             count = grid[0] * grid[1] * grid[2] * self.metadata.num_ctas
             allocate = _allocation._allocator.get()
-            allocated = allocate(scratch * count, self.metadata.global_scratch_align, 0)  # alive until the launch returns
+            allocated = allocate(
+                scratch * count, self.metadata.global_scratch_align, 0
+            )  # alive until the launch returns
             memory = memory_of(allocated, tensor_of(allocated))
         ready += [memory, nothing]
         launcher = self._launcher(code, offsets, forms)

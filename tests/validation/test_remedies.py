@@ -23,7 +23,9 @@ WITHOUT_BARRIER = {
     "ticket_passed_on_without_a_release", "block_counted_before_its_sum", "block_barrier_passed_twice_by_one_count",
     "prefix_published_to_its_own_block", "tile_handed_over_without_a_fence", "consumer_without_a_wait",
     "buffer_filled_again_before_the_copy_has_read_it", "bulk_store_without_a_fence", "product_without_a_fence_of_its_operand",
-    "operand_written_before_the_wait",
+    "operand_written_before_the_wait", "block_barrier_in_place_of_one_of_the_cluster", "access_between_arrival_and_wait",
+    "read_of_a_block_that_may_have_ended", "write_to_a_block_that_may_not_have_started", "arrival_before_the_data",
+    "barrier_of_another_cluster",
 }  # fmt: skip
 """Kernels with races between blocks, or of one statement: their advice is another one."""
 SYNCHRONISATION = {"race", "barrier", "convergence"}
