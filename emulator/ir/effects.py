@@ -165,6 +165,10 @@ CLUSTER_BARRIERS = {"cluster": "cluster_sync", "cluster_arrive": "cluster_arrive
 """The function of the language for each mode of an `ir.Barrier` of a cluster."""
 
 
+COUNTING_BARRIERS = ("count", "and", "or")
+"""Modes of an `ir.Barrier` with a result."""
+
+
 def _barrier_needs(barrier: ir.Barrier) -> Needs:
     if barrier.mode in CLUSTER_BARRIERS:
         yield f"st.{CLUSTER_BARRIERS[barrier.mode]}", (9, 0)

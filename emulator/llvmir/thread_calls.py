@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ..ir import nodes as ir
+from ..ir.effects import COUNTING_BARRIERS
 from ..ir.nodes import UNCOUNTED
 from ..language.forms import BarrierMode, FenceScope, ShuffleMode, VoteMode
 from ..language.types import BOOL, I32, I64, U32, Scalar
@@ -60,7 +61,7 @@ def barrier(mode: BarrierMode) -> Handler:
         named = arguments[:1] if "cta" in call.function else []
         if any(fixed(number, "number of a barrier") for number in named):
             raise UnsupportedError("barriers with other numbers than 0 are not supported")
-        without_result = mode not in ("count", "and", "or")
+        without_result = mode not in COUNTING_BARRIERS
         if without_result:
             condition: ir.Expr = constant(True, BOOL, emitter.span)
         else:

@@ -150,7 +150,7 @@ def stream(
 def _check_phases(warps: ExecutedWarps) -> None:
     """Raise LaunchError if the waits of warps for each other are not known."""
     if warps.claims_work or not warps.events.complete:
-        reason = "its warps claim work" if warps.claims_work else "they are too many"
+        reason = "warps claim work" if warps.claims_work else "there are too many"
         raise LaunchError(f"the time of waits at barriers in shared memory is not predicted: {reason}")
 
 
@@ -257,7 +257,8 @@ def _fill_accesses(
 
 
 def _fill_bulk_copy(row: Words, profiles: Floats, total: Words, executed: float, loads: bool) -> None:
-    """Fill in a bulk copy: all of it is read from one memory. total: columns of the site. executed: copies."""
+    """Fill in a bulk copy: all of it is read from one memory. LSU_CYCLES are those of the unit of bulk copies. total: columns of the
+    site. executed: number of copies."""
     sectors = max(1, total[Column.SECTORS])
     row[[Field.ROLE, Field.LATENCY, Field.PIPE]] = Role.COPY, _COPY_LATENCY if loads else 0, -1
     profiles[:, Profile.LSU_CYCLES] = 32 * sectors / max(1.0, executed) / _COPY_WIDTH

@@ -38,7 +38,7 @@ def release_barrier(sm: Sm, slot: i64) -> None:
 # ------------------------------------------------------------------ phases of barriers in shared memory
 @st.device
 def _phase_of(sm: Sm, warp: i64, n: i64) -> i64:
-    """Return the phase with which instruction n of a warp is concerned, -1 for none: its lanes are not active."""
+    """Return the phase of instruction n of a warp, -1 if no lane of it is active."""
     event, phase = sm.warps.event[warp], i64(-1)
     if event < sm.launch.past_events[sm.warps.order[warp]] and sm.launch.event_instructions[event] == n:
         phase = sm.launch.event_phases[event]
@@ -61,7 +61,7 @@ def _arrive_at_phase(sm: Sm, slot: i64, phase: i64, when: f64) -> None:
 
 @st.device
 def _wait_for_phase(sm: Sm, warp: i64, phase: i64) -> None:
-    """Let a warp wait for a phase that is not complete."""
+    """Let a warp wait until a phase is complete."""
     place = warp // sm.launch.warps * sm.launch.most_phases + phase
     if sm.slots.left[place] > 0:
         sm.warps.status[warp] = i64(Status.AT_PHASE)
@@ -72,7 +72,7 @@ def _wait_for_phase(sm: Sm, warp: i64, phase: i64) -> None:
 
 @st.device
 def take_part(sm: Sm, warp: i64, n: i64) -> None:
-    """Do what an instruction does with a phase, after its issue."""
+    """Arrive at the phase of an issued instruction, wait for it, or copy in bulk."""
     phase, slot, now = _phase_of(sm, warp, n), warp // sm.launch.warps, sm.clock[Cycle.NOW]
     if sm.code.role[n] == Role.COPY and (phase >= 0 or sm.code.latency[n] == 0):
         when = copy(sm, warp, n)

@@ -5,12 +5,17 @@ from ..ir.effects import CLUSTER_BARRIERS, performed
 from ..ir.walk import bodies, effect, once_a_node, statements
 
 
+def waits_for_others(barrier: ir.Barrier) -> bool:
+    """Return whether blocks wait for other blocks at a barrier: for the grid or their cluster."""
+    return barrier.mode == "grid" or barrier.mode in CLUSTER_BARRIERS
+
+
 @once_a_node
 def holds_blocks_barrier(stmt: ir.Stmt) -> bool:
     """Whether the statement holds a barrier of the grid or of a cluster, at any depth."""
     barrier = effect(stmt)
     if isinstance(barrier, ir.Barrier):
-        return barrier.mode == "grid" or barrier.mode in CLUSTER_BARRIERS
+        return waits_for_others(barrier)
     return any(holds_blocks_barrier(s) for b in bodies(stmt) for s in b)
 
 

@@ -115,14 +115,14 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
 
 def _uncounted(stmt: ir.Stmt, access: ir.Access) -> str:
     """Return the name of an access that no counter of memory has on an H200: a load of a texture fetch after the first, since the fetch
-    is one instruction; an operation on a barrier; a load of the memory of another block."""
+    is one instruction; an operation on a barrier; a load or a store of the memory of another block, which is a generic one."""
     if stmt.site == UNCOUNTED:
         return "texel"
     if isinstance(access, ir.Store) and access.order == "mbarrier":
         return "mbarrier"
     if isinstance(access, ir.Atomic) and access.op in MBARRIER_OPS:
         return "mbarrier"
-    return "remote_load" if isinstance(access, ir.Load) and access.block is not None else ""
+    return "remote" if isinstance(access, ir.Load | ir.Store) and access.block is not None else ""
 
 
 def _operation(stmt: ir.Stmt, array: Array) -> Operation:

@@ -45,15 +45,15 @@ class LaunchOptions:
         "python" runs to the first fault; "cuda" on a GPU, without checks; both without counters.
     device : one of `st.devices`, its name, or a TOML file. types : as {"Real": "f32"}.
     shared : bytes of dynamic shared memory. counters : whether to count.
-    detail : whether to record examples of accesses. compiled : whether to keep the arrays for
-        `Result.compiled`.
+    detail : whether to record examples of accesses. compiled : whether to copy the arrays
+        before the launch, for `Result.compiled`.
     step_limit : iterations of one execution of a loop; by default 10,000 for a loop that only waits, else 2**32.
     check : "all", or some of "bounds", "alignment", "uninitialised", "races", "barriers",
         "arithmetic", "wgmma", "mbarrier", "acquire" (also reads of released data without acquire) and, not in "all",
         "benign" (also races that write the same value) and "nan". Blocks run in sequence for races
         and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : number of another order of blocks and warps for a second run; a difference is a
-        fault. schedules : the first of that many orders with a difference or finding is reported.
+        fault. schedules : the first of that many orders with a difference or another finding is reported.
     cooperative : blocks may wait at `grid_sync`. cluster : blocks of a cluster, one to three extents.
     in_place : arrays are modified, and may overlap.
     maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.

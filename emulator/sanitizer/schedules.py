@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,12 @@ class Schedule:
 
     def of_clusters(self, clusters: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return blocks by cluster and rank, int64[clusters, blocks], the clusters in the order of their first blocks."""
-        return clusters[np.argsort(np.argsort(self.blocks)[clusters[:, 0]])]
+        return clusters[np.argsort(self.places[clusters[:, 0]])]
+
+    @cached_property
+    def places(self) -> npt.NDArray[np.int64]:
+        """The place of each block in the order."""
+        return np.argsort(self.blocks)
 
     def of_phase(self, block: int, phase: int, warps: int) -> list[int]:
         """Return the order of a block's warps."""

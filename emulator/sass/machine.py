@@ -348,7 +348,7 @@ class Machine:
         """Log what lanes do with barriers, as `phases.log_phase`, after the loop."""
         elements, active = self._of_lanes(words, lanes)
 
-        def log() -> None:
+        def call() -> None:
             places = [self.field(name, "ptr") for name in ("phases_of_words", "phase_events", "phase_count")]
             event = self.builder.let(f"or i64 {self.builder.let('shl i64 %warp, 32')}, {op.number}")
             log = ", ".join([*(f"ptr {one}" for one in places), f"i64 {self.field('phase_capacity', 'i64')}"])
@@ -356,9 +356,9 @@ class Machine:
             self.builder.do(f"call void {self.field('log_phase', 'ptr')}({arguments})")
 
         if self.loop is None:
-            log()
+            call()
         else:
-            self.loop.accesses.append(log)
+            self.loop.accesses.append(call)
 
     def _count(self, op: Decoded, space: str, operation: str, elements: str, active: str, log: int) -> None:
         builder, number = self.builder, op.number

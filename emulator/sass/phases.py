@@ -17,9 +17,9 @@ CAPACITY = 1 << 21
 
 
 class PhaseLog(NamedTuple):
-    """phases: by word of shared memory, the number of the barrier's present phase, whose lowest bit is its parity. events: pairs of words,
-    warp << 32 | instruction, and the word of shared memory << 32 | the phase. size: number of events. capacity: of
-    events that are kept."""
+    """phases: by word of shared memory, the number of the barrier's present phase, whose lowest bit is its parity. events: pairs of words:
+    warp << 33 | instruction << 1 | whether it waits, and the word of shared memory << 32 | the phase. size: number of events. capacity:
+    events that are kept; 0 for no log."""
 
     phases: Global[i64]
     events: Global[i64]
@@ -45,7 +45,7 @@ def log_phase(log: PhaseLog, kind: i64, event: i64, words: Global[i64], active: 
     """Log an instruction of a warp. event: warp << 32 | instruction. words: by lane, the word of the barrier << 1 | its parity before the
     instruction, of active lanes. The event is that of the first one."""
     first = i64(-1)
-    for lane in range(i64(WARP_SIZE)):
+    for lane in range(i64(WARP_SIZE) if log.capacity > 0 else i64(0)):
         if active[lane]:
             word, parity = words[lane] >> 1, words[lane] & 1
             if kind == BEGINS:
@@ -54,7 +54,7 @@ def log_phase(log: PhaseLog, kind: i64, event: i64, words: Global[i64], active: 
                 log.phases[word] += 1
             if first < 0:
                 first = word << 32 | (log.phases[word] - i64(kind == WAITS))
-    if first >= 0 and kind != BEGINS and log.capacity > 0:
+    if first >= 0 and kind != BEGINS:
         if log.size[0] < log.capacity:
             log.events[2 * log.size[0]] = event << 1 | i64(kind == WAITS)
             log.events[2 * log.size[0] + 1] = first

@@ -75,14 +75,8 @@ def test_the_text(name: str, golden: Callable[[str, str], None]) -> None:
 def test_without_checks_nothing_is_kept() -> None:
     """Warp barriers, fences and atomics in blocks of several warps, without checks."""
     for pair in PAIRS.values():
-        how: Any = {
-            "grid": pair.grid,
-            "block": pair.block,
-            "shared": pair.shared,
-            "cooperative": pair.cooperative,
-            "cluster": pair.cluster,
-        }
-        assert launch(pair.kernel, args={**pair.args, "FIXED": True}, step_limit=200, **how).remarks == []
+        args = {**pair.args, "FIXED": True}
+        assert launch(pair.kernel, args=args, step_limit=200, **pair.shape).remarks == []
 
 
 # ------------------------------------------------------------------ benign and allowed

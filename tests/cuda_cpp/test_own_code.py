@@ -75,6 +75,7 @@ def test_the_options_are_the_users_without_those_of_the_engine() -> None:
     assert text.text.startswith(f'#line {line} "{__file__}"\n\nstruct Range')
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_nvcc_compiles_the_text_with_the_users_lines() -> None:
     compiled = binary(request(), "sm_90")

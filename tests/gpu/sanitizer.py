@@ -43,15 +43,7 @@ def program() -> str:
     for number, pair in enumerate(PAIRS.values()):
         for fixed in (False, True):
             own = f"twin{2 * number + fixed}"
-            args = {**pair.args, "FIXED": fixed}
-            how: Any = {
-                "grid": pair.grid,
-                "block": pair.block,
-                "shared": pair.shared,
-                "cooperative": pair.cooperative,
-                "cluster": pair.cluster,
-            }
-            request = prepare_request(pair.kernel, args=args, **how)
+            request = prepare_request(pair.kernel, args={**pair.args, "FIXED": fixed}, **pair.shape)
             source = cuda_source(request.program, request.block, cluster=request.cluster)
             lines = source.text.splitlines()
             includes |= {line for line in lines if line.startswith("#include")}

@@ -55,6 +55,7 @@ def test_a_warm_copy_that_fits_reads_nothing() -> None:
     )
 
 
+@pytest.mark.slow
 def test_later_blocks_change_their_sm_at_the_next_launch() -> None:
     """Half of them in the other L2 partition, without copies of half of their lines."""
     first, all_of_them = (simulate(observed(copy, blocks).lines, H200, 1, 0, cold=False) for blocks in (132, 8 * 132))

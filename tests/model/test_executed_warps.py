@@ -72,6 +72,7 @@ def test_warps_with_other_iterations_are_another_class() -> None:
     assert simulated(warps, 0, 1, 1).issued == warps.lengths[[0, 1, 1]].sum()
 
 
+@pytest.mark.slow
 def test_warps_with_few_other_iterations_share_a_class() -> None:
     warps = warps_of(*(text.format("0x3e8") for text in LOOPS), block=128)
     assert len(warps.executions) == 1 and warps.longest == (3, 1.0)

@@ -129,6 +129,7 @@ def test_the_report(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     assert "gain" in table.out
 
 
+@pytest.mark.slow
 def test_lower_case_and_short_reads(simtbed: Simtbed, tmp_path: Path) -> None:
     sequence = "ACGATTCGGCATTACGGATCGATTACC"
     source = tmp_path / "reads.fa"
@@ -209,6 +210,7 @@ def test_a_source_must_be_there(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "/dev/null contains no reads" in simtbed("correct", "/dev/null").err
 
 
+@pytest.mark.slow
 def test_the_truth_has_the_same_reads(simtbed: Simtbed, reads: Path, tmp_path: Path) -> None:
     truth = (tmp_path / "truth.fa").read_text()
     wrong = tmp_path / "wrong.fa"

@@ -63,6 +63,7 @@ def test_modes(simtbed: Simtbed, source_file: Path, mode: str) -> None:
         np.testing.assert_allclose(values.sum(axis=1), 1.0)
 
 
+@pytest.mark.slow
 def test_npz(simtbed: Simtbed, source_file: Path, tmp_path: Path) -> None:
     target = tmp_path / "answer.npz"
     result = simtbed("sfs", str(source_file), "-o", str(target), "--format", "npz")

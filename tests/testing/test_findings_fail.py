@@ -146,6 +146,7 @@ def test_doctests_and_modules_do_too(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(failed=1, errors=2)  # a module is imported for its doctests too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["", ", returncode=0"])
 def test_the_end_of_the_run_hides_nothing(pytester: pytest.Pytester, code: str) -> None:
     pytester.makepyfile(test_a=HEAD + f"def test_exit():\n{RACES}    pytest.exit('now'{code})")

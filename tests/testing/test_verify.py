@@ -240,6 +240,7 @@ def test_few_examples_find_a_forgotten_last_element(name: str) -> None:
     assert all(map(forgets, range(8)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["f32", "f16", "bf16"])
 @settings(max_examples=100)
 @given(hypothesis.data())

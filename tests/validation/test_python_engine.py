@@ -53,10 +53,8 @@ def test_a_mistake_has_a_finding_of_jit_and_its_fixed_twin_none(name: str) -> No
     pair = PAIRS[name]
     for fixed in (False, True):
         python = st.launch(
-            pair.kernel, grid=pair.grid, block=pair.block, shared=pair.shared, device=pair.device,
-            cooperative=pair.cooperative, cluster=pair.cluster, args={**pair.args, "FIXED": fixed}, check=CHECKS,
-            faults="return", step_limit=200,
-            engine="python",
+            pair.kernel, device=pair.device, args={**pair.args, "FIXED": fixed}, check=CHECKS, faults="return",
+            step_limit=200, engine="python", **pair.shape,
         ).faults  # fmt: skip
         jit = pair.launch(fixed, "jit").faults
         assert len(python) == (not fixed)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ...errors import Diagnostic
 from ...ir import counting
 from ...ir import nodes as ir
+from ...ir.effects import COUNTING_BARRIERS
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import BOOL, I32, I64, Array
 from ...llvm.builder import FULL, LANES, many, vector
@@ -364,7 +365,7 @@ class BlockEmitter:
         if barriers.requires_every_thread(self.context.options.checks, self.context.options.device):
             self._check_none_returned(stmt, node)
         of_blocks = holds_blocks_barrier(stmt)
-        if node.mode in ("count", "and", "or"):
+        if node.mode in COUNTING_BARRIERS:
             self._reduce_predicates(stmt, node)
         self._count(stmt.site)
         if not of_blocks:  # the engine does this after the other blocks have arrived

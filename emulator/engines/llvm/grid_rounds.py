@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ...sanitizer.faults import Faults
     from ...sanitizer.races.cluster_blocks import ClusterBlocks
     from ...sanitizer.races.shadow import RaceState
+    from ...sanitizer.schedules import Schedule
     from ...sanitizer.tracking import Plan
 
 Worker = TypeVar("Worker")
@@ -66,8 +67,11 @@ class GridLaunch:
         if self.request.specialisation.summary.clusters:
             return self._run_clusters(distribute, workers, run)
         memory, heads = self._memory(blocks)
-        heads[:, RESUMES] = 1
-        in_memory = partial(_run_in, run, _addresses(memory))
+        heads[:, RESUMES], addresses = 1, _addresses(memory)
+
+        def in_memory(worker: Worker, first: int, last: int) -> bool:
+            return run(worker, first, last, addresses)
+
         run_single = self._announced(heads, in_memory) if self.race_state is not None else in_memory
         passed = 0
         while distribute(workers, run_single, blocks):
@@ -92,15 +96,15 @@ class GridLaunch:
     # -------------------------------------------------------------- clusters
     def _run_clusters(self, distribute: Distribute[Worker], workers: Sequence[Worker], run: Run[Worker]) -> bool:
         """Run the blocks of each cluster in rounds; a worker runs a few clusters at a time."""
-        clusters, size = self.request.clusters.shape
+        order = self.request.clusters if self._schedule is None else self._schedule.of_clusters(self.request.clusters)
+        clusters, size = order.shape
         if self.race_state is not None:
             from ...sanitizer.races.cluster_blocks import ClusterBlocks  # imported on demand, as below
 
             assert self.plan is not None
-            self.resident = ClusterBlocks(self._bound(), self.plan, cluster_order(self.request))
+            self.resident = ClusterBlocks(self._bound(), self.plan, order)
         of_cluster = size * sum(int(self.needed.sizes[name]) for name in OWN)
         at_once = 1 if self._in_order else min(clusters, 1 + BYTES_OF_CLUSTERS // of_cluster)
-        order = cluster_order(self.request)
         memories = {id(worker): self._memory(at_once * size) for worker in workers}
 
         def run_range(worker: Worker, first: int, last: int) -> bool:
@@ -141,10 +145,10 @@ class GridLaunch:
 
     def _ranks(self, blocks: npt.NDArray[np.int64]) -> Iterable[int]:
         """Return the ranks of a cluster in the order of their execution."""
-        if self.request.schedule is None:
+        if self._schedule is None:
             return range(len(blocks))
-        places = {block: place for place, block in enumerate(self._order(prod(self.request.grid)))}
-        return sorted(range(len(blocks)), key=lambda rank: places[int(blocks[rank])])
+        ranks: list[int] = np.argsort(self._schedule.places[blocks]).tolist()
+        return ranks
 
     def _miss(self, *missing: Any) -> None:
         self.missing.append(missing)
@@ -194,14 +198,18 @@ class GridLaunch:
         return run_single
 
     def _order(self, blocks: int) -> Sequence[int]:
-        if self.request.schedule is None:
+        if self._schedule is None:
             return range(blocks)
+        block_order: list[int] = self._schedule.blocks.tolist()
+        return block_order
+
+    @cached_property
+    def _schedule(self) -> Schedule | None:
+        if self.request.schedule is None:
+            return None
         from ...sanitizer.schedules import Schedule
 
-        block_order: list[int] = Schedule.from_seed(
-            self.request.schedule, self.request.grid, self.request.block
-        ).blocks.tolist()
-        return block_order
+        return Schedule.from_seed(self.request.schedule, self.request.grid, self.request.block)
 
     def _bound(self) -> Any:
         assert self.race_state is not None
@@ -243,20 +251,6 @@ class ClusterRounds:
                 self.passes(int(first[0, 0]), self.blocks[resuming])
             passed += 1
         return False
-
-
-def cluster_order(request: Request) -> npt.NDArray[np.int64]:
-    """Return the linear numbers of blocks, int64[clusters, blocks], the clusters in the order of their execution."""
-    if request.schedule is None:
-        return request.clusters
-    from ...sanitizer.schedules import Schedule
-
-    schedule = Schedule.from_seed(request.schedule, request.grid, request.block)
-    return schedule.of_clusters(request.clusters)
-
-
-def _run_in(run: Run[Worker], addresses: Mapping[str, int], worker: Worker, first: int, last: int) -> bool:
-    return run(worker, first, last, addresses)
 
 
 def _addresses(

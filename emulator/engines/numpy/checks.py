@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
@@ -13,33 +14,29 @@ from .warp_group import WarpGroup
 
 def check(stmt: ir.Check, kernel: ir.Function) -> Callable[[WarpGroup], None]:
     """A closure that reports the lanes for which a checker's condition does not hold."""
-    holds, shown = scalar(stmt.cond), [scalar(e) for e in stmt.shown]
-
-    def run(group: WarpGroup) -> None:
-        failed = group.full(group.active) & ~group.full(holds(group))
-        if failed.any():
-            values = [group.full(v(group)) for v in shown]
-
-            def describe(row: int, lane: int, place: str) -> Diagnostic:
-                return checkers.describe(stmt, kernel, [v[row, lane].item() for v in values], place)
-
-            group.fault(stmt.about, stmt.site, failed, describe)
-
-    return run
+    return _reporting(
+        stmt, stmt.about, stmt.shown, lambda values, place: checkers.describe(stmt, kernel, values, place)
+    )
 
 
 def assertion(stmt: ir.Assert) -> Callable[[WarpGroup], None]:
     """A closure that reports the lanes for which an assertion does not hold."""
-    holds, shown = scalar(stmt.cond), [scalar(e) for e in barriers.asserted_values(stmt)]
+    values = barriers.asserted_values(stmt)
+    return _reporting(stmt, "assertion", values, lambda shown, place: barriers.failed(stmt, place, shown))
+
+
+def _reporting(
+    stmt: ir.Check | ir.Assert, kind: str, shown: Iterable[ir.Expr], describe: Callable[[list[Any], str], Diagnostic]
+) -> Callable[[WarpGroup], None]:
+    """A closure that reports the lanes for which a condition does not hold. describe: from the values of `shown` and a place."""
+    holds, operands = scalar(stmt.cond), [scalar(expr) for expr in shown]
 
     def run(group: WarpGroup) -> None:
         failed = group.full(group.active) & ~group.full(holds(group))
         if failed.any():
-            values = [group.full(value(group)) for value in shown]
-
-            def describe(row: int, lane: int, place: str) -> Diagnostic:
-                return barriers.failed(stmt, place, [v[row, lane].item() for v in values])
-
-            group.fault("assertion", stmt.site, failed, describe)
+            values = [group.full(operand(group)) for operand in operands]
+            group.fault(
+                kind, stmt.site, failed, lambda row, lane, place: describe([v[row, lane].item() for v in values], place)
+            )
 
     return run

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import Diagnostic
 from ...ir import nodes as ir
-from ...ir.effects import CLUSTER_BARRIERS
+from ...ir.effects import CLUSTER_BARRIERS, COUNTING_BARRIERS
 from ...language.intrinsics import WARP_SIZE
 from ...passes.barriers import holds_barrier
 from ...passes.waiting import may_stall, sees_others, waits
@@ -340,8 +340,26 @@ class Frame:
                 group.left, group.returned = saved.left | group.killed, saved.returned | group.killed
 
 
+class Rendezvous:
+    """A barrier. of_blocks: whether blocks wait for others."""
+
+    of_blocks = False
+
+    def run(self, groups: Sequence[WarpGroup]) -> None:
+        """Execute the barrier, or let its warp arrive if it is scheduled."""
+        scheduler = groups[0].scheduler
+        if scheduler is None:
+            self.synchronise(groups)
+        else:
+            scheduler.arrive(self)
+
+    def synchronise(self, groups: Sequence[WarpGroup]) -> None:
+        """Execute the barrier: everybody has arrived, or never will."""
+        raise NotImplementedError
+
+
 @dataclass
-class BlockBarrier:
+class BlockBarrier(Rendezvous):
     """sync and its counting forms. A block whose threads do not all arrive is a fault."""
 
     node: ir.Barrier
@@ -350,21 +368,10 @@ class BlockBarrier:
     result: Callable[[WarpGroup, Values], None]
     counts: Counts | None
 
-    @property
-    def of_blocks(self) -> bool:
-        return False
-
-    def run(self, groups: Sequence[WarpGroup]) -> None:
-        scheduler = groups[0].scheduler
-        if scheduler is None:
-            self.synchronise(groups)
-        else:
-            scheduler.arrive(self)
-
     def synchronise(self, groups: Sequence[WarpGroup]) -> None:
         """Execute the barrier: every warp of the block has arrived, or never will."""
         arrived: Values | int = 1
-        if self.node.mode in ("count", "and", "or") or any(group.active is not group.alive for group in groups):
+        if self.node.mode in COUNTING_BARRIERS or any(group.active is not group.alive for group in groups):
             arrived = self._arrivals(groups)
         if barriers.requires_every_thread(groups[0].request.checks, groups[0].request.device):
             self._check_none_returned(groups)
@@ -388,7 +395,7 @@ class BlockBarrier:
             self._report(
                 "barrier", barriers.divergent, groups, int(block), active[block], alive[block] & ~active[block]
             )
-        if self.node.mode in ("count", "and", "or"):
+        if self.node.mode in COUNTING_BARRIERS:
             holds = np.concatenate(
                 [np.broadcast_to(self.predicate(t) if t.active is not NO_LANES else NO_LANES, t.shape) for t in groups],
                 axis=1,

@@ -13,7 +13,7 @@ from ...sanitizer import grids
 from ...sanitizer.races import happens_before
 from ...sanitizer.races.cluster_blocks import ClusterBlocks
 from ...sanitizer.tracking import Plan
-from .control import BlockBarrier, Body
+from .control import BlockBarrier, Body, Rendezvous
 from .warp_group import NO_LANES, Mask, WarpGroup
 
 
@@ -40,7 +40,7 @@ class GridPhase:
 
 
 @dataclass
-class GridBarrier:
+class GridBarrier(Rendezvous):
     """A barrier of the grid or of a cluster. block: the barrier of each block. passed: earlier barriers.
 
     A grid whose blocks do not all arrive is a fault. So is a cluster, whose blocks may have returned before.
@@ -49,21 +49,11 @@ class GridBarrier:
     block: BlockBarrier
     stmt: ir.Let
     passed: int = 0
+    of_blocks = True
 
     @property
     def site(self) -> int:
         return self.block.site
-
-    @property
-    def of_blocks(self) -> bool:
-        return True
-
-    def run(self, groups: Sequence[WarpGroup]) -> None:
-        scheduler = groups[0].scheduler
-        if scheduler is None:
-            self.synchronise(groups)
-        else:
-            scheduler.arrive(self)
 
     def synchronise(self, groups: Sequence[WarpGroup]) -> None:
         """Execute the barrier: every block has arrived, or never will."""

@@ -12,6 +12,7 @@ from ...ir.matrices import PARTS, moved
 from ...ir.updates import update_of
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import Vector
+from ...passes.grids import waits_for_others
 from ...sanitizer import barriers, mbarriers
 from .expressions import pack
 from .threads import Thread, order_lanes
@@ -41,7 +42,7 @@ class BlockBarrier(WarpOperation):
 
     def __init__(self, node: ir.Barrier) -> None:
         super().__init__(node)
-        self.of_blocks = node.mode not in ("sync", "count", "and", "or")
+        self.of_blocks = waits_for_others(node)
 
     def perform(self, group: list[Thread]) -> list[Any]:
         holds = [bool(thread.operands[0]) for thread in group]

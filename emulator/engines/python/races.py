@@ -20,7 +20,7 @@ from ...language.intrinsics import WARP_SIZE
 from ...passes.grids import has_clusters
 from ...runtime.engine import Request
 from ...sanitizer.elements import element
-from ...sanitizer.places import coordinates
+from ...sanitizer.places import coordinates, in_one_cluster
 from ...sanitizer.races import detect, release_acquire, report, shadow
 from ...sanitizer.races.cluster_blocks import misuse
 from ...sanitizer.races.racing_launch import RacingArray, RacingLaunch
@@ -155,7 +155,10 @@ class Races:
 
     def relation(self, earlier: Access, access: Access) -> int:
         """Return the smallest group with the threads of two accesses; ORDERED if a barrier or their order in a thread orders them."""
-        if earlier.arrived < access.awaited and (not self.has_clusters or self.in_one_cluster(earlier, access)):
+        blocks, request = (earlier.block, access.block), self.launch.request
+        if earlier.arrived < access.awaited and (
+            not self.has_clusters or in_one_cluster(blocks, request.grid, request.cluster)
+        ):
             return detect.ORDERED
         if earlier.block != access.block:
             return detect.WITHIN_GRID
@@ -186,11 +189,6 @@ class Races:
                 if fault is not None:
                     return fault
         return None
-
-    def in_one_cluster(self, earlier: Access, access: Access) -> bool:
-        clusters = self.launch.request.clusters
-        (first,), (second,) = (np.flatnonzero((clusters == one.block).any(axis=1)) for one in (earlier, access))
-        return bool(first == second)
 
     def is_same_instruction(self, earlier: Access, access: Access) -> bool:
         return earlier.node is access.node and earlier.executions == access.executions

@@ -14,7 +14,7 @@ from ...passes.grids import has_clusters
 from ...passes.varying_control import Group, varying_control
 from ...span import Span
 from ..elements import Forms, element
-from ..places import Dim3, coordinates
+from ..places import Dim3, in_one_cluster
 from .detect import ARRAY, INDEX
 from .placement import Placer
 
@@ -50,9 +50,7 @@ class RacingLaunch:
 
     def in_one_cluster(self, *blocks: int) -> bool:
         """Return whether blocks wait for each other at barriers of their cluster."""
-        places = [coordinates(block, self.grid) for block in blocks]
-        clusters = {tuple(n // size for n, size in zip(place, self.cluster, strict=True)) for place in places}
-        return has_clusters(self.kernel) and len(clusters) == 1
+        return has_clusters(self.kernel) and in_one_cluster(blocks, self.grid, self.cluster)
 
     @cached_property
     def indices(self) -> Mapping[int, ir.Expr]:

@@ -35,12 +35,16 @@ class Pair:
     def name(self) -> str:
         return self.kernel.__name__
 
+    @property
+    def shape(self) -> dict[str, Any]:
+        """The options of a launch that a GPU needs too."""
+        return {name: getattr(self, name) for name in ("grid", "block", "shared", "cooperative", "cluster")}
+
     def launch(self, fixed: bool, engine: EngineName) -> Result:
         """Run one twin under all checks."""
         return launch(
-            self.kernel, grid=self.grid, block=self.block, args={**self.args, "FIXED": fixed}, shared=self.shared,
-            device=self.device, schedule=self.schedule, cooperative=self.cooperative, cluster=self.cluster, engine=engine, check="all",
-            faults="return", step_limit=200,
+            self.kernel, args={**self.args, "FIXED": fixed}, device=self.device, schedule=self.schedule, engine=engine,
+            check="all", faults="return", step_limit=200, **self.shape,
         )  # fmt: skip
 
 

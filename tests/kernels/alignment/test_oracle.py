@@ -51,6 +51,7 @@ def test_a_gap_is_extended_rather_than_opened() -> None:
     assert aligned(b"AACC", b"AAGGCC", Parameters(9, -9, -3, -3), "INDEL") == ("2M2I2M", 0, 30)
 
 
+@pytest.mark.slow
 def test_scores_stop_falling() -> None:
     dear = Parameters(1, -60_000_000, -60_000_000, -60_000_000)
     assert aligned(b"AAA", b"CCC", dear, "INDEL")[2] == oracle.FLOOR

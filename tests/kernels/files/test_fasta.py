@@ -54,6 +54,7 @@ LINES = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 30, 1 << 20])
 def test_records_are_those_of_a_reader_of_lines(size: int, tmp_path: Path) -> None:
     path = tmp_path / "given.fa"

@@ -31,6 +31,7 @@ def test_parsing_rounds_correctly(values: list[float]) -> None:
     np.testing.assert_array_equal(parsed(text, FunctionLauncher(partial(launch, counters=False))).ravel(), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("individuals", [1, 63, 64, 300])
 def test_summaries(individuals: int, launcher: Launcher) -> None:
     draw = np.random.default_rng(individuals)

@@ -56,6 +56,7 @@ def test_it_recovers_the_genotypes_of_deep_data(launcher: Launcher) -> None:
     np.testing.assert_allclose(distribution(FAMILY.solve(problem, "tiled", launcher), "saf"), counts, atol=0.05)
 
 
+@pytest.mark.slow
 def test_slices_change_nothing(monkeypatch: pytest.MonkeyPatch, launcher: Launcher) -> None:
     answer = FAMILY.solve(generate(3, 50, 10), "tiled", launcher)
     whole = distribution(answer, "saf", 1)
