@@ -340,7 +340,7 @@ class Frame:
                 group.left, group.returned = saved.left | group.killed, saved.returned | group.killed
 
 
-class Rendezvous:
+class Barrier:
     """A barrier. of_blocks: whether blocks wait for others."""
 
     of_blocks = False
@@ -354,12 +354,12 @@ class Rendezvous:
             scheduler.arrive(self)
 
     def synchronise(self, groups: Sequence[WarpGroup]) -> None:
-        """Execute the barrier: everybody has arrived, or never will."""
+        """Execute the barrier: every warp has arrived, or never will."""
         raise NotImplementedError
 
 
 @dataclass
-class BlockBarrier(Rendezvous):
+class BlockBarrier(Barrier):
     """sync and its counting forms. A block whose threads do not all arrive is a fault."""
 
     node: ir.Barrier

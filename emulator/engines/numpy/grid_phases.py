@@ -13,7 +13,7 @@ from ...sanitizer import grids
 from ...sanitizer.races import happens_before
 from ...sanitizer.races.cluster_blocks import ClusterBlocks
 from ...sanitizer.tracking import Plan
-from .control import BlockBarrier, Body, Rendezvous
+from .control import Barrier, BlockBarrier, Body
 from .warp_group import NO_LANES, Mask, WarpGroup
 
 
@@ -40,7 +40,7 @@ class GridPhase:
 
 
 @dataclass
-class GridBarrier(Rendezvous):
+class GridBarrier(Barrier):
     """A barrier of the grid or of a cluster. block: the barrier of each block. passed: earlier barriers.
 
     A grid whose blocks do not all arrive is a fault. So is a cluster, whose blocks may have returned before.
