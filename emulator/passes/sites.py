@@ -84,9 +84,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     row = row_of(stmt)
     if row is not None:
         node = performed(stmt)
-        action, issue, span = row.action or action, row.issue, node.span
-        if isinstance(node, ir.Mma):
-            action = f"mma_{PARTS[node.instruction].a}" if stmt.site != UNCOUNTED else "compute"
+        action, issue, span = _action(stmt, node) or row.action or action, row.issue, node.span
         if row.spaces:
             array, accessed = arrays[node.array], node.array
             action, size = (
@@ -111,6 +109,16 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     elif issue:
         costs[issue] += max(size // 4, 1) if action == "shuffle" else 1  # a shuffle moves 4 bytes
     return Site(action, span, size, dict(costs), accessed, parent, combines)
+
+
+def _action(stmt: ir.Stmt, node: ir.Node) -> str:
+    """Return the action of an effect that depends on its fields, or "". A barrier in two halves counts once, at its wait."""
+    match node:
+        case ir.Mma():
+            return f"mma_{PARTS[node.instruction].a}" if stmt.site != UNCOUNTED else "compute"
+        case ir.Barrier(mode="cluster_arrive"):
+            return "compute"
+    return ""
 
 
 def _uncounted(stmt: ir.Stmt, access: ir.Access) -> str:

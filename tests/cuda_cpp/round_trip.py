@@ -83,7 +83,9 @@ class RoundTrips:
         kernel, printed = read_back(request)
         remaining = {name: options[name] for name in ("check", "engine", "counters", "faults") if name in options}
         shared = request.dynamic_shared + printed.carved_bytes
-        how: dict[str, Any] = {"grid": request.grid, "block": request.block, "device": request.device}
+        how: dict[str, Any] = {
+            "grid": request.grid, "block": request.block, "cluster": request.cluster, "device": request.device,
+        }  # fmt: skip
         values = arguments(kernel, printed, request)
         result = st.launch(kernel, args=values, shared=shared, cooperative=request.cooperative, **how, **remaining)
         return details_of(result), printed
