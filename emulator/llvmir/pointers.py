@@ -50,8 +50,7 @@ ELEMENT = "simtbed.element"
 ELEMENT_CALL = re.compile(rf"{re.escape(ELEMENT)}\.(\d+)\.(\d+)")
 """The name of the opaque call that computes the address of an element: dimensions, bytes of an element."""
 _SYMBOL = re.compile(r"simtbed\.(\w+)\.([su])\.(\d+)")
-
-
+_DYNAMIC, _USUAL = "dynamic shared memory", {"constant": "table"}
 _DEVICE_SPACE, _SHARED_SPACE, _CONSTANT_SPACE = 1, 3, 4
 COPIES = ("llvm.memcpy.", "llvm.memmove.")
 _TO_NUMBER = ("ptrtoint", "ptrtoaddr")
@@ -242,7 +241,8 @@ class Memories:
         """Add the memory of a variable of the source. described: the number of its node of debug information."""
         debug = self.module.debug
         fields, own = debug.variable(described), source_scalars(debug.type_of_variable(described))
-        name, is_unsigned, position = _symbol(symbol, space if space != "constant" else "table")
+        usual = symbol if key == _DYNAMIC and symbol.isidentifier() and symbol[:2] != "_Z" else _USUAL.get(space, space)
+        name, is_unsigned, position = _symbol(symbol, usual)
         if "name" in fields:
             name, is_unsigned = fields["name"], any(t in SIGNED for t in own)
             position = Position(int(fields.get("line", 0)), -1, 1, node_number(fields.get("scope", "")))
@@ -259,7 +259,7 @@ class Memories:
         if variable is None:
             raise UnsupportedError(f"the address of the function {name} is not supported")
         dynamic = variable.space == 3 and not size_of(variable.type)
-        key = "dynamic shared memory" if dynamic else f"@{name}"
+        key = _DYNAMIC if dynamic else f"@{name}"
         if key in self.by_key:
             return self.by_key[key]
         from_host = self.single and variable.space in (_DEVICE_SPACE, _CONSTANT_SPACE) and variable.described >= 0

@@ -111,7 +111,7 @@ def _site(stmt: ir.Stmt, arrays: dict[str, Array], parent: int | None) -> Site:
     return Site(action, span, size, dict(costs), accessed, parent, combines)
 
 
-def _action(stmt: ir.Stmt, node: ir.Node) -> str:
+def _action(stmt: ir.Stmt, node: ir.Stmt | ir.Expr) -> str:
     """Return the action of an effect that depends on its fields, or "". A barrier in two halves counts once, at its wait."""
     match node:
         case ir.Mma():

@@ -97,6 +97,16 @@ def test_a_mistake_is_found_at_its_line_of_this_file(name: str) -> None:
         assert "st." not in str(fault).replace("st.launch", "")
 
 
+@pytest.mark.parametrize("place", ["", "namespace rows { extern __shared__ float row[]; }"])
+def test_dynamic_shared_memory_has_the_name_of_its_array(place: str) -> None:
+    """The name of a variable of a namespace is mangled: its memory is called `shared`."""
+    own = "using rows::row;" if place else "extern __shared__ float row[];"
+    text = f"{place} __global__ void k() {{ {own} row[threadIdx.x + 1] = 0; }}"
+    (fault,) = st.launch(st.cuda_source(text).k, grid=1, block=64, shared=256, args={}, faults="return").faults
+    name = "shared" if place else "row"
+    assert fault.message == f"shared write out of bounds: {name}[64], but {name} has 64 elements"
+
+
 def test_the_advice_on_a_race_is_a_barrier_of_cuda() -> None:
     (fault,) = _launch("race").faults
     assert "__syncthreads()" in str(fault) and fault.remedy == ()
