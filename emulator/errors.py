@@ -31,7 +31,9 @@ class Insertion:
 
 UNFREED = "unfreed"
 """The kind of remarks on memory of a device that a program does not free."""
-HOST_REMARKS = (UNFREED, "unwritten")
+REFUSED = "refused launch"
+"""The kind of remarks on launches that a device refuses, with an error that the program reads."""
+HOST_REMARKS = (UNFREED, REFUSED, "unwritten")
 """The kinds of remarks on host code."""
 
 
@@ -42,8 +44,8 @@ class Diagnostic:
     kind: "compile", "bounds", "alignment", "barrier", "convergence", "step limit", "assertion", "uninitialised", "race", "benign race",
     "unacquired race", "arithmetic", "nan", "wgmma", "mbarrier" or "schedule"; "unwritten" for elements of an output that no thread
     wrote; "order" for a difference due to the order of threads, "native" for one due to CUDA's own mathematical functions; "spill" for
-    a compiler message; "budget" for costs; of host code "copy" (also a memset), "free", "unread error", "host memory" and "unfreed"
-    for memory. notes: lines of explanation (position, values, allocation, advice). count:
+    a compiler message; "budget" for costs; of host code "copy" (also a memset), "free", "unread error", "host memory", "refused launch" and
+    "unfreed" for memory. notes: lines of explanation (position, values, allocation, advice). count:
     occurrences of the finding (thread executions for a fault). related: the position of the other access. remedy: statements
     that correct a race; empty if no such statement is known. array: the array of a race, or that of "order" and "native".
     blocks: the linear indices of the blocks of a fault's threads, in the order of their accesses; empty if they are unknown, not compared.

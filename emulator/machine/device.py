@@ -56,6 +56,7 @@ class Device:
     register_unit: registers of a warp are allocated in multiples of it.
     register_unit_doubled: registers a thread for which the unit is twice as large (Fermi only).
     register_least: registers a thread gets even if it needs fewer.
+    cluster_sms: SMs of each group whose SMs run the blocks of a cluster together; empty without clusters, or if they are unknown.
     warp_unit: partitions of an SM's registers; a warp's registers are in one of them.
     shared_carveouts: sizes of shared memory within the memory it shares with L1, ascending; the last is shared_per_sm.
     shared_unit, shared_reserved: a block's shared memory, including the system's reserve, is allocated in multiples of the unit.
@@ -72,6 +73,7 @@ class Device:
     name: str
     compute_capability: tuple[int, int]
     sms: int
+    cluster_sms: tuple[int, ...]
     warps_per_sm: int
     blocks_per_sm: int
     threads_per_block: int

@@ -13,7 +13,9 @@ from numba.cuda.core.compiler_lock import global_compiler_lock
 from numba.cuda.cudadrv import nvvm
 
 from ..driver.core import require_threads
+from ..driver.function_attributes import FunctionAttributes
 from ..driver.functions import Driver
+from ..errors import LaunchError
 from ..runtime.result import FaultError
 from ..tracebacks import without_own_frames
 from .arguments import ValueReader
@@ -89,6 +91,10 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
         require_threads(self.py_func.__name__, blockdim, self._most_threads)
+        if sharedmem:
+            own = FunctionAttributes(self.kernel.declared_bytes("shared"))
+            if excess := own.too_much_shared(self.driver.device, int(sharedmem), "Numba-CUDA cannot request them"):
+                raise LaunchError(f"{self.py_func.__name__}: {excess}")
         reader = ValueReader(self.extensions, stream, self.driver.available)
         for type, value in zip(self.argtypes, args, strict=False):
             reader.read(type, value)

@@ -53,7 +53,7 @@ class LaunchOptions:
         "benign" (also races that write the same value) and "nan". Blocks run in sequence for races
         and uninitialised reads. A line with `# simtbed: allow race - reason` is exempt.
     schedule : number of another order of blocks and warps for a second run; a difference is a
-        fault. schedules : the first of that many orders with a difference or another finding is reported.
+        fault. schedules : of that many orders, the first with a difference or finding is reported.
     cooperative : blocks may wait at `grid_sync`. cluster : blocks of a cluster, one to three extents.
     in_place : arrays are modified, and may overlap.
     maths : functions on a GPU: "portable", with the emulators' bits, or "native", CUDA's own.

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
+from ..driver.function_attributes import MAX_DYNAMIC_SHARED, FunctionAttributes
 from ..errors import LaunchError
 from ..language.types import Scalar
 from ..llvmir.debug import Record
@@ -190,8 +191,22 @@ class RawKernel(Named):
     def __init__(self, code: str, name: str, options: Sequence[str] = (), backend: str = "nvrtc") -> None:
         text = SourceText.inside(code, sys._getframe(1).f_code.co_filename)
         source = CudaSource(text, tuple(options))
-        self.kernel, self.variables = _kernel("RawKernel", source, name, ()), Variables(source)
-        self.name = name
+        self._become(name, _kernel("RawKernel", source, name, ()), Variables(source))
+
+    def _become(self, name: str, kernel: CudaKernel, variables: Variables) -> RawKernel:
+        """Set the fields. Return the kernel."""
+        self.name, self.kernel, self.variables = name, kernel, variables
+        self.attributes = FunctionAttributes(kernel.declared_bytes("shared"))
+        return self
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        return self.attributes.dynamic_shared(emulated_device())
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, size: int) -> None:
+        if not self.attributes.set(emulated_device(), MAX_DYNAMIC_SHARED, size):
+            raise LaunchError(f"{self.name}: max_dynamic_shared_size_bytes = {size}: invalid argument")
 
     def compile(self, log_stream: Any = None) -> None:
         """Accept a request to compile; the constructor has read the text."""
@@ -202,6 +217,9 @@ class RawKernel(Named):
                 raise TypeError(f"RawKernel.__call__ takes {name} as a tuple, not {extents!r}")
         if len(args) != len(self.kernel.parameters):
             raise LaunchError(f"{self.name} takes {len(self.kernel.parameters)} arguments, {len(args)} are given")
+        setting = f"set max_dynamic_shared_size_bytes = {shared_mem}"
+        if excess := self.attributes.too_much_shared(emulated_device(), shared_mem, setting):
+            raise LaunchError(f"{self.name}: {excess}")
         inputs = [_argument(parameter, value) for parameter, value in zip(self.kernel.parameters, args, strict=True)]
         launch_by_address(self.kernel, tuple(grid), tuple(block), inputs, self.variables, shared_mem)
 
@@ -226,10 +244,8 @@ class RawModule(Named):
         """As that of RawKernel."""
 
     def get_function(self, name: str) -> RawKernel:
-        function = RawKernel.__new__(RawKernel)
-        function.kernel = _kernel("RawModule", self.source, name, self.expressions)
-        function.name, function.variables = name, self.variables
-        return function
+        kernel = _kernel("RawModule", self.source, name, self.expressions)
+        return RawKernel.__new__(RawKernel)._become(name, kernel, self.variables)
 
 
 def _kernel(owner: str, source: CudaSource, name: str, expressions: Sequence[str]) -> CudaKernel:

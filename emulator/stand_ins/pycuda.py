@@ -14,6 +14,7 @@ import numpy as np
 from ..cuda_cpp.kernel import CudaKernel, CudaSource
 from ..cuda_cpp.places import SourceText
 from ..driver.attributes import ROWS, attributes
+from ..driver.function_attributes import CARVEOUT, MAX_DYNAMIC_SHARED, FunctionAttributes
 from ..errors import CompileError, LaunchError
 from ..machine import device as machine
 from ..runtime.observing import overrides
@@ -107,6 +108,7 @@ class Function(Named):
 
     def __init__(self, kernel: CudaKernel, variables: Variables) -> None:
         self.kernel, self.variables = kernel, variables
+        self.attributes = FunctionAttributes(kernel.declared_bytes("shared"))
 
     def __call__(
         self, *args: Any, block: Any, grid: Any = (1, 1), stream: Any = None, shared: int = 0, time_kernel: bool = False,
@@ -116,6 +118,9 @@ class Function(Named):
         for name, extents in (("block", block), ("grid", grid)):
             if not isinstance(extents, tuple):
                 raise TypeError(f"Function.__call__ takes {name} as a tuple, not {extents!r}")
+        setting = f"call set_attribute(function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, {shared})"
+        if excess := self.attributes.too_much_shared(emulated_device(), shared, setting):
+            raise LaunchError(f"{self.kernel.__name__}: {excess}")
         start = time.perf_counter()
         handlers = [(arg, DeviceAllocation(arg.memory.size)) for arg in args if isinstance(arg, ArgumentHandler)]
         addresses = {id(arg): allocation for arg, allocation in handlers}
@@ -144,6 +149,15 @@ class Function(Named):
 
     def prepared_async_call(self, grid: Any, block: Any, stream: Any, *args: Any, shared_size: int = 0) -> None:
         self.prepared_call(grid, block, *args, shared_size=shared_size)
+
+    def set_attribute(self, attribute: int, value: int) -> None:
+        if not self.attributes.set(emulated_device(), attribute, value):
+            raise LogicError(f"cuFuncSetAttribute failed: invalid argument: attribute {attribute}, value {value}")
+
+    def get_attribute(self, attribute: int) -> int:
+        if attribute != MAX_DYNAMIC_SHARED:
+            raise AttributeError(f"Function.get_attribute({attribute}) is not emulated")
+        return self.attributes.dynamic_shared(emulated_device())
 
     def set_cache_config(self, config: Any) -> None:
         """Accept a preference of caches, which has no effect."""
@@ -364,6 +378,9 @@ def driver() -> dict[str, Any]:
         "LaunchError": LaunchError, "MemoryError": type("MemoryError", (Error,), {}),
         "RuntimeError": type("RuntimeError", (Error,), {}), "mem_get_info": lambda: (MEMORY_SIZE, MEMORY_SIZE),
         "device_attribute": Constants("device_attribute", **{name: name for name in ROWS}),
+        "function_attribute": Constants(
+            "function_attribute", MAX_DYNAMIC_SHARED_SIZE_BYTES=MAX_DYNAMIC_SHARED, PREFERRED_SHARED_MEMORY_CARVEOUT=CARVEOUT,
+        ),
         "limit": Constants("limit", STACK_SIZE=0, PRINTF_FIFO_SIZE=1, MALLOC_HEAP_SIZE=2, DEV_RUNTIME_SYNC_DEPTH=3),
         "host_alloc_flags": Constants("host_alloc_flags", PORTABLE=1, DEVICEMAP=2, WRITECOMBINED=4),
         "mem_attach_flags": Constants("mem_attach_flags", GLOBAL=1, HOST=2, SINGLE=4),

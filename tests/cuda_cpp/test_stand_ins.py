@@ -140,6 +140,7 @@ def test_a_structured_array_is_a_struct_by_its_bytes(cupy: Any) -> None:
 def test_what_pycuda_refuses(pycuda: Any) -> None:
     drv, arrays = pycuda.driver, pycuda.gpuarray
     copy = pycuda.compiler.SourceModule(COPY).get_function("copy")
+    most = drv.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
     memory, x, strided = drv.mem_alloc(16), np.zeros(6, np.float32), np.zeros(12, np.float32)[::2]
     kernel = pycuda.elementwise.ElementwiseKernel("float *x", "x[i] = 1")
     refused(
@@ -152,6 +153,8 @@ def test_what_pycuda_refuses(pycuda: Any) -> None:
             "empty": (lambda: drv.mem_alloc(0), st.LaunchError, "an allocation of 0 bytes"),
             "copy": (lambda: drv.memcpy_dtod(memory, memory, -4), st.LaunchError, "a copy of -4 bytes"),
             "bytes": (lambda: drv.memset_d8(memory, 256, 1), drv.Error, "from 0 to 255"),
+            "shared": (lambda: copy(memory, memory, block=(4, 1, 1), shared=49153), st.LaunchError, "more than 49,152: call set_attribute"),
+            "setting": (lambda: copy.set_attribute(most, 232449), drv.LogicError, "invalid argument"),
             "float": (lambda: drv.memset_d32(memory, 1.5, 1), drv.LogicError, "memset takes a number"),
             "far": (lambda: drv.memset_d32(memory, 0, 5), st.LaunchError, "the allocation has 16 from there"),
             "block": (lambda: copy(memory, memory, block=4), TypeError, "block as a tuple"),
@@ -168,6 +171,9 @@ def test_what_pycuda_refuses(pycuda: Any) -> None:
             ),
         }
     )  # fmt: skip
+    copy.set_attribute(most, 60000)
+    copy(memory, memory, block=(4, 1, 1), shared=60000)
+    assert copy.get_attribute(most) == 60000
     (freed := drv.mem_alloc(16)).free()
     second = drv.mem_alloc(16)  # at the same address
     del freed
@@ -259,5 +265,18 @@ def test_arguments_of_raw_kernels(cupy: Any) -> None:
             "number": (lambda: kernel((1,), (4,), (out,)), st.LaunchError, "takes 2 arguments, 1 are given"),
             "mangled": (lambda: cupy.RawKernel(mangled, "copy"), st.LaunchError, 'not declared extern "C"'),
             "bounds": (lambda: kernel((1,), (4,), (out[1:], out)), st.FaultError, "out of bounds"),
+            "shared": (
+                lambda: kernel((1,), (4,), (out, out), shared_mem=49153),
+                st.LaunchError,
+                "more than 49,152: set max_dynamic",
+            ),
+            "setting": (
+                lambda: setattr(kernel, "max_dynamic_shared_size_bytes", 232449),
+                st.LaunchError,
+                "invalid argument",
+            ),
         }
     )
+    kernel.max_dynamic_shared_size_bytes = 60000
+    kernel((1,), (3,), (columns, out), shared_mem=60000)
+    assert kernel.max_dynamic_shared_size_bytes == 60000

@@ -493,7 +493,7 @@ int main() {
     cudaLaunchConfig_t shape = {}; cudaLaunchAttribute attribute; shape.gridDim = 1; shape.blockDim = 32; shape.stream = s;
     shape.attrs = &attribute; shape.numAttrs = 1; attribute.id = cudaLaunchAttributeCooperative; attribute.val.cooperative = 1;
     CHECK(cudaLaunchKernelEx(&shape, add, d, all)); attribute.id = cudaLaunchAttributeClusterDimension; attribute.val.clusterDim.x = attribute.val.clusterDim.y = 2; attribute.val.clusterDim.z = 1;
-    if (cudaLaunchKernelEx(&shape, add, d, 32) != cudaErrorInvalidConfiguration) return 3;
+    if (cudaLaunchKernelEx(&shape, add, d, 32) != cudaErrorInvalidClusterSize) return 3;
     cudaGetLastError(); CHECK(cudaMemcpyAsync(h, d, 128, cudaMemcpyDeviceToHost, s));
     double wide = atof("1.00390625000001");  // above a half of the last bit
     __nv_bfloat16 rounded[] = {(__nv_bfloat16)(float)wide, (__nv_bfloat16)wide}; omp_lock_t lock; omp_init_lock(&lock);
@@ -655,6 +655,30 @@ __global__ void second(int *x, int n) { x[n] += twice(counter); counter += 1; }
 int in_other_unit(int *d) {
 second<<<1, 1>>>(d, 0); first<<<1, 1>>>(d); second<<<1, 1>>>(d, N);
 int c; cudaMemcpyFromSymbol(&c, counter, 4); return c; }
+
+//// limits
+#include <cstdio>
+__global__ void k(int *out) { extern __shared__ int s[]; s[threadIdx.x] = 1; if (out) out[0] = s[0]; }
+__global__ void own(int *out) { __shared__ int t[256]; extern __shared__ int s[]; s[threadIdx.x] = t[255 - threadIdx.x] = 1; if (out) out[0] = s[0] + t[0]; }
+__global__ void __cluster_dims__(16) sixteen(int *out) { if (out) out[0] = 1; }
+template <class T> int launched(T *kernel, int blocks, int threads, int shared) { kernel<<<blocks, threads, shared>>>(0); return cudaGetLastError(); }
+int main() {
+    const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize, any = cudaFuncAttributeNonPortableClusterSizeAllowed;
+    printf("%d %d", launched(k, 1, 256, 60000), launched(own, 1, 256, 49152));
+    int set = cudaFuncSetAttribute(k, most, 60000);
+    printf(" %d %d %d", set, launched(k, 1, 256, 60000), cudaFuncSetAttribute(own, most, 232448));
+    printf(" | %d", launched(sixteen, 32, 32, 0)); cudaFuncSetAttribute(sixteen, any, 1);
+    printf(" %d %d |", launched(sixteen, 32, 32, 0), launched(sixteen, 30, 32, 0));
+    cudaLaunchConfig_t c = {}; cudaLaunchAttribute a; c.gridDim = 720; c.blockDim = 1024; c.dynamicSmemBytes = 40000;
+    c.attrs = &a; c.numAttrs = 1; a.id = cudaLaunchAttributeClusterDimension; a.val.clusterDim.x = 8; a.val.clusterDim.y = a.val.clusterDim.z = 1;
+    int n = -1, code = cudaOccupancyMaxActiveClusters(&n, k, &c); printf(" %d %d", code, n);
+    code = cudaOccupancyMaxPotentialClusterSize(&n, k, &c); printf(" %d %d", code, n);
+    a.val.clusterDim.x = 16; printf(" %d", cudaOccupancyMaxActiveClusters(&n, k, &c));
+    c.numAttrs = 0; code = cudaOccupancyMaxActiveClusters(&n, k, &c); printf(" %d %d", code, n);
+    code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, own, 1024, 0); printf(" | %d %d", code, n);
+    code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, own, 128, 49152); printf(" %d %d", code, n);
+    printf(" %d\n", launched(k, 1, 2048, 0)); k<<<1, 32, 70000>>>(0);
+}
 
 //// clusters
 #include <cooperative_groups.h>

@@ -128,7 +128,7 @@ PROGRAMS = {
     ),
     "texture references": (CHECKED + TEXTS["texture references"], (), 0, "textures 6 12\ntextures 8 10\n"),
     "constants": (TEXTS["constants"], (), 18, ""),
-    "clusters": (CHECKED + TEXTS["clusters"], (), 0, "wrong 0, errors 9 912, ranks 20 21 20 21\n"),
+    "clusters": (CHECKED + TEXTS["clusters"], (), 0, "wrong 0, errors 912 912, ranks 20 21 20 21\n"),
     "pools attributes and updates": (
         CHECKED + TEXTS["pools attributes and updates"], ("-Xcompiler", "-Wall,-fopenmp", "-fmad=false", "-lnvToolsExt"), 0,
         "32 32 1 1.00781 1\n",
@@ -262,6 +262,24 @@ def test_mistakes_of_host_code(tmp_path: Path) -> None:
     for form in ("sarif", "junit", "github", "gitlab"):
         other = run(tmp_path, MISTAKES, "--", options=("--format", form))
         assert (other.returncode, "freed at program.cu:6" in other.stdout) == (1, True), other
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_limits_of_launches(tmp_path: Path) -> None:
+    """Codes and numbers are those of an H200; each refused launch is explained."""
+    result = run(tmp_path, TEXTS["limits"], "--")
+    assert "1 1 0 0 1 | 912 0 912 | 0 30 0 8 912 0 0 | 0 2 0 0 9\n" in result.stderr + result.stdout, result
+    for message in (
+        "error 1 of this launch is not read: call cudaGetLastError(). k: 70,000 bytes of dynamic shared memory, more than 60,000",
+        ": k: 60,000 bytes of dynamic shared memory, more than 49,152: "
+        "call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000)",
+        ": own: 49,152 bytes of dynamic shared memory, more than 48,128: call cudaFuncSetAttribute(kernel",
+        ": sixteen: 16 blocks in a cluster: up to 8, 16 with cudaFuncAttributeNonPortableClusterSizeAllowed",
+        ": sixteen: clusters of (16, 1, 1) blocks do not divide a grid of (30, 1, 1)",
+        ": k: blocks of (2048, 1, 1) threads in a grid of (1, 1, 1): blocks have 1 to (1024, 1024, 64), 1,024 in all",
+    ):
+        assert message in result.stdout, message
 
 
 @pytest.mark.slow

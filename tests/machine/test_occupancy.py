@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from simtbed.errors import LaunchError
 from simtbed.machine.device import C2070, H200, K40, V100
-from simtbed.machine.occupancy import Occupancy, occupancy
+from simtbed.machine.occupancy import Occupancy, active_clusters, occupancy
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,22 @@ def test_what_cuda_says_on_an_h200() -> None:
     blocks = [occupancy(H200, row["threads"], row["registers"], row["shared"]).active_blocks for row in rows]
     assert len(rows) == 840
     assert blocks == [row["blocks"] for row in rows]
+
+
+CLUSTERS = {
+    32: (1056, 528, 327, 248, 193, 163, 139, 124, 102, 88, 81, 74, 67, 65, 58, 58),
+    5: (660, 330, 203, 154, 124, 101, 84, 77, 60, 58, 51, 44, 42, 37, 37, 35),
+    4: (528, 264, 163, 124, 94, 79, 69, 62, 51, 44, 37, 37, 30, 30, 28, 28),
+    3: (396, 198, 124, 92, 69, 62, 47, 45, 37, 30, 28, 28, 23, 21, 21, 21),
+    2: (264, 132, 79, 62, 47, 39, 32, 30, 23, 21, 16, 16, 14, 14, 14, 14),
+    1: (132, 66, 39, 30, 22, 17, 15, 15, 9, 7, 7, 7, 7, 7, 7, 7),
+}
+"""Clusters of 1 to 16 blocks that an H200 holds, by blocks of an SM: cudaOccupancyMaxActiveClusters."""
+
+
+def test_clusters_on_an_h200() -> None:
+    for blocks, expected in CLUSTERS.items():
+        assert tuple(active_clusters(H200, blocks, size) for size in range(1, 17)) == expected, blocks
 
 
 def test_fermi_rounds_some_register_counts_to_twice_the_unit() -> None:

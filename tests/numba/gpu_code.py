@@ -94,6 +94,8 @@ def test_refusals():
     ):
         with pytest.raises(LaunchError, match=expected):
             text("sm_90")
+    with pytest.raises(LaunchError, match="captured: 49,153 bytes of dynamic shared memory, more than 49,152"):
+        captured[1, 1, 0, 49153](out)
 
 
 if __name__ == "__main__":

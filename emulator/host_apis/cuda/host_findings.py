@@ -88,7 +88,13 @@ def span_of(place: Place) -> Span:
     """Return the name of a function in the line that calls it; the first word of a line without the name."""
     file, line, function = place
     text = source_line(file, line)
-    names = (rf"\b{re.escape(function)}\b", r"\bcu[a-z]*[A-Z]\w*", r"<<<|\S+")  # the second: of the driver or a library
+    launched = r"\b\w+(?:<[^<>]*>)?(?=\s*<<<)"
+    names = (
+        rf"\b{re.escape(function)}\b",
+        launched,
+        r"\bcu[a-z]*[A-Z]\w*",
+        r"\S+",
+    )  # the third: of the driver or a library
     match = next(filter(None, (re.search(name, text) for name in names)), None)
     start, end = match.span() if match else (0, 1)
     return Span(file, line, start + 1, line, end + 1)

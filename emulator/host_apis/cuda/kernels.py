@@ -10,15 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...cuda_cpp.kernel import CudaKernel
+from ...driver.function_attributes import MAX_BLOCKS, FunctionAttributes
 from ...llvmir.debug import source_size
-from ...machine.occupancy import occupancy
-from ...runtime.request import MAX_CLUSTER_BLOCKS
+from ...machine.occupancy import active_clusters, occupancy
 from .devices import Devices
 from .launches import ForeignMemory, Places, Shape, launch
 from .queues import INVALID_VALUE, SUCCESS, Place, flush_host_output, store
 from .unit import ProgramUnit
 
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION, INVALID_CLUSTER_SIZE = 9, 13, 98, 912
+NOT_SUPPORTED = 801
 ILLEGAL_ADDRESS = 700
 _STICKY = {"bounds": ILLEGAL_ADDRESS, "alignment": 716, "assertion": 710, "step limit": 702}
 """Errors of launches by the kind of their fault: illegal address, misaligned address, assert, timeout."""
@@ -35,12 +36,16 @@ class Kernels(Devices):
         super().__init__(report)
         self.units = units
         self.kernels: dict[int, CudaKernel | None] = {}
+        self.attributes: dict[int, FunctionAttributes] = {}
+        """By kernel, of those that the program launches with dynamic shared memory or asks for."""
         self.references: dict[int, tuple[ProgramUnit, str]] = {}
         """Source and name of texture references, by address."""
         self.sticky = SUCCESS
         """The error of a launch that makes all later calls fail."""
-        self.unread: tuple[Place, str] | None = None
-        """Call and text of an error of a launch that the program has not read."""
+        self.unread: tuple[Place, int] | None = None
+        """Call and code of an error of a launch that the program has not read."""
+        self.refused = ""
+        """Why the device refuses that launch, if it does."""
 
     # -------------------------------------------------------------- variables
     def simtbedRegisterVariable(self, unit: int, shadow: int, symbol: int, size: int) -> None:
@@ -107,7 +112,7 @@ class Kernels(Devices):
             shape = Shape(grid, block, shared, bool(cooperative), self.streams[stream or 0], cluster)
             code = self._launched(stub, shape, arguments)
         if code and not self.sticky:
-            self.unread = self.place, f"error {code} of this launch is not read: call cudaGetLastError()"
+            self.unread = self.place, code
         return code
 
     def with_copied_arguments(self, launch: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -129,18 +134,9 @@ class Kernels(Devices):
             return INVALID_FUNCTION
         if self.sticky:
             return self.sticky
-        extents = (*shape.grid, *shape.block)
-        limits = zip(extents, (*self.device.grid_extents, *self.device.block_extents), strict=True)
-        if not all(0 < extent <= limit for extent, limit in limits):
-            return INVALID_CONFIGURATION
-        if math.prod(shape.block) > self.device.threads_per_block:
-            return INVALID_CONFIGURATION
-        if not all(size and extent % size == 0 for extent, size in zip(shape.grid, shape.cluster, strict=True)):
-            return INVALID_CONFIGURATION
-        if math.prod(shape.cluster) > MAX_CLUSTER_BLOCKS:
-            return INVALID_CLUSTER_SIZE
-        if shape.shared > self.device.shared_per_block_optin:
-            return INVALID_VALUE
+        code, self.refused = self._refusal(stub, kernel, shape)
+        if code:
+            return code
         flush_host_output()
         try:
             places = Places(self.range_of, self.whole, self.objects, self.memory.written)
@@ -153,45 +149,105 @@ class Kernels(Devices):
             self.sticky = ILLEGAL_ADDRESS
         return self.sticky
 
-    def cudaFuncSetAttribute(self, stub: int, *rest: Any) -> int:
+    def _refusal(self, stub: int, kernel: CudaKernel, shape: Shape) -> tuple[int, str]:
+        """Return the code of a launch that the device refuses, and why; SUCCESS and "" for another one."""
+        device, name = self.device, kernel.__name__
+        grid, block, blocks = shape.grid, shape.block, math.prod(shape.cluster)
+        limits = zip((*grid, *block), (*device.grid_extents, *device.block_extents), strict=True)
+        if not all(0 < extent <= limit for extent, limit in limits) or math.prod(block) > device.threads_per_block:
+            most = (
+                f"{device.block_extents}, {device.threads_per_block:,} in all, of a grid of up to {device.grid_extents}"
+            )
+            return (
+                INVALID_CONFIGURATION,
+                f"{name}: blocks of {block} threads in a grid of {grid}: blocks have 1 to {most}",
+            )
+        cluster = shape.cluster if blocks != 1 else kernel.cluster
+        if cluster != (1, 1, 1):
+            most = self._attributes(stub).cluster_blocks
+            if not all(size and extent % size == 0 for extent, size in zip(grid, cluster, strict=True)):
+                return INVALID_CLUSTER_SIZE, f"{name}: clusters of {cluster} blocks do not divide a grid of {grid}"
+            if math.prod(cluster) > most:
+                larger = f", {MAX_BLOCKS} with cudaFuncAttributeNonPortableClusterSizeAllowed" * (most < MAX_BLOCKS)
+                return INVALID_CLUSTER_SIZE, f"{name}: {math.prod(cluster)} blocks in a cluster: up to {most}{larger}"
+        setting = f"call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, {shape.shared})"
+        excess = self._attributes(stub).too_much_shared(device, shape.shared, setting) if shape.shared else ""
+        return (INVALID_VALUE, f"{name}: {excess}") if excess else (SUCCESS, "")
+
+    def _attributes(self, stub: int) -> FunctionAttributes:
+        """Return the attributes of a registered kernel."""
+        if stub not in self.attributes:
+            kernel = self.kernels[stub]
+            self.attributes[stub] = FunctionAttributes(kernel.declared_bytes("shared") if kernel is not None else 0)
+        return self.attributes[stub]
+
+    def cudaFuncSetAttribute(self, stub: int, attribute: int, value: int) -> int:
+        if stub not in self.kernels:
+            return INVALID_FUNCTION
+        return SUCCESS if self._attributes(stub).set(self.device, attribute, value) else INVALID_VALUE
+
+    def cudaFuncSetCacheConfig(self, stub: int, preference: int) -> int:
         return SUCCESS if stub in self.kernels else INVALID_FUNCTION
 
-    cudaFuncSetCacheConfig = cudaFuncSetSharedMemConfig = cudaFuncSetAttribute
+    cudaFuncSetSharedMemConfig = cudaFuncSetCacheConfig
 
     def cudaFuncGetAttributes(self, attributes: int | None, stub: int) -> int:
         if (kernel := self.kernels.get(stub)) is None or not attributes:
             return INVALID_FUNCTION if attributes else INVALID_VALUE
         spaces = (kernel.declared_bytes(space) for space in ("shared", "constant", "local"))
-        shared, constant, local = spaces
-        rest = self.device.shared_per_block - shared
-        values = (shared, constant, local, self.device.threads_per_block, 32, 90, 90, 0, rest, -1)
+        own = self._attributes(stub)
+        values = (*spaces, self.device.threads_per_block, 32, 90, 90, 0, own.dynamic_shared(self.device), own.carveout)
         ctypes.memmove(attributes, _ATTRIBUTES.pack(*values), _ATTRIBUTES.size)
         return SUCCESS
 
     def cudaOccupancyMaxActiveBlocksPerMultiprocessor(
         self, blocks: int, stub: int, threads: int, shared: int, *rest: Any
     ) -> int:
-        if (kernel := self.kernels.get(stub)) is None:
+        if self.kernels.get(stub) is None:
             return INVALID_FUNCTION
-        if not 0 < threads <= self.device.threads_per_block:
+        if threads < 1:
             return INVALID_VALUE
-        return store(ctypes.c_int, blocks, self._active_blocks(kernel, threads, shared))
+        return store(ctypes.c_int, blocks, self._active_blocks(stub, threads, shared))
 
     cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags = cudaOccupancyMaxActiveBlocksPerMultiprocessor
 
     def cudaOccupancyMaxPotentialBlockSize(self, grid: int, block: int, stub: int, shared: int, limit: int) -> int:
-        """Write the largest block with the most threads of an SM, and the blocks of the device."""
-        if (kernel := self.kernels.get(stub)) is None:
+        """Write the largest block with the most threads of an SM, and the blocks of the device; zeros if it can run none."""
+        if self.kernels.get(stub) is None:
             return INVALID_FUNCTION
         largest = min(limit or self.device.threads_per_block, self.device.threads_per_block)
         sizes = range(32, largest + 1, 32) if largest >= 32 else (largest,)
-        threads = max(sizes, key=lambda size: (size * self._active_blocks(kernel, size, shared), size))
-        blocks = self.device.sms * self._active_blocks(kernel, threads, shared)
-        return store(ctypes.c_int, grid, blocks) or store(ctypes.c_int, block, threads)
+        threads = max(sizes, key=lambda size: (size * self._active_blocks(stub, size, shared), size))
+        blocks = self.device.sms * self._active_blocks(stub, threads, shared)
+        return store(ctypes.c_int, grid, blocks) or store(ctypes.c_int, block, threads if blocks else 0)
 
-    def _active_blocks(self, kernel: CudaKernel, threads: int, shared: int) -> int:
+    def simtbedClusters(self, count: int, stub: int, cluster: int, largest: int, threads: int, shared: int) -> int:
+        """Write the clusters of so many blocks that are resident at once; with `largest`, the most blocks of a cluster of which one is.
+
+        cluster: 0 for that of the kernel's text.
+        """
+        if (kernel := self.kernels.get(stub)) is None:
+            return INVALID_FUNCTION
+        if not self.device.cluster_sms:
+            return NOT_SUPPORTED
+        blocks = cluster or math.prod(kernel.cluster)
+        if blocks > (most := self._attributes(stub).cluster_blocks):
+            return INVALID_CLUSTER_SIZE
+        if threads < 1:
+            return INVALID_VALUE
+        active = self._active_blocks(stub, threads, shared)
+        if largest:
+            sizes = (size for size in range(most, 0, -1) if active_clusters(self.device, active, size))
+            return store(ctypes.c_int, count, next(sizes, 0))
+        has_clusters = cluster or blocks > 1
+        return store(ctypes.c_int, count, active_clusters(self.device, active, blocks) if has_clusters else 0)
+
+    def _active_blocks(self, stub: int, threads: int, shared: int) -> int:
         """Return the resident blocks of an SM. No compiler gives the registers: they do not limit it."""
-        return occupancy(self.device, threads, 0, kernel.declared_bytes("shared") + shared).active_blocks
+        own = self._attributes(stub)
+        if not 0 <= shared <= own.dynamic_shared(self.device):
+            return 0
+        return occupancy(self.device, threads, 0, own.declared + shared).active_blocks
 
 
 class _Addresses(int):

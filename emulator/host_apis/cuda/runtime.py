@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from ...errors import LaunchError, SimtbedError, UnavailableError
+from ...errors import REFUSED, LaunchError, SimtbedError, UnavailableError
 from .declarations import RuntimeFunction, runtime_functions
 from .graphs import Graphs
 from .queues import SUCCESS, flush_host_output
@@ -70,13 +70,18 @@ class Runtime(Graphs):
         return code
 
     def cudaPeekAtLastError(self) -> int:
+        if self.unread is not None and self.refused:
+            self.findings.add(REFUSED, self.unread[0], self.refused)
         self.unread = None
         return int(getattr(self.thread, "last", SUCCESS))
 
     def simtbedEnd(self, status: int) -> None:
         """Write what Python has in its buffers: the process ends without the interpreter's exit."""
         if self.unread is not None:
-            self.findings.add("unread error", *self.unread)
+            place, code = self.unread
+            why = f". {self.refused}" if self.refused else ""
+            text = f"error {code} of this launch is not read: call cudaGetLastError(){why}"
+            self.findings.add("unread error", place, text)
         self.findings.finish()
         _flush()
 

@@ -56,6 +56,12 @@ SIMTBED_DRIVER(cuEventSynchronize, cudaEventSynchronize(e, SIMTBED_HERE), CUeven
 SIMTBED_DRIVER(cuEventElapsedTime, cudaEventElapsedTime(t, a, b, SIMTBED_HERE), float *t, CUevent a, CUevent b)
 SIMTBED_DRIVER(cuEventDestroy, cudaEventDestroy(e, SIMTBED_HERE), CUevent e)
 SIMTBED_DRIVER(cuGetErrorString, (*t = cudaGetErrorString((cudaError_t)e), 0), CUresult e, const char **t)
+enum CUfunction_attribute {
+    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+    CU_FUNC_ATTRIBUTE_NUM_REGS, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+    CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14
+};
+SIMTBED_DRIVER(cuFuncSetAttribute, cudaFuncSetAttribute(k, (cudaFuncAttribute)a, v, SIMTBED_HERE), CUfunction k, CUfunction_attribute a, int v)
 SIMTBED_DRIVER(cuLaunchKernel, x ? 1 : simtbedLaunch(k, gx, gy, gz, bx, by, bz, 1, 1, 1, n, a, 0, s, SIMTBED_HERE), CUfunction k, unsigned gx, unsigned gy,
     unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned n, CUstream s, void **a, void **x)
 template <class T> static inline cudaError_t cudaGetFuncBySymbol(cudaFunction_t *f, T *k) { return *f = (const void *)k, cudaSuccess; }

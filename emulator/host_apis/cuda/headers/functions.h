@@ -139,5 +139,6 @@ void simtbedRegisterKernel(const void *unit, const void *stub, const char *symbo
 cudaError_t simtbedBindTexture(const void *reference, const cudaResourceDesc *resource, const cudaTextureDesc *description);
 void simtbedRegisterTexture(const void *unit, const void *reference, const char *symbol);
 void simtbedRegisterVariable(const void *unit, void *shadow, const char *symbol, size_t size);
+cudaError_t simtbedClusters(int *count, const void *kernel, unsigned cluster, int largest, int threads, size_t shared);
 cudaError_t simtbedLaunch(const void *stub, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned cx, unsigned cy, unsigned cz, size_t shared, void **arguments, int cooperative, cudaStream_t stream);
 void simtbedEnd(int status);

@@ -59,18 +59,31 @@ struct simtbed_config {
     const cudaLaunchConfig_t *config; const char *file; int line;
     simtbed_config(const cudaLaunchConfig_t *config, SIMTBED_PLACE) : config(config), file(simtbed_file), line(simtbed_line) {}
 };
+struct simtbed_attributes {
+    int cooperative = 0;
+    bool has_cluster = false;
+    unsigned x = 1, y = 1, z = 1;
+    simtbed_attributes(const cudaLaunchConfig_t &c) {
+        for (unsigned i = 0; i < c.numAttrs; i++) {
+            const auto &value = c.attrs[i].val;
+            if (c.attrs[i].id == cudaLaunchAttributeCooperative) cooperative = value.cooperative;
+            if (c.attrs[i].id == cudaLaunchAttributeClusterDimension) has_cluster = true, x = value.clusterDim.x, y = value.clusterDim.y, z = value.clusterDim.z;
+        }
+    }
+    unsigned blocks(dim3 g) const { return !has_cluster ? 0 : x && y && z && g.x % x + g.y % y + g.z % z == 0 ? x * y * z : -1; }
+};
 static inline cudaError_t cudaLaunchKernelExC(simtbed_config own, const void *k, void **a) {
     const cudaLaunchConfig_t &c = *own.config;
-    int cooperative = 0;
-    unsigned x = 1, y = 1, z = 1;
-    for (unsigned i = 0; i < c.numAttrs; i++) {
-        const auto &value = c.attrs[i].val;
-        if (c.attrs[i].id == cudaLaunchAttributeCooperative) cooperative = value.cooperative;
-        if (c.attrs[i].id == cudaLaunchAttributeClusterDimension) x = value.clusterDim.x, y = value.clusterDim.y, z = value.clusterDim.z;
-    }
-    return simtbedLaunch(k, c.gridDim.x, c.gridDim.y, c.gridDim.z, c.blockDim.x, c.blockDim.y, c.blockDim.z, x, y, z, c.dynamicSmemBytes, a,
-        cooperative, c.stream, own.file, own.line);
+    const simtbed_attributes with(c);
+    return simtbedLaunch(k, c.gridDim.x, c.gridDim.y, c.gridDim.z, c.blockDim.x, c.blockDim.y, c.blockDim.z, with.x, with.y, with.z, c.dynamicSmemBytes, a,
+        with.cooperative, c.stream, own.file, own.line);
 }
+#define SIMTBED_CLUSTERS(NAME, LARGEST) \
+    template <class T> static inline cudaError_t NAME(int *n, T *k, const cudaLaunchConfig_t *c, SIMTBED_PLACE) { \
+        return simtbedClusters(n, (const void *)k, simtbed_attributes(*c).blocks(c->gridDim), LARGEST, c->blockDim.x * c->blockDim.y * c->blockDim.z, c->dynamicSmemBytes, SIMTBED_HERE); \
+    }
+SIMTBED_CLUSTERS(cudaOccupancyMaxActiveClusters, 0)
+SIMTBED_CLUSTERS(cudaOccupancyMaxPotentialClusterSize, 1)
 template <class... P, class... A> static inline cudaError_t cudaLaunchKernelEx(simtbed_config own, void (*k)(P...), A &&...a) {
     return [&](P... values) {
         void *places[] = {(void *)&values..., 0};
