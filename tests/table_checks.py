@@ -3,7 +3,7 @@
 import functools
 import inspect
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import pytest
@@ -39,3 +39,8 @@ def each_row(
         return test
 
     return decorate
+
+
+def first_fast(values: Sequence[str]) -> list[Any]:
+    """Return the values of a parameter: the first one for the fast tests, the others for the slow ones."""
+    return [values[0], *(pytest.param(value, marks=pytest.mark.slow) for value in values[1:])]

@@ -195,6 +195,7 @@ def test_no_name_is_both_a_module_and_something_else() -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_engines_do_not_import_each_other_or_the_frontend() -> None:
     inside = [edge for edge in _edges() if _module(edge[0])[1:2] == ("engines",)]
     wrong = [e for e in inside if e[2][1:2] == ("engines",) and e[2][2:3] != _module(e[0])[2:3]]

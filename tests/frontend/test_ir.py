@@ -52,6 +52,7 @@ def test_text_after_the_passes(golden: Callable[[str, str], None]) -> None:
     golden("ir_everything_prepared.txt", show(prepare(specialise(everything, {"RADIUS": 1}).program).program))
 
 
+@pytest.mark.slow
 def test_every_feature_has_a_text() -> None:
     for feature in FEATURES:
         program = feature.launch(prepare_request).program

@@ -139,6 +139,7 @@ def check_form(diagnostics: list[Diagnostic]) -> None:
             )
 
 
+@pytest.mark.slow
 def test_every_message_has_a_place_a_caret_and_a_note(diagnostics: dict[str, list[Diagnostic]]) -> None:
     check_each(CORPUS, lambda name: check_form(diagnostics[name]))
 

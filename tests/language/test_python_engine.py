@@ -27,6 +27,7 @@ MISTAKES = (
 )
 
 
+@pytest.mark.slow
 def test_features() -> None:
     """`tests/validation/test_python_engine.py` runs the other cases."""
     features = [case for case in cases("python") if case.name.startswith("feature")]

@@ -65,6 +65,7 @@ def test_later_blocks_change_their_sm_at_the_next_launch() -> None:
     ) == pytest.approx(7 / 8 / 4, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_half_of_l2_keeps_what_its_sms_store() -> None:
     """Each block reads its own stores, repeated at the next launch."""
     device = replace(H200, timing=replace(H200.timing, l1_size=64))

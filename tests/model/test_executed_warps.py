@@ -78,6 +78,7 @@ def test_warps_with_few_other_iterations_share_a_class() -> None:
     assert len(warps.executions) == 1 and warps.longest == (3, 1.0)
 
 
+@pytest.mark.slow
 def test_warps_that_claim_work_take_the_typical_path() -> None:
     """The path of a warp near the mean of 1, 2 ... 7 iterations, with the mean length."""
     warps = warps_of(*(text.format("0x1") for text in LOOPS), block=7 * 32, tickets=True)

@@ -51,6 +51,7 @@ def test_a_file_is_scanned_within_its_arrays() -> None:
         assert_native_agrees(files_scan._scan, data, ends, len(ends), problem, tidied, _words(7))
 
 
+@pytest.mark.slow
 def test_scores_are_written_within_their_capacity() -> None:
     scores = np.array([-1.5, -0.00000005, -123.4567891, 0.0, -np.inf, np.nan, -99999999.0, -7.0])
     units = _words(len(scores))

@@ -226,6 +226,7 @@ def test_the_truth_has_the_same_reads(simtbed: Simtbed, reads: Path, tmp_path: P
         assert not (tmp_path / "out.fq").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_is_an_error(simtbed: Simtbed, reads: Path) -> None:
     assert "/dev/full: cannot be written: No space left on device" in simtbed(

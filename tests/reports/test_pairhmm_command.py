@@ -74,6 +74,7 @@ def test_a_file_is_solved_in_pieces(
     assert json.loads(pieces.err)["agreement"] == json.loads(whole.err)["agreement"]
 
 
+@pytest.mark.slow
 def test_a_mistake_far_into_a_file_leaves_no_output(
     simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

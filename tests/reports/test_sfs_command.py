@@ -74,6 +74,7 @@ def test_npz(simtbed: Simtbed, source_file: Path, tmp_path: Path) -> None:
     assert spectra["pos"].tolist() == list(range(0, 120, 10))
 
 
+@pytest.mark.slow
 def test_batches_change_nothing(
     simtbed: Simtbed, source_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def called(folder: Path, name: str = "calls.vcf") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_readers_find_the_oracles_posteriors(simtbed: Simtbed, tmp_path: Path) -> None:
     source, target = called(tmp_path), tmp_path / "posteriors.vcf"
     result = simtbed("sfs", str(source), "--mode", "gama", "--format", "vcf", "-o", str(target))

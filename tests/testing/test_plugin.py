@@ -61,6 +61,7 @@ def test_unknown_engines_are_bad_use(pytester: pytest.Pytester, engines: str) ->
     assert run(pytester).ret == pytest.ExitCode.USAGE_ERROR
 
 
+@pytest.mark.slow
 def test_unknown_words_of_the_marker_are_an_error(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TRANSPOSE + "@pytest.mark.simtbed(engine='jit')\ndef test_it(launch):\n    pass")
     assert run(pytester).ret != 0

@@ -249,6 +249,7 @@ def test_without_special_values_squares_are_finite(name: str, data: hypothesis.D
     assert np.isfinite((array * array).astype(np.float64)).all()
 
 
+@pytest.mark.slow
 def test_special_values_are_generated() -> None:
     kinds = set()
 

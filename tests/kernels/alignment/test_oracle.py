@@ -57,6 +57,7 @@ def test_scores_stop_falling() -> None:
     assert aligned(b"AAA", b"CCC", dear, "INDEL")[2] == oracle.FLOOR
 
 
+@pytest.mark.slow
 @given(sequences(25), sequences(25), scores, st.sampled_from(("SOFTCLIP", "INDEL", "LEADING_INDEL")))
 def test_parasail_finds_the_same_optimum(a: bytes, b: bytes, parameters: Parameters, strategy: str) -> None:
     matrix = parasail.matrix_create("AC", parameters.match, parameters.mismatch)

@@ -18,6 +18,7 @@ from simtbed.runtime.registry import EngineName
 
 from tests.kernels.alignment.conftest import PUBLISHED, problems
 from tests.kernels.recorder import Recorder
+from tests.table_checks import first_fast
 
 VARIANTS = list(FAMILY.variants)
 every_variant = pytest.mark.parametrize("variant", VARIANTS)
@@ -34,7 +35,7 @@ def counted(problem: Problem, variant: str, engine: EngineName = "jit") -> dict[
     return recorder.counters()
 
 
-@every_variant
+@pytest.mark.parametrize("variant", first_fast(VARIANTS))
 def test_the_example(variant: str, launcher: Launcher) -> None:
     check(FAMILY.example(), variant, launcher)
 

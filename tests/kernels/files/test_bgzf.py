@@ -102,6 +102,7 @@ def test_only_mutable_data_are_copied() -> None:
     assert out.getvalue() == packed(LETTERS + LETTERS)
 
 
+@pytest.mark.slow
 @given(at=some.integers(0, 199_999))
 def test_a_block_with_a_wrong_length_is_damaged(at: int) -> None:
     data = bytearray(packed(LETTERS[:200_000]))

@@ -18,6 +18,7 @@ def threads() -> int:
     return threading.active_count()
 
 
+@pytest.mark.slow
 @given(
     count=some.integers(0, 40),
     workers=some.integers(1, 5),
