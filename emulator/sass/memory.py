@@ -261,7 +261,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     success = write_predicate(operands.pop(0)) if operands[0].kind == "predicate" else None
     wide = dtype.itemsize == 8
     to = operands.pop(0).number if returns else -1
-    result = (write_pair if wide and name != "CAST" else write_register)(to, False)
+    result = (write_pair if wide else write_register)(to, False)
     if operands[0].kind != "memory":
         raise UnsupportedInstruction(str(op))
     address_of = addresses(operands.pop(0), space)
@@ -291,7 +291,8 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
         swapped = old == values[0]
         if success is not None and not is_pair:
             success(s, r, lanes, swapped)
-        result(s, r, lanes, swapped.astype(u32) if name == "CAST" else contiguous(old).view(u64 if wide else u32))
+        word = u64 if wide else u32
+        result(s, r, lanes, swapped.astype(word) if name == "CAST" else contiguous(old).view(word))
 
     return execute
 
