@@ -33,11 +33,12 @@ def words(*texts: str, grid: tuple[int, int] = (8, 4), **options: Any) -> list[i
 
 def of_next(values: Any) -> list[int]:
     """Return the values of the block with the next rank."""
-    return np.roll(np.reshape(values, (2, 4, 32)), -1, axis=1).reshape(-1).tolist()  # type: ignore[no-any-return]
+    return np.roll(np.reshape(values, (2, 4, 32)), -1, axis=1).reshape(-1).tolist()
 
 
 def test_memory_of_other_blocks() -> None:
-    """Loads, stores and atomics by generic addresses; an arrival by a shared address; addresses of several memories."""
+    """Loads, stores and atomics by generic addresses; an arrival by a shared address; a bulk copy to the own block; addresses of
+    several memories."""
     barrier = (
         "UMOV UR4, 0x1", "UIADD3 UR4, -UR4, 0x100000, URZ", "USHF.L.U32 UR5, UR4, 0xb, URZ", "USHF.L.U32 UR4, UR4, 0x1, URZ",
         "S2UR UR6, SR_CgaCtaId", "ULEA UR6, UR6, URZ, 0x18", "SYNCS.EXCH.64 URZ, [UR6], UR4",
@@ -57,6 +58,9 @@ def test_memory_of_other_blocks() -> None:
         ((*OWN, *NEXT, *SYNC, "MOV R12, R8", "ATOM.E.CAS.STRONG.GPU PT, R8, [R6], RZ, R12", "LD.E R8, [R6]"),
          [EIGHT[0 + 128 * (b // 4) + 32 * ((b + 1) % 4) + t] or 96 for b in range(8) for t in range(32)]),
         ((*barrier, *NEXT, *SYNC, *arrive), EIGHT.tolist()),
+        (("STG.E desc[UR4][R2.64], R8", *barrier, *SYNC, "UIADD3 UR10, UR6, 0x40, URZ", "UIADD3 UR11, UR6, URZ, URZ", "UMOV UR12, 0x8",
+          "ULDC.64 UR8, c[0x0][0x210]", "UBLKCP.S.G [UR10], [UR8], UR12", "LEA R5, R4, R9, 0x18", "LDS R8, [R5+0x40]"),
+         (EIGHT % 32).tolist()),
         (("STG.E desc[UR4][R2.64], R8", *OWN, *NEXT, *SYNC, "LOP3.LUT R10, R0, 0x1, RZ, 0xc0, !PT", "ISETP.EQ.AND P0, PT, R10, RZ, PT",
           "SEL R6, R6, R2, P0", "SEL R7, R7, R3, P0", "LD.E R6, [R6]", "MOV R8, R6"),
          np.where(EIGHT % 2 == 0, of_next(EIGHT), EIGHT).tolist()),
