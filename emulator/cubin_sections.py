@@ -16,6 +16,8 @@ _PARAMETER, _PARAMETER_BYTES = 0x17, 12
 """Attribute of .nv.info that states the place of a parameter, and its size."""
 _REGISTERS = 0x2F
 """Attribute of .nv.info with the symbol of a kernel and its registers a thread."""
+_CLUSTER = 0x3D
+"""Attribute of .nv.info of a kernel with the blocks of a cluster by axis, where its source states them."""
 _WITH_DATA = 4
 """Format of an attribute whose data follow; others have two bytes."""
 _GLOBALS = (".nv.global.init", ".nv.global")
@@ -100,6 +102,12 @@ class Sections:
             if attribute == _REGISTERS and number < len(symbols) and symbols[number][0] == kernel:
                 return int(count)
         raise ValueError(f"the registers of {kernel} are not stated")
+
+    def cluster(self, kernel: str) -> tuple[int, int, int]:
+        """Return the blocks of a cluster by axis that the source of a kernel states; ones without a statement."""
+        attributes = self._attributes(f".nv.info.{kernel}")
+        data = next((one for attribute, one in attributes if attribute == _CLUSTER and len(one) >= 12), None)
+        return struct.unpack_from("<3I", data) if data is not None else (1, 1, 1)
 
     @property
     def _symbols(self) -> list[tuple[str, int]]:

@@ -1,9 +1,6 @@
 """The arrays that the compiled code of a launch leaves: its SASS, executed without a GPU."""
 
 from collections.abc import Mapping
-from math import prod
-
-import numpy as np
 
 from ..cubin_sections import Sections
 from ..engines.cuda.binary import binary
@@ -35,12 +32,12 @@ def executed_arrays(request: Request, arch: str) -> Mapping[str, Buffer] | None:
         listing = without_padding(disassemble(cubin, interface.kernel))
         program, sections = Program.from_listing(listing), Sections.read(cubin)
         launch = device_launch(interface, request, request.copied_memory().before)
-        blocks = np.arange(prod(request.grid))
+        blocks = request.clusters
         if may_sample(request):
-            counts, _ = execute_on_device(launch, sections, program, blocks[len(blocks) // 2 :][:1])
+            counts, _ = execute_on_device(launch, sections, program, blocks[len(blocks) // 2])
             if counts.totals()[0].sum() * len(blocks) > MAX_INSTRUCTIONS:
                 return None
-        _, memory = execute_on_device(launch, sections, program, blocks)
+        _, memory = execute_on_device(launch, sections, program, blocks.reshape(-1))
     except (ExecutionError, UnsupportedInstruction, LaunchError):
         return None
     return {name: memory.array(name) for name in interface.written}

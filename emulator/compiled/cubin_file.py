@@ -17,7 +17,7 @@ from ..errors import LaunchError
 from ..machine.device import H200, Device
 from ..runtime.cubin_launch import CubinLaunch
 from ..runtime.observing import cubin_receivers, overrides
-from ..runtime.request import find_device, grid_and_block
+from ..runtime.request import check_cluster, find_device, grid_and_block
 from ..sass.state import ARCHITECTURES
 from .cubin_launch import execute_cubin, line_of
 from .device_launch import shared_bytes
@@ -99,7 +99,7 @@ class CubinResult:
 
         counters = [[name.replace("_", " "), f"{count:,}"] for name, count in self.counters.items() if count]
         rows = [
-            [f"{one.warps:,.0f}", f"{one.transactions:,.0f}" if one.requests else "", line_of(one.instruction),
+            [f"{one.warps:,.0f}", f"{one.all_transactions:,.0f}" if one.all_requests else "", line_of(one.instruction),
              f"{one.instruction.offset:#06x}", one.instruction.text]
             for one in self.instructions if one.warps
         ]  # fmt: skip
@@ -145,7 +145,7 @@ class CubinKernel:
         Raises
         ------
         LaunchError
-            For arguments that do not fit the kernel, or without nvdisasm.
+            For arguments that do not fit the kernel, a grid that is not divisible into its clusters, or without nvdisasm.
         SimtbedError
             For an instruction that is not emulated, an address outside of the arrays, or a loop without progress.
         """
@@ -155,8 +155,10 @@ class CubinKernel:
         grid, block = grid_and_block(grid, block, row)
         static = shared_bytes(self.sections, self.name)
         dynamic = whole("shared", shared, 0, max(0, row.shared_per_block_optin - static), f"the {row.name}")
+        cluster = self.sections.cluster(self.name)
+        check_cluster(cluster, grid, row)
         values = tuple(one if self._is_array(n, one) else self._bytes(n, one) for n, one in enumerate(arguments))
-        launch = CubinLaunch(self.name, self.content, values, grid, block, dynamic, row, cooperative)
+        launch = CubinLaunch(self.name, self.content, values, grid, block, dynamic, row, cooperative, cluster)
         for receive in cubin_receivers:
             receive(launch)
         kernel, memory = execute_cubin(launch)

@@ -1,6 +1,5 @@
 """Execution of a launch of a kernel of a cubin."""
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from ..cubin_sections import Sections
 from ..engines.cuda.sass import Instruction, disassemble
 from ..errors import LaunchError
 from ..runtime.cubin_launch import CubinLaunch
+from ..runtime.engine import clusters_of
 from ..sass.execution import Program
 from ..sass.state import ARCHITECTURES, GlobalMemory
 from .device_launch import DeviceLaunch, execute_on_device
@@ -27,7 +27,7 @@ def execute_cubin(launch: CubinLaunch, tracer: Tracer | None = None) -> tuple[Ex
         sections = Sections.read(launch.content)
         instructions = disassemble(launch.content, launch.name)
         program = Program.from_listing(instructions)
-        blocks = np.arange(prod(launch.grid))
+        blocks = clusters_of(launch.grid, launch.cluster).reshape(-1)
         trace = None if tracer is None else tracer([*map(access_of, instructions)], len(blocks))
         registers = max(sections.registers(launch.name), launch.device.register_least)
         counts, memory = execute_on_device(_on_device(launch), sections, program, blocks, trace)
@@ -36,7 +36,7 @@ def execute_cubin(launch: CubinLaunch, tracer: Tracer | None = None) -> tuple[Ex
     warps, threads = counts.totals()
     executed = Executed(
         warps.astype(np.float64), threads.astype(np.float64), counts.traffic.astype(np.float64), 1, (), counts, blocks,
-        launch.grid, launch.block,
+        launch.grid, launch.block, launch.cluster,
     )  # fmt: skip
     reserved = ARCHITECTURES[sections.architecture].shared_reserved
     located = [LocatedInstruction(one, 0) for one in instructions]
@@ -56,7 +56,8 @@ def _on_device(launch: CubinLaunch) -> DeviceLaunch:
         return [np.uint64(address(name)).tobytes() if name in arrays else bytes(value) for name, value in named]
 
     return DeviceLaunch(
-        launch.name, launch.device, launch.grid, launch.block, launch.shared, arrays, packed, launch.cooperative, launch.cooperative
+        launch.name, launch.device, launch.grid, launch.block, launch.shared, arrays, packed, launch.cooperative, launch.cooperative,
+        cluster=launch.cluster,
     )  # fmt: skip
 
 

@@ -20,8 +20,8 @@ Dim3 = tuple[int, int, int]
 @dataclass(frozen=True)
 class DeviceLaunch:
     """The input of a launch. dynamic_shared: bytes of a block. arrays: by name, copied to the device. parameters: returns
-    the bytes of each, given the address of each array. together: whether blocks wait for each other. constants: contents of
-    variables in constant memory, by symbol."""
+    the bytes of each, given the address of each array. together: whether blocks of other clusters wait for each other.
+    constants: contents of variables in constant memory, by symbol. cluster: its blocks by axis."""
 
     kernel: str
     device: Device
@@ -33,6 +33,7 @@ class DeviceLaunch:
     cooperative: bool = False
     together: bool = False
     constants: Mapping[str, bytes] = field(default_factory=dict)
+    cluster: Dim3 = (1, 1, 1)
 
 
 def shared_bytes(sections: Sections, kernel: str) -> int:
@@ -47,7 +48,10 @@ def execute_on_device(
     blocks: npt.NDArray[np.int64],
     trace: AccessTrace | None = None,
 ) -> tuple[Counts, GlobalMemory]:
-    """Execute blocks of a launch. Return the counts and the memory after it. Raises the errors of `sass.execution.execute`."""
+    """Execute blocks of a launch, by cluster and rank. Return the counts and the memory after it.
+
+    Raises the errors of `sass.execution.execute`.
+    """
     places = sections.parameters(launch.kernel)
     parameters = bytearray(max((one.offset + one.size for one in places), default=0))
     memory = GlobalMemory.allocate(launch.arrays, sections.initial_globals, len(parameters))
@@ -57,9 +61,10 @@ def execute_on_device(
     memory.contents[copied : copied + len(parameters)] = np.frombuffer(parameters, np.uint8)
     first = ARCHITECTURES[sections.architecture].parameters
     workspace = memory.workspace_address if launch.cooperative else 0
-    banks = {0: parameter_bank(launch.block, launch.grid, bytes(parameters), first, memory, workspace)}
+    banks = {0: parameter_bank(launch.block, launch.grid, bytes(parameters), first, memory, workspace, launch.cluster)}
     banks |= sections.constant_banks(launch.kernel, memory.module_address, launch.constants)
     shared = shared_bytes(sections, launch.kernel) + launch.dynamic_shared
     counts = Counts(launch.device, program.ends_run, len(blocks) * -(-prod(launch.block) // 32), trace)
-    execute(program, Launch(launch.grid, launch.block, blocks, shared, memory, banks, launch.together), counts)
+    on_device = Launch(launch.grid, launch.block, blocks, shared, memory, banks, launch.together, launch.cluster)
+    execute(program, on_device, counts)
     return counts, memory

@@ -19,7 +19,7 @@ from ..profiler.block_sampling import sampled_blocks
 from ..profiler.launch_memory import digest
 from ..runtime.engine import Request
 from ..sass.bulk_copy import encoded
-from ..sass.counts import AccessTrace, Counts
+from ..sass.counts import COLUMNS, AccessTrace, Counts
 from ..sass.execution import Program
 from ..sass.state import GLOBAL_BASE, ExecutionError, GlobalMemory
 from .device_launch import DeviceLaunch, Dim3, execute_on_device
@@ -42,10 +42,10 @@ Tracer = Callable[[Sequence[Access], int], AccessTrace]
 class Executed:
     """Counts of a kernel, over all its launches.
 
-    warps, threads: float64[n], executions of each instruction. traffic: float64[n, 3], as `sass.counts.Counts`. sampled:
+    warps, threads: float64[n], executions of each instruction. traffic: float64[n, COLUMNS], as `sass.counts.Counts`. sampled:
     one of so many blocks was executed, in the launch with fewest. differing: written arrays whose bits differ from the
     launch's, of launches that were executed completely. first: counts of the first launch, of its executed blocks. grid,
-    block: of that launch.
+    block, cluster: of that launch.
     """
 
     warps: Floats
@@ -57,6 +57,7 @@ class Executed:
     first_blocks: npt.NDArray[np.int64]
     grid: Dim3
     block: Dim3
+    cluster: Dim3
 
 
 def execute_launches(
@@ -72,11 +73,12 @@ def execute_launches(
     total = sum(one.instructions for one in launched.inputs)
     interval = max(1, ceil(total / limit)) if may_sample(launched.request) else 1
     warps, threads = np.zeros(len(instructions)), np.zeros(len(instructions))
-    traffic = np.zeros((len(instructions), 3))
+    traffic = np.zeros((len(instructions), COLUMNS))
     differing, first, most = dict[str, None](), None, 1
     for inputs in launched.inputs:
-        count = prod(inputs.request.grid)
-        blocks = _blocks(count, interval, 1 if tracer is None else max(1, count // (CHUNKS * interval)))
+        clusters, count = inputs.request.clusters, prod(inputs.request.grid)
+        chunk = 1 if tracer is None else max(1, len(clusters) // (CHUNKS * interval))
+        blocks = clusters[_sampled(len(clusters), interval, chunk)].reshape(-1)
         trace = None if tracer is None or first is not None else tracer([*map(access_of, instructions)], len(blocks))
         on_device = device_launch(binary.interface, inputs.request, inputs.memory.before)
         counts, memory = execute_on_device(on_device, sections, program, blocks, trace)
@@ -89,34 +91,33 @@ def execute_launches(
         first = first or (counts, blocks)
     if first is None:
         raise ExecutionError("no launch of the kernel kept its arrays")
-    grid, block = launched.inputs[0].request.grid, launched.inputs[0].request.block
-    return Executed(warps, threads, traffic, most, tuple(differing), *first, grid, block)
+    request = launched.inputs[0].request
+    dimensions = (request.grid, request.block, request.cluster)
+    return Executed(warps, threads, traffic, most, tuple(differing), *first, *dimensions)
 
 
 def may_sample(request: Request) -> bool:
-    """Return whether blocks can be executed without the others: they neither wait for them nor share work with them."""
+    """Return whether clusters can be executed without the others: they neither wait for them nor share work with them."""
     kernel = request.prepared.program.kernel
     return not (request.cooperative or request.specialisation.summary.waits or uses_dynamic_work(kernel))
 
 
-def _blocks(count: int, interval: int, chunk: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of the executed blocks, in chunks of neighbors; at least one."""
-    blocks = np.arange(count)
-    chosen = blocks[sampled_blocks(blocks // chunk, interval)]
-    return chosen if len(chosen) else blocks[count // 2 :][:chunk]
+def _sampled(count: int, interval: int, chunk: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of the executed clusters, in chunks of neighbors; at least one."""
+    clusters = np.arange(count)
+    chosen = clusters[sampled_blocks(clusters // chunk, interval)]
+    return chosen if len(chosen) else clusters[count // 2 :][:chunk]
 
 
 def device_launch(interface: Interface, request: Request, arrays: Mapping[str, npt.NDArray[Any]]) -> DeviceLaunch:
     """Return what a launch of a kernel passes to the device. arrays: their contents, flat.
 
-    Raises ExecutionError for arrays that overlap and for clusters of blocks.
+    Raises ExecutionError for arrays that overlap.
     """
     if request.overlapping and any(
         np.may_share_memory(a, b) for n, a in request.arrays.items() for m, b in request.arrays.items() if n < m
     ):
         raise ExecutionError("the arrays of the launch share memory")
-    if request.specialisation.summary.clusters or prod(request.cluster) > 1:
-        raise ExecutionError("clusters of blocks are not supported by the emulator of SASS")
     dynamic, packing, own = request.dynamic_arrays, interface.packing, request.specialisation.own_code
 
     def parameters(address: Callable[[str], int]) -> list[bytes]:
@@ -140,6 +141,7 @@ def device_launch(interface: Interface, request: Request, arrays: Mapping[str, n
     return DeviceLaunch(
         interface.kernel, request.device, request.grid, request.block, interface.carved_bytes + request.dynamic_shared,
         arrays, parameters, request.cooperative, together, dict(own.constants if own is not None else ()),
+        request.cluster,
     )  # fmt: skip
 
 

@@ -31,7 +31,8 @@ class InstructionCount:
 
     instruction: text, opcode, predicate, scheduling control. place: its source location, (0,) for none. warps, threads:
     executions by warps and by active lanes; predicated-off lanes count as active, as on the hardware. requests, transactions,
-    extra: of its accesses: warps with an access; sectors or wavefronts; lines or bank conflicts.
+    extra: of its accesses: warps with an access; sectors or wavefronts; lines or bank conflicts. window_requests, window_transactions,
+    window_extra: of its generic accesses of shared memory.
     """
 
     instruction: Instruction
@@ -41,6 +42,19 @@ class InstructionCount:
     requests: float
     transactions: float
     extra: float
+    window_requests: float
+    window_transactions: float
+    window_extra: float
+
+    @property
+    def all_requests(self) -> float:
+        """Warps with an access of a memory, for each memory."""
+        return self.requests + self.window_requests
+
+    @property
+    def all_transactions(self) -> float:
+        """Sectors and wavefronts."""
+        return self.transactions + self.window_transactions
 
     @property
     def pipes(self) -> tuple[str, ...]:
@@ -51,7 +65,7 @@ class InstructionCount:
 def counted(
     placed: Iterable[LocatedInstruction], warps: Any, threads: Any, traffic: Any
 ) -> tuple[InstructionCount, ...]:
-    """Return instructions with their counts. warps, threads: numbers by instruction. traffic: [n, 3], as `sass.counts.Counts`."""
+    """Return instructions with their counts. warps, threads: numbers by instruction. traffic: [n, COLUMNS], as `sass.counts.Counts`."""
     return tuple(
         InstructionCount(one.instruction, one.place, float(warps[n]), float(threads[n]), *map(float, traffic[n]))
         for n, one in enumerate(placed)

@@ -10,6 +10,8 @@ from .kernel_launches import KernelLaunches
 from .opcode_classes import EFFECTS
 
 _EXECUTIONS = {"barriers": "barrier", "shuffles": "shuffle"}
+_WINDOW = {"global_load": "shared_load", "global_store": "shared_store", "global_atomic": "shared_atomic"}
+"""Kinds of generic accesses of shared memory."""
 _LOCAL = {"local_loads": "local_load", "local_stores": "local_store"}
 
 
@@ -40,6 +42,9 @@ def memory_counters(instructions: Sequence[InstructionCount]) -> dict[str, int]:
         sums[kind, "requests"] += counted.requests
         sums[kind, "transactions"] += counted.transactions
         sums[kind, "conflicts"] += counted.extra
+        if kind in ("global_load", "global_store"):
+            sums[_WINDOW[kind], "transactions"] += counted.window_transactions
+            sums[_WINDOW[kind], "conflicts"] += counted.window_extra
         sums["shared_atomic", "transactions"] += _other_wavefronts(counted)
     result = {}
     for kind in GLOBAL:
@@ -56,7 +61,7 @@ def _other_wavefronts(counted: InstructionCount) -> float:
     addresses, and two of its compare-and-swap; a second one of a compare-and-swap of nvcc's loops (CAST)."""
     instruction = counted.instruction
     if instruction.opcode == "ATOM":
-        executed = counted.requests if instruction.predicate else counted.warps
+        executed = counted.all_requests if instruction.predicate else counted.warps
         return executed * (2 if ".CAS" in instruction.operation else 1)
     return counted.transactions if instruction.operation.startswith("ATOMS.CAST") else 0
 
@@ -72,7 +77,9 @@ def access_differences(
         source[place if inlining_known else place[:1], kind] += int(launched.counts[number, WARPS])
     compiled: dict[tuple[Place, str], float] = defaultdict(float)
     for counted in instructions:
-        compiled[counted.place, EFFECTS.get(counted.instruction.opcode, "")] += counted.requests
+        kind = EFFECTS.get(counted.instruction.opcode, "")
+        compiled[counted.place, kind] += counted.requests
+        compiled[counted.place, _WINDOW.get(kind, "")] += counted.window_requests
     kinds = {*GLOBAL, *SHARED, *_LOCAL.values()}
     return tuple(
         AccessDifference(place, kind, round(source[place, kind]), round(compiled[place, kind]))

@@ -29,6 +29,7 @@ from .line_trace import MAX_LINES, LineTrace, SourceTracer
 MAX_TRACED_INSTRUCTIONS = 20_000_000
 """Warp instructions of the source up to which all blocks are executed: about three seconds on one core. Beyond, parts of the launch
 are."""
+_CLUSTERS = "the time of the SASS of clusters of blocks is not predicted"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,9 @@ class ExecutedLaunch:
         return trace_of(self.kernel)
 
     def compiled(self, device: Device) -> ExecutedKernel:
-        """Return the kernel."""
+        """Return the kernel. Raises LaunchError for clusters of blocks."""
+        if prod(self.kernel.executed.cluster) > 1:
+            raise LaunchError(_CLUSTERS)
         return self.kernel
 
     def occupancy(self, device: Device) -> Occupancy:
@@ -103,6 +106,8 @@ class ObservedLaunch:
         """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
         if self.memory is None:
             return "only the source was counted"
+        if prod(self.request.cluster) > 1:
+            return _CLUSTERS
         if device.compute_capability < MIN_NVCC_CAPABILITY:
             return f"today's nvcc does not compile for {device.name}"
         arch = "sm_{}{}".format(*device.compute_capability)

@@ -10,7 +10,7 @@ from .engine import Dim3
 @dataclass(frozen=True)
 class CubinLaunch:
     """A launch of kernel `name` of a cubin. arguments: arrays before the launch, and the bytes of other arguments. shared: bytes
-    of dynamic shared memory of a block. cooperative: whether blocks wait for each other."""
+    of dynamic shared memory of a block. cooperative: whether blocks wait for each other. cluster: blocks by axis."""
 
     name: str
     content: bytes
@@ -20,3 +20,4 @@ class CubinLaunch:
     shared: int
     device: Device
     cooperative: bool
+    cluster: Dim3 = (1, 1, 1)

@@ -49,6 +49,13 @@ MAX_FAULTS_PER_LOOP = MAX_SPIN_ITERATIONS
 """Limit of out-of-bounds accesses of a warp in one loop. A search beyond an array ends there; its faults are reported."""
 
 
+def clusters_of(grid: Dim3, cluster: Dim3) -> npt.NDArray[np.int64]:
+    """Return the linear numbers of blocks by cluster and rank, int64[clusters, blocks of a cluster]."""
+    (x, y, z), (cx, cy, cz) = grid, cluster
+    blocks = np.arange(prod(grid)).reshape(z // cz, cz, y // cy, cy, x // cx, cx)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 4, 1, 3, 5)).reshape(-1, prod(cluster))
+
+
 class Derived(dict[Any, Any]):
     """Objects by name. They do not leave the process: another one derives its own."""
 
@@ -141,9 +148,7 @@ class Request:
     @cached_property
     def clusters(self) -> npt.NDArray[np.int64]:
         """The linear numbers of blocks by cluster and rank, int64[clusters, blocks of a cluster]."""
-        (x, y, z), (cx, cy, cz) = self.grid, self.cluster
-        blocks = np.arange(prod(self.grid)).reshape(z // cz, cz, y // cy, cy, x // cx, cx)
-        return np.ascontiguousarray(blocks.transpose(0, 2, 4, 1, 3, 5)).reshape(-1, prod(self.cluster))
+        return clusters_of(self.grid, self.cluster)
 
     @property
     def warps(self) -> int:

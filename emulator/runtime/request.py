@@ -225,15 +225,20 @@ def cluster_of(kernel: AnyKernel, cluster: Any, grid: Dim3, device: Device) -> D
             f"{kernel.__name__} declares clusters of {declared} blocks: launch it without cluster={extents}"
         )
     extents = declared if math.prod(extents) == 1 else extents
+    check_cluster(extents, grid, device)
+    return extents
+
+
+def check_cluster(extents: Dim3, grid: Dim3, device: Device) -> None:
+    """Raise LaunchError unless a device runs clusters of these extents, and they divide the grid."""
     if (blocks := math.prod(extents)) == 1:
-        return extents
+        return
     if device.compute_capability < (9, 0):
         raise LaunchError(f"a cluster of blocks needs compute capability 9.0: give a newer device than {device.name}")
     if blocks > MAX_CLUSTER_BLOCKS:
         raise LaunchError(f"cluster is {blocks:,} blocks: the {device.name} takes at most {MAX_CLUSTER_BLOCKS}")
     if any(n % own for n, own in zip(grid, extents, strict=True)):
         raise LaunchError(f"a grid of {grid} blocks is not divisible into clusters of {extents}: give another grid")
-    return extents
 
 
 def _recording(options: LaunchOptions) -> tuple[bool, bool, bool]:

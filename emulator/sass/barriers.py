@@ -18,7 +18,7 @@ from .integer import u64
 from .memory import GLOBAL, SHARED, Execute, addresses, checked_index, in_order, nothing
 from .operands import Decoded, Register, UnsupportedInstruction, accept
 from .phases import ARRIVES, BEGINS, WAITS
-from .state import Rows, State
+from .state import SHARED_OFFSET, Rows, State
 
 _COUNT = u64((1 << 20) - 1)
 _EXPECTED, _BYTES, _PENDING, _PARITY = u64(1), u64(21), u64(43), u64(63)
@@ -139,7 +139,7 @@ def copy_in_bulk(op: Decoded) -> Execute:
         warps = lanes.any(1)[:, None]
         bytes = np.where(warps, (units(s, r) & np.uint32(0xFFFF)).astype(np.int64) * UNIT, 0)
         at = place(s, r, warps)
-        capacity = s.shared_bytes - at.astype(np.int64)
+        capacity = s.shared_bytes - (at.astype(np.int64) & SHARED_OFFSET)
         s.copy_units(op, SHARED.place(s, r, at), capacity, address(s, r, warps), bytes if loads else -bytes, counts)
         if loads:
             _complete(op, s, r, warps, barrier(s, r), bytes)
@@ -166,7 +166,9 @@ def copy_box(op: Decoded) -> Execute:
         starts = [one.view(np.int32).astype(np.int64) for one in values[loads:]]
         coordinates = [*starts, *[zero] * (MAX_RANK - len(starts)), zero + (not loads)]
         place = SHARED.place(s, r, np.broadcast_to(at, warps.shape))
-        bytes = s.copy_box(op, place, at.astype(np.int64), map_address(s, r), coordinates, warps, counts)
+        bytes = s.copy_box(
+            op, place, at.astype(np.int64) & SHARED_OFFSET, map_address(s, r), coordinates, warps, counts
+        )
         if loads:
             _complete(op, s, r, warps, values[0], bytes)
 

@@ -10,7 +10,7 @@ from ..native import fixed, record
 from .collectives import mask_bits
 from .control import Control
 from .convergence import begin_run, end_run
-from .groups import EXITED, MAX_PATH, STUCK, Groups, new_groups
+from .groups import AT_CLUSTER_BARRIER, EXITED, MAX_PATH, STUCK, Groups, new_groups
 from .state import ExecutionError, State
 from .steps import Step
 
@@ -80,4 +80,5 @@ class Batch:
         if len(stuck):
             raise ExecutionError(f"the lanes {int(self.groups.alive[stuck[0]]):#x} of a warp wait for each other")
         if (self.groups.status != EXITED).any():
-            raise ExecutionError("warps of a block wait at different barriers")
+            place = "cluster" if (self.groups.status == AT_CLUSTER_BARRIER).any() else "block"
+            raise ExecutionError(f"warps of a {place} wait at different barriers")

@@ -121,6 +121,14 @@ def _block_barrier(op: Decoded) -> Control:
     return replace(control, reduction=reduction, select=_predicates(op, op.operands[-1:]))
 
 
+def _cluster_arrive(op: Decoded) -> Control:
+    return Control(kinds.CLUSTER_ARRIVE)
+
+
+def _cluster_wait(op: Decoded) -> Control:
+    return Control(kinds.CLUSTER_WAIT)
+
+
 def _gather(op: Decoded) -> Control:
     accept(op, "ALL COLLECTIVE EXCLUSIVE")
     if "ALL" in op.flags:
@@ -149,6 +157,6 @@ def _trap(op: Decoded) -> Control:
 CONTROL: dict[str, Callable[[Decoded], Control]] = {
     "BRA": _branch, "BRX": _branch_indirect, "CALL": _call, "RET": _return, "BSSY": _set_barrier, "BSYNC": _synchronise, "BREAK": _leave,
     "EXIT": _exit, "BAR": _block_barrier, "WARPSYNC": _gather, "ENDCOLLECTIVE": _continue, "NANOSLEEP": _continue,
-    "YIELD": _set_aside, "BPT": _trap,
+    "YIELD": _set_aside, "BPT": _trap, "UCGABAR_ARV": _cluster_arrive, "UCGABAR_WAIT": _cluster_wait,
 }  # fmt: skip
 """By opcode. Each ends a run of straight-line code."""

@@ -1,4 +1,4 @@
-"""Divergence of warps: groups of lanes, convergence barriers, barriers of blocks, and the order of warps.
+"""Divergence of warps: groups of lanes, convergence barriers, barriers of blocks and clusters, and the order of warps.
 
 A warp runs one group of lanes at a time. At a divergent branch, the lanes that jump run first and the others wait on a
 stack; the newest group continues when the running one waits or exits. Groups merge only at BSYNC and WARPSYNC, which each
@@ -16,9 +16,14 @@ from .groups import (
     AND,
     AT_BARRIER,
     AT_BLOCK,
+    AT_CLUSTER,
+    AT_CLUSTER_BARRIER,
     AWAIT,
     BARRIER_REGISTERS,
     BLOCK_BARRIER,
+    CLUSTER_ARRIVE,
+    CLUSTER_WAIT,
+    CONTINUE,
     CONTROL_FIELDS,
     CONVERGING,
     EXIT,
@@ -70,6 +75,8 @@ def _resume(g: Groups, warp: i64) -> None:
             g.lanes[warp] = 0
             if oldest(g, warp, i64(AT_BLOCK)) >= 0:
                 g.status[warp] = AT_BARRIER
+            elif oldest(g, warp, i64(AT_CLUSTER)) >= 0:
+                g.status[warp] = AT_CLUSTER_BARRIER
             elif g.alive[warp] == 0:
                 g.status[warp] = EXITED
             else:
@@ -226,7 +233,7 @@ def _release_block(g: Groups, block: i64, threads: i64, barrier: i64) -> None:
     for warp in range(first, first + g.warps_per_block):
         if g.status[warp] == AT_BARRIER and (threads < 0 or g.barrier[warp] == barrier):
             waiting += 1
-        if g.status[warp] == RUNNING or g.status[warp] == SUSPENDED:
+        if g.status[warp] == RUNNING or g.status[warp] == SUSPENDED or g.status[warp] == AT_CLUSTER_BARRIER:
             running = True
     if (threads < 0 and waiting != 0 and not running) or (threads >= 0 and WARP_SIZE * waiting >= threads):
         kind = g.reduced[3 * block + 2]
@@ -254,6 +261,41 @@ def _release_blocks(g: Groups, rows: Global[i64], count: i64, threads: i64) -> N
         if block != latest:
             latest = block
             _release_block(g, block, threads, barrier)
+
+
+@st.device
+def _continue(g: Groups, warp: i64, n: i64, kind: i64) -> None:
+    """Continue. UCGABAR_ARV: arrive. UCGABAR_WAIT: wait until the other warps of the cluster have arrived as often, or exited."""
+    if kind == CLUSTER_WAIT:
+        add(g, warp, i64(AT_CLUSTER), n + 1, g.lanes[warp])
+        _resume(g, warp)
+    else:
+        if kind == CLUSTER_ARRIVE:
+            g.arrivals[warp] += 1
+        g.address[warp] = n + 1
+
+
+@st.device
+def _release_clusters(g: Groups, rows: Global[i64], count: i64) -> None:
+    latest = i64(-1)
+    for i in range(count):
+        first = rows[i] // g.warps_per_cluster * g.warps_per_cluster
+        if first != latest:
+            latest, fewest = first, i64(FAR)
+            for warp in range(first, first + g.warps_per_cluster):
+                if g.status[warp] != EXITED:
+                    fewest = min(fewest, g.arrivals[warp])
+            for warp in range(first, first + g.warps_per_cluster):
+                if g.status[warp] == AT_CLUSTER_BARRIER and g.arrivals[warp] <= fewest:
+                    stack_all(g, warp, i64(AT_CLUSTER), i64(-1))
+                    _resume(g, warp)
+
+
+@st.device
+def _release_others(g: Groups, rows: Global[i64], count: i64, threads: i64) -> None:
+    """Let warps continue at barriers of blocks and of clusters."""
+    _release_blocks(g, rows, count, threads)
+    _release_clusters(g, rows, count)
 
 
 @st.device
@@ -325,9 +367,9 @@ def end_run(
         elif kind == SET_ASIDE:
             _set_aside(g, warp, n)
         else:
-            g.address[warp] = n + 1
-    if kind == BLOCK_BARRIER or exited:
-        _release_blocks(g, rows, count, threads)
+            _continue(g, warp, n, kind if lanes != 0 else i64(CONTINUE))
+    if kind == BLOCK_BARRIER or kind >= CLUSTER_ARRIVE or exited:
+        _release_others(g, rows, count, threads)
 
 
 # ------------------------------------------------------------------ the order of warps

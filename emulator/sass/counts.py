@@ -15,8 +15,9 @@ from .operands import Decoded
 from .phases import PhaseEvents, events_of, logged
 
 Words = npt.NDArray[np.int64]
-REQUESTS, TRANSACTIONS, EXTRA = range(3)
-"""Columns of `Counts.traffic`: requests; sectors of global memory or wavefronts of shared memory; lines or conflicts."""
+REQUESTS, TRANSACTIONS, EXTRA, WINDOW, COLUMNS = 0, 1, 2, 3, 6
+"""Columns of `Counts.traffic`: requests; sectors of global memory or wavefronts of shared memory; lines or conflicts. From WINDOW on, those
+of generic accesses of shared memory."""
 
 
 TRACE_ARGUMENTS = 26
@@ -46,7 +47,7 @@ class Counts:
     """Counts of a launch, by instruction.
 
     starts: int64[n, warps], runs of straight-line code that start there, by warp of the executed blocks. lanes: int64[n],
-    active lanes of these. traffic: int64[n, 3]. active: int64[n], lanes with an access.
+    active lanes of these. traffic: int64[n, COLUMNS]. active: int64[n], lanes with an access.
     ends_run: bool[n], whether the next instruction starts another run. trace: receives accesses. running: the warps of the
     batch that execute, int64[n].
     """
@@ -63,7 +64,7 @@ class Counts:
     def __post_init__(self) -> None:
         n = len(self.ends_run)
         self.lanes, self.active = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self.traffic, self.running = np.zeros((n, 3), np.int64), np.zeros(0, np.int64)
+        self.traffic, self.running = np.zeros((n, COLUMNS), np.int64), np.zeros(0, np.int64)
 
     def add_batch(self, groups: Any, paths: Sequence[Words], phases: Any, first_warp: int) -> None:
         """Add the runs of a batch. groups: `groups.Groups`. paths: emptied ones. phases: a `PhaseLog`. first_warp: its first warp."""
@@ -78,8 +79,8 @@ class Counts:
             self.starts.setdefault(number, np.zeros(self.warps, np.int64))[warps] += starts[number]
 
     def add_access(self, op: Decoded, space: str, operation: str, address: Any, lanes: Any, size: int) -> None:
-        """Count the transactions of an access. address: uint64[warps, 32]. space, operation: of `machine.transactions`, or
-        "constant"."""
+        """Count the transactions of an access. address: uint64[warps, 32]. space: a memory of `machine.transactions`, "local", "constant",
+        or "window" for generic accesses of shared memory. operation: of `machine.transactions`."""
         count = np.count_nonzero(lanes)
         if not count:
             return
@@ -88,9 +89,11 @@ class Counts:
         index = np.where(lanes, address, address[lanes][0]).astype(np.int64) // size
         if space in ("local", "constant"):
             row[REQUESTS] += np.count_nonzero(lanes.any(1))
+        elif space == "window":
+            transactions.count("shared", operation, index, lanes, size, self.device, row[WINDOW:])
         else:
-            transactions.count(space, operation, index, lanes, size, self.device, row)
-        if self.trace is not None and space != "shared":
+            transactions.count(space, operation, index, lanes, size, self.device, row[:WINDOW])
+        if self.trace is not None and space not in ("shared", "window"):
             self.trace.add(op.number, self.running, index, lanes)
 
     def add_units(self, op: Decoded, row: int, units: Words) -> None:

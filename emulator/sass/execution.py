@@ -196,8 +196,8 @@ def _interpret(steps: Sequence[Step], n: int, batch: Batch, counts: Counts) -> i
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch. blocks: int64[n], those that are executed. shared_bytes: of a block. together: whether blocks wait for
-    each other."""
+    """A launch. blocks: int64[n], those that are executed, by cluster and rank. shared_bytes: of a block. together: whether blocks of
+    other clusters wait for each other. cluster: blocks by axis."""
 
     grid: Sequence[int]
     block: Sequence[int]
@@ -206,6 +206,7 @@ class Launch:
     memory: GlobalMemory
     banks: dict[int, bytes]
     together: bool = False
+    cluster: Sequence[int] = (1, 1, 1)
 
 
 def execute(program: Program, launch: Launch, counts: Counts, compile_after: int | None = None) -> None:
@@ -218,14 +219,15 @@ def execute(program: Program, launch: Launch, counts: Counts, compile_after: int
     threads = int(np.prod(launch.block))
     warps = -(-threads // 32)
     block_bytes = warps * 32 * (4 * program.registers + State.local_stride * program_uses_local(program))
-    size = max(1, _BATCH_BYTES // (block_bytes + launch.shared_bytes + 1))
+    of_cluster = int(np.prod(launch.cluster))
+    size = max(1, _BATCH_BYTES // (of_cluster * (block_bytes + launch.shared_bytes + 1))) * of_cluster
     if launch.together:
         size = len(launch.blocks)
     for first in range(0, len(launch.blocks), size):
         blocks = launch.blocks[first : first + size]
         state = State(
             launch.grid, launch.block, blocks, program.registers, launch.shared_bytes, launch.memory, launch.banks,
-            counts.trace is not None,
+            counts.trace is not None, launch.cluster,
         )  # fmt: skip
         with np.errstate(all="ignore"):
             run_batch(program, state, counts, first * warps, compile_after)

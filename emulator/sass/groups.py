@@ -10,12 +10,12 @@ from ..language.intrinsics import WARP_SIZE
 from ..native import record
 from .state import State
 
-RUNNING, AT_BARRIER, EXITED, STUCK, SUSPENDED = range(5)
+RUNNING, AT_BARRIER, EXITED, STUCK, SUSPENDED, AT_CLUSTER_BARRIER = range(6)
 BARRIER_REGISTERS = 16
-FREE, WAITING, YIELDED, GATHERED, AT_BLOCK, CONVERGING = range(6)
+FREE, WAITING, YIELDED, GATHERED, AT_BLOCK, AT_CLUSTER, CONVERGING = range(7)
 """What a group of lanes waits for. CONVERGING + n: barrier register n."""
 CONTINUE, JUMP, JUMP_IF_CONVERGED, RETURN, SET_BARRIER, SYNCHRONISE, LEAVE, EXIT = range(8)
-BLOCK_BARRIER, GATHER, SET_ASIDE, AWAIT = range(8, 12)
+BLOCK_BARRIER, GATHER, SET_ASIDE, AWAIT, CLUSTER_ARRIVE, CLUSTER_WAIT = range(8, 14)
 """Kinds of control instructions."""
 KIND, TARGET, NUMBER, REDUCTION, CONTROL_FIELDS = range(5)
 """Fields of a control instruction. TARGET: an instruction. NUMBER: a barrier register; of JUMP 1 if all lanes
@@ -37,8 +37,9 @@ class Groups(NamedTuple):
     """The groups of all warps of a batch.
 
     address, lanes: int64[warps], the instruction and the lanes' bits of the running group. alive: bits of lanes that have not
-    exited. status: RUNNING, AT_BARRIER, EXITED, STUCK where lanes wait for each other, or SUSPENDED at an AWAIT. latest: the last
-    run. members, arrived: of barrier registers, int64[16 * warps]. kind, at, bits, order, awaited: of waiting groups, int64[32 * warps].
+    exited. status: RUNNING, AT_BARRIER, EXITED, STUCK where lanes wait for each other, SUSPENDED at an AWAIT, or AT_CLUSTER_BARRIER.
+    latest: the last run. arrivals: at barriers of the cluster. members, arrived: of barrier registers, int64[16 * warps]. kind, at, bits,
+    order, awaited: of waiting groups, int64[32 * warps].
     last_yield: the address, -1 for none. barrier: of the block that a warp waits at. reduced: by block, lanes, those whose
     predicate holds, and the reduction. starts: runs by first instruction and warp. start_lanes: lanes by first instruction.
     path: the runs since the last pause, warp << 32 | first instruction. phases: barriers that each block has passed. run: number of
@@ -50,6 +51,7 @@ class Groups(NamedTuple):
     alive: Global[i64]
     status: Global[i64]
     latest: Global[i64]
+    arrivals: Global[i64]
     members: Global[i64]
     arrived: Global[i64]
     kind: Global[i64]
@@ -68,10 +70,11 @@ class Groups(NamedTuple):
     run: Global[i64]
     warps: i64
     warps_per_block: i64
+    warps_per_cluster: i64
     merges: i64
 
 
-NUMBERS = ("warps", "warps_per_block", "merges")
+NUMBERS = ("warps", "warps_per_block", "warps_per_cluster", "merges")
 """Fields of `Groups` that are numbers, the last ones."""
 
 
@@ -80,7 +83,7 @@ def new_groups(state: State, instructions: int, merges: bool) -> Any:
     kernels with YIELD."""
     warps = state.warps
     alive = (state.launched_lanes * (1 << np.arange(WARP_SIZE))).sum(1)
-    of_warps = [np.zeros(warps, np.int64), alive, alive.copy(), np.zeros(warps, np.int64), np.zeros(warps, np.int64)]
+    of_warps = [np.zeros(warps, np.int64), alive, alive.copy(), *(np.zeros(warps, np.int64) for _ in range(3))]
     registers = [np.zeros(BARRIER_REGISTERS * warps, np.int64) for _ in range(2)]
     waiting = [np.zeros(WARP_SIZE * warps, np.int64) for _ in range(5)]
     counts = [np.zeros(size, np.int64) for size in (instructions * warps, instructions)]
@@ -88,7 +91,7 @@ def new_groups(state: State, instructions: int, merges: bool) -> Any:
         Groups, *of_warps, *registers, *waiting, np.full(warps, -1), np.full(warps, -1),
         np.zeros(3 * len(state.blocks), np.int64), state.barrier_results, *counts,
         np.zeros(PATH_ENTRIES + warps, np.int64), np.zeros(len(state.blocks), np.int64), np.array([0, 1, 0, 0, 0]),
-        warps, state.warps_per_block, int(merges),
+        warps, state.warps_per_block, state.warps_per_block * state.cluster_blocks, int(merges),
     )  # fmt: skip
 
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..llvm.builder import FunctionBuilder
 from .calls import Calls
+from .counts import COLUMNS, WINDOW
 from .groups import Groups
-from .memory import SPACES
+from .memory import spaces_of
 from .operands import Decoded
 from .state import FAILURES, GLOBAL_BASE, PADDING, SPECIAL_NAMES, State
 from .steps import Step
@@ -28,7 +29,7 @@ FIELDS = (
     "uniform_predicates", "uniform_predicate_bytes", "special", "special_bytes", "global", "global_size", "owned", "shared",
     "shared_size", "shared_bytes", "local", "local_size", "block_of_warp", "barrier_results", "wild", "exchange", "copy_units",
     "copy_box", "move_elements", "products", "places", "units", "log_phase", "phases_of_words", "phase_events", "phase_count",
-    "phase_capacity",
+    "phase_capacity", "first_of_cluster", "cluster_blocks",
     "count_global", "count_atomic", "count_shared", "load_sector", "sector", "line", "bank_shapes", "bank_kinds", "bank_load",
     "traffic", "active", "begin_run", "end_run", "table", "rows", "row_lanes", "chosen", "values", "awaited_threads", *Groups._fields,
     *(f"bank{n}" for n in range(BANKS)), *(f"bank{n}_size" for n in range(BANKS)), "trace", "trace_arguments",
@@ -99,10 +100,8 @@ class Machine:
         self.head: list[str] = []
         self.loop: _Loop | None = None
         self.registers, self.predicates = _File(self, "registers"), _File(self, "predicates")
-        self.uniform_registers, self.uniform_predicates = (
-            _File(self, "uniform_registers"),
-            _File(self, "uniform_predicates"),
-        )
+        self.uniform_registers = _File(self, "uniform_registers")
+        self.uniform_predicates = _File(self, "uniform_predicates")
         self.special, self.memory, self._number = _File(self, "special"), self, 0
         self.exchanging = False
         self.constants: dict[int, int] = {}
@@ -131,8 +130,19 @@ class Machine:
         return self.pointer("barrier_results", 0).view(np.uint32)
 
     @property
+    def cluster_blocks(self) -> Traced:
+        return self.number("cluster_blocks")
+
+    @property
     def block_of_warp(self) -> Any:
-        return {_ONE_WARP: self.pointer("block_of_warp", 0).view(np.int64)[Traced(self.builder, "%warp", np.int64)]}
+        return self._of_warp("block_of_warp")
+
+    @property
+    def first_of_cluster(self) -> Any:
+        return self._of_warp("first_of_cluster")
+
+    def _of_warp(self, name: str) -> Any:
+        return {_ONE_WARP: self.pointer(name, 0).view(np.int64)[Traced(self.builder, "%warp", np.int64)]}
 
     def bank(self, number: int, size: int = 1) -> Pointer:
         """Return a constant bank. size: the bytes that it has at least; without them nothing is executed compiled."""
@@ -236,10 +246,8 @@ class Machine:
 
     def _address(self, file: str, number: int) -> tuple[Pointer, str]:
         dtype, lanes = _FILES[file]
-        base, stride = (
-            self.pointer(file, 0),
-            self.number(f"{file.removesuffix('s') if file != 'special' else file}_bytes"),
-        )
+        name = file.removesuffix("s") if file != "special" else file
+        base, stride = self.pointer(file, 0), self.number(f"{name}_bytes")
         warp = Traced(self.builder, "%warp", np.int64)
         at = stride * number + (warp * lanes + (self.lane if lanes > 1 else 0)) * np.dtype(dtype).itemsize
         return base.view(dtype), self.builder.element("i8", base.base, at.ref)
@@ -369,10 +377,11 @@ class Machine:
         builder.place(on)
         lanes = builder.let(f"zext i32 {builder.intrinsic('llvm.ctpop', 'i32', mask)} to i64")
         builder.add_to(builder.element("i64", self.field("active", "ptr"), number), lanes)
-        out = builder.element("i64", self.field("traffic", "ptr"), 3 * number)
+        first = COLUMNS * number + (WINDOW if space == "window" else 0)
+        out = builder.element("i64", self.field("traffic", "ptr"), first)
         if space in ("local", "constant"):
             builder.add_to(out, 1)
-        elif space == "shared":
+        elif space in ("shared", "window"):
             shape = builder.element("i64", self.field("bank_shapes", "ptr"), 3 * log)
             kind = builder.load(
                 "i64", builder.element("i64", self.field("bank_kinds", "ptr"), OPERATIONS.index(operation))
@@ -391,7 +400,7 @@ class Machine:
             builder.do(
                 f"call void {function}(ptr {elements}, ptr {active}, i64 1, {size}i64 {to_sector}, i64 {to_line}, ptr {out})"
             )
-        if space != "shared":
+        if space not in ("shared", "window"):
             builder.do(f"call void @trace(ptr %s, i64 %warp, i64 {number}, ptr {elements}, ptr {active})")
         builder.jump(after)
         builder.place(after)
@@ -488,13 +497,3 @@ class Machine:
             f"define internal i64 @{name}(ptr %s, i64 %warp, ptr %active, ptr %values, ptr %awaited_threads) nounwind noinline {{",
             ".entry:", *self.builder.slots, *self.head, *self.builder.lines, f"  ret i64 {result}", "}",
         ]  # fmt: skip
-
-
-def spaces_of(op: Decoded) -> list[tuple[str, bool]]:
-    """Return the memories that an instruction accesses, each with whether it writes."""
-    if op.opcode == "LDGSTS":
-        return [("global", False), ("shared", True)]
-    if op.opcode == "SYNCS":
-        return {"ARRIVE": [("shared", True)], "PHASECHK": [("shared", False)]}.get(op.modifiers[0], [])
-    space = SPACES.get(op.opcode)
-    return [(space.name, not op.opcode.startswith("LD"))] if space is not None else []

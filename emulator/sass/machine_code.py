@@ -25,7 +25,7 @@ from .groups import PATH_ENTRIES
 from .machine import BANKS, FIELDS, OPERATIONS
 from .moves import move_elements, places
 from .phases import log_phase
-from .state import FAILURES, failed, wild_address
+from .state import FAILURES, failed
 from .steps import Step
 from .translation import ENTRY, WILD, module_of
 from .warpgroups import PRODUCT, PRODUCTS, product_of
@@ -104,7 +104,7 @@ class BoundCode:
             "uniform_predicates": state.uniform_predicates, "special": state.special_values,
             "global": state.memory.contents, "owned": state.memory.owned,
             "shared": state.shared, "local": local,
-            "block_of_warp": state.block_of_warp, "barrier_results": state.barrier_results,
+            "block_of_warp": state.block_of_warp, "first_of_cluster": state.first_of_cluster, "barrier_results": state.barrier_results,
             "wild": self.wild, "bank_shapes": self.shapes, "bank_kinds": self.kinds, "bank_load": self.bank_load,
             "products": self.products, "places": self.places, "units": state.units, "phases_of_words": state.phases.phases,
             "phase_events": state.phases.events, "phase_count": state.phases.size,
@@ -118,6 +118,7 @@ class BoundCode:
             "predicate_bytes": state.predicates.strides[0], "special_bytes": state.special_values.strides[0],
             "uniform_predicate_bytes": state.uniform_predicates.strides[0], "global_size": state.memory.contents.size,
             "shared_size": state.shared.size, "shared_bytes": state.shared_bytes, "local_size": local.size,
+            "cluster_blocks": state.cluster_blocks,
             "exchange": exchange.address(), "copy_units": copy_units.address(), "copy_box": copy_box.address(),
             "move_elements": move_elements.address(), "log_phase": log_phase.address(), "phase_capacity": state.phases.capacity,
             "count_global": coalescing.count_warps.address(),
@@ -139,5 +140,5 @@ class BoundCode:
         result = int(self.call(self.fields.ctypes.data))
         if result <= WILD:
             op, (address, failure) = self.code.steps[WILD - result].op, self.wild.tolist()
-            raise failed(op, FAILURES[failure - 1]) if failure else wild_address(op, address, self.batch.state.memory)
+            raise failed(op, FAILURES[failure - 1]) if failure else self.batch.state.wild_address(op, address)
         return result

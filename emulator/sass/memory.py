@@ -14,7 +14,7 @@ from .counts import Counts
 from .half import add as add_pairs
 from .integer import i32, i64, u32, u64
 from .operands import Decoded, Operand, UnsupportedInstruction, accept
-from .state import GLOBAL_BASE, LOCAL_BYTES, SHARED_WINDOW, Rows, State
+from .state import GLOBAL_BASE, LOCAL_BYTES, RANK_SHIFT, SHARED_OFFSET, SHARED_WINDOW, Rows, State
 from .traced import Pointer, contiguous
 
 Execute = Callable[[State, Rows, Any, Counts], None]
@@ -24,17 +24,26 @@ _SIZES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "32": 4, "64": 8, "128": 16}
 
 
 class Space(NamedTuple):
-    """A memory. name: of `machine.transactions`, or "local". contents: its bytes in the state. place: of addresses in these."""
+    """A memory. name: as of `Counts.add_access`. contents: its bytes in the state. place: of addresses in these. counted: of the lanes that
+    load or store, those that are counted."""
 
     name: str
     contents: Callable[[State], Any]
     place: Callable[[State, Rows, Any], Any]
+    counted: Callable[[State, Rows, Any, Any], Any] = lambda s, r, address, lanes: lanes
+
+
+def _is_own(s: State, r: Rows, address: Any) -> Any:
+    """Return whether a shared address is of the own block."""
+    return (address >> u64(RANK_SHIFT)).astype(i64) == (s.block_of_warp[r] - s.first_of_cluster[r])[:, None]
 
 
 def _shared_index(s: State, r: Rows, address: Any) -> Any:
+    """Return the place of addresses with the rank of a block of the cluster; -1 for no block, or outside of its memory."""
     address = address.astype(i64)
-    base = (s.block_of_warp[r] * s.shared_bytes)[:, None]
-    return np.where(address < s.shared_bytes, base + address, -1)
+    rank, offset = address >> RANK_SHIFT, address & SHARED_OFFSET
+    base = (s.first_of_cluster[r][:, None] + rank) * s.shared_bytes
+    return np.where((rank < s.cluster_blocks) & (offset < s.shared_bytes), base + offset, -1)
 
 
 def _local_index(s: State, r: Rows, address: Any) -> Any:
@@ -44,6 +53,8 @@ def _local_index(s: State, r: Rows, address: Any) -> Any:
 
 GLOBAL = Space("global", lambda s: s.memory.contents, lambda s, r, a: (a - u64(GLOBAL_BASE)).view(i64))
 SHARED = Space("shared", lambda s: s.shared, _shared_index)
+WINDOW = Space("window", SHARED.contents, _shared_index, lambda s, r, address, lanes: lanes & _is_own(s, r, address))
+"""Shared memory by generic addresses. Loads and stores in other blocks are not counted, as on an H200."""
 LOCAL = Space("local", lambda s: s.local, _local_index)
 
 
@@ -55,13 +66,13 @@ def _size(op: Decoded) -> tuple[int, bool]:
 
 def addresses(operand: Operand, space: Space) -> Callable[[State, Rows, Any], Any]:
     """Return the address of an operand. In global memory, a register without a type is a pair outside of a descriptor."""
-    is_global = space is GLOBAL
+    is_generic = space in (GLOBAL, WINDOW)
     terms = []
     for number, register in enumerate(operand.registers):
         plain = not number and operand.text.startswith("[") and register.scale == 1
-        wide = is_global and (register.wide or register.uniform or plain)
+        wide = is_generic and (register.wide or register.uniform or plain)
         terms.append((read_register(register, wide), u64(register.scale)))
-    offset, limit = u64(operand.offset % (1 << 64)), u64((1 << 64) - 1 if is_global else (1 << 32) - 1)
+    offset, limit = u64(operand.offset % (1 << 64)), u64((1 << 64) - 1 if space is GLOBAL else (1 << 32) - 1)
 
     def address(s: State, r: Rows, lanes: Any) -> Any:
         result = np.full((1, 1), offset, u64)
@@ -124,7 +135,7 @@ def load(op: Decoded, space: Space) -> Execute:
         address, memory = address_of(s, r, lanes), space.contents(s)
         index = checked_index(op, space, s, r, lanes, address, size)
         values = read_words(memory, index, size, is_signed)
-        counts.add_access(op, space.name, "load", address, lanes, size)
+        counts.add_access(op, space.name, "load", address, space.counted(s, r, address, lanes), size)
         for write, value in zip(writes, values, strict=True):
             write(s, r, lanes, value)
 
@@ -143,7 +154,7 @@ def store(op: Decoded, space: Space) -> Execute:
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
         index = checked_index(op, space, s, r, lanes, address, size)
-        counts.add_access(op, space.name, "store", address, lanes, size)
+        counts.add_access(op, space.name, "store", address, space.counted(s, r, address, lanes), size)
         write_words(memory, index, lanes, size, [read(s, r) for read in reads])
 
     return execute
@@ -259,9 +270,11 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     dtype = np.dtype(_atomic_type(op))
     operands = list(op.operands)
     success = write_predicate(operands.pop(0)) if operands[0].kind == "predicate" else None
+    if op.flags & (_PAIRS | _FLOATS.keys()):  # whether the address is of global memory: written by `_generic`
+        success = None
     wide = dtype.itemsize == 8
     to = operands.pop(0).number if returns else -1
-    result = (write_pair if wide and name != "CAST" else write_register)(to, False)
+    result = (write_pair if wide else write_register)(to, False)
     if operands[0].kind != "memory":
         raise UnsupportedInstruction(str(op))
     address_of = addresses(operands.pop(0), space)
@@ -269,16 +282,11 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     kinds = {"POPC": "count", "CAST": "count", "CAS": "swap"} if space is SHARED else {}
     operation = "reduction" if space is GLOBAL and not returns else kinds.get(name, "atomic")
     update = "ADD" if name == "POPC" else name
-    is_pair = bool(_PAIRS & op.flags)
-    updated = partial(add_pairs, op) if is_pair else partial(_updated, update)
+    updated = partial(add_pairs, op) if _PAIRS & op.flags else partial(_updated, update)
     is_integer = update in _FOLDS and not op.flags & (_PAIRS | _FLOATS.keys())
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
         address, memory = address_of(s, r, lanes), space.contents(s)
-        if success is not None and is_pair:  # the program adds to pairs in shared memory by other instructions
-            is_global = ~_in_shared_window(address)
-            success(s, r, lanes, is_global)
-            lanes = lanes & is_global
         index = checked_index(op, space, s, r, lanes, address, dtype.itemsize)
         counts.add_access(op, space.name, operation, address, lanes, dtype.itemsize)
         values = [contiguous(read(s, r)).view(dtype) for read in reads] or [np.ones((1, 1), dtype)]
@@ -289,9 +297,10 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
         with np.errstate(all="ignore"):
             old = in_order(elements, at, lanes, updated, *values)
         swapped = old == values[0]
-        if success is not None and not is_pair:
+        if success is not None:
             success(s, r, lanes, swapped)
-        result(s, r, lanes, swapped.astype(u32) if name == "CAST" else contiguous(old).view(u64 if wide else u32))
+        word = u64 if wide else u32
+        result(s, r, lanes, swapped.astype(word) if name == "CAST" else contiguous(old).view(word))
 
     return execute
 
@@ -301,13 +310,20 @@ def _in_shared_window(address: Any) -> Any:
 
 
 def query_space(op: Decoded) -> Execute:
-    """QSPC.S: whether a generic address is one of shared memory."""
-    accept(op, f"{_IGNORED} S")
+    """QSPC.S: whether a generic address is one of the block's shared memory. QSPC.D: of another block's."""
+    accept(op, f"{_IGNORED} S D")
     to, _, operand = op.operands
-    if "S" not in op.flags or operand.kind != "memory":
+    of_others = "D" in op.flags
+    if not {"S", "D"} & op.flags or operand.kind != "memory":
         raise UnsupportedInstruction(str(op))
     write, address_of = write_predicate(to), addresses(operand, GLOBAL)
-    return lambda s, r, lanes, counts: write(s, r, lanes, _in_shared_window(address_of(s, r, lanes)))
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        address = address_of(s, r, lanes)
+        is_own = _is_own(s, r, address & u64(0xFFFFFFFF))
+        write(s, r, lanes, _in_shared_window(address) & (~is_own if of_others else is_own))
+
+    return execute
 
 
 def nothing(op: Decoded) -> Execute:
@@ -336,15 +352,49 @@ SPACES = {
     **dict.fromkeys(("LDS", "STS", "ATOMS"), SHARED),
     **dict.fromkeys(("LDL", "STL"), LOCAL),
 }
-"""The memory of each opcode that accesses one. Generic accesses (LD, ST, ATOM) are those of global memory: other addresses end the
-execution."""
+"""The memory of each opcode that accesses one."""
+GENERIC = ("LD", "ST", "ATOM")
+"""Accesses of global or shared memory, by the address of each lane. Other addresses end the execution."""
 
 
 def _access(op: Decoded) -> Execute:
-    space = SPACES[op.opcode]
+    return _generic(op) if op.opcode in GENERIC else _of_space(op, SPACES[op.opcode])
+
+
+def _of_space(op: Decoded, space: Space) -> Execute:
     if op.opcode.startswith("LD"):
         return load(op, space)
     return store(op, space) if op.opcode.startswith("ST") else atomic(op, space, not op.opcode.startswith("RED"))
+
+
+def _generic(op: Decoded) -> Execute:
+    """An access of global memory by some lanes, then of shared memory by others. An addition of floats with a predicate makes only the
+    first one and writes in which lanes: the program makes the other one by other instructions."""
+    address_of = addresses(next(one for one in op.operands if one.kind == "memory"), GLOBAL)
+    to_global, to_shared, first = _of_space(op, GLOBAL), _of_space(op, WINDOW), op.operands[0]
+    is_partial = op.flags & (_PAIRS | _FLOATS.keys()) and first.kind == "predicate" and first.number >= 0
+    write = write_predicate(first) if is_partial else None
+
+    def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
+        is_shared = _in_shared_window(address_of(s, r, lanes))
+        to_global(s, r, lanes & ~is_shared, counts)
+        if write is None:
+            to_shared(s, r, lanes & is_shared, counts)
+        else:
+            write(s, r, lanes, ~is_shared)
+
+    return execute
+
+
+def spaces_of(op: Decoded) -> list[tuple[str, bool]]:
+    """Return the memories that an instruction accesses, each with whether it writes."""
+    if op.opcode == "LDGSTS":
+        return [("global", False), ("shared", True)]
+    if op.opcode == "SYNCS":
+        return {"ARRIVE": [("shared", True)], "PHASECHK": [("shared", False)]}.get(op.modifiers[0], [])
+    space, writes = SPACES.get(op.opcode), not op.opcode.startswith("LD")
+    names = ("global", "shared") if op.opcode in GENERIC else (space.name,) if space is not None else ()
+    return [(name, writes) for name in names]
 
 
 MEMORY: dict[str, Callable[[Decoded], Execute]] = {

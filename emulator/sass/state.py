@@ -30,9 +30,15 @@ SHARED_WINDOW = 1
 """Upper word of generic addresses of shared memory."""
 LOCAL_BYTES = 1 << 16
 """Local memory of a thread. Its stack grows down from this address."""
-_STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW, _PARAMETERS = 0x28, 0x44, 0x48, 0x198
+_STACK_POINTER, _WORKSPACE_HIGH, _WORKSPACE_LOW = 0x28, 0x44, 0x48
+_CLUSTER, _CLUSTER_BLOCKS, _PARAMETERS = 0x140, 0x188, 0x198
 """Offsets in constant bank 0. Block and grid sizes are at 0. The workspace of grid barriers is null in launches that are not
-cooperative; a grid barrier traps then. From compute capability 9.0 on, the bank has the address of the parameters in global memory."""
+cooperative; a grid barrier traps then. From compute capability 9.0 on, the bank has the address of the parameters in global memory, and
+of clusters: whether the launch has any, their sizes, the reciprocals of these, their numbers in the grid, and the blocks of one."""
+RANK_SHIFT = 24
+"""First bit of the rank of a block in an address of shared memory."""
+SHARED_OFFSET = (1 << RANK_SHIFT) - 1
+"""Bits of an address of shared memory within its block."""
 _ALIGNMENT, _GUARD_BYTES = 512, 512
 
 
@@ -71,12 +77,6 @@ class ExecutionError(SimtbedError):
 def failed(op: Decoded, failure: str) -> ExecutionError:
     """Return the error of an instruction whose condition does not hold. failure: one of FAILURES."""
     return ExecutionError(f"{failure}: {op}")
-
-
-def wild_address(op: Decoded, address: int, memory: GlobalMemory) -> ExecutionError:
-    """Return the error of a wild or misaligned address. memory: names the array before it."""
-    place = f"{op} ({':'.join(map(str, op.instruction.places[0]))})" if op.instruction.places else str(op)
-    return ExecutionError(f"the address {address:#x} is outside of its memory{memory.described(address)}: {place}")
 
 
 @dataclass
@@ -142,9 +142,11 @@ class GlobalMemory:
 
 
 def parameter_bank(
-    block: Sequence[int], grid: Sequence[int], parameters: bytes, first: int, memory: GlobalMemory, workspace: int = 0
-) -> bytes:
-    """Return constant bank 0. first: offset of the parameters. memory: with their copy. workspace: of grid barriers, 0 for none."""
+    block: Sequence[int], grid: Sequence[int], parameters: bytes, first: int, memory: GlobalMemory, workspace: int = 0,
+    cluster: Sequence[int] = (1, 1, 1),
+) -> bytes:  # fmt: skip
+    """Return constant bank 0. first: offset of the parameters. memory: with their copy. workspace: of grid barriers, 0 for none.
+    cluster: its blocks by axis."""
     bank = bytearray(first + max(0x1000, len(parameters)))
     struct.pack_into("<6I", bank, 0, *block, *grid)
     struct.pack_into("<I", bank, _STACK_POINTER, LOCAL_BYTES)
@@ -152,14 +154,19 @@ def parameter_bank(
     struct.pack_into("<I", bank, _WORKSPACE_LOW, workspace & 0xFFFFFFFF)
     if first > _PARAMETERS:
         struct.pack_into("<Q", bank, _PARAMETERS, memory.parameter_address)
+        clusters = [extent // blocks for extent, blocks in zip(grid, cluster, strict=True)]
+        reciprocals = [1 / blocks for blocks in cluster]
+        struct.pack_into("<4I3f3I", bank, _CLUSTER, prod(cluster) > 1, *cluster, *reciprocals, *clusters)
+        struct.pack_into("<I", bank, _CLUSTER_BLOCKS, prod(cluster))
     bank[first : first + len(parameters)] = parameters
     return bytes(bank)
 
 
 @dataclass
 class State:
-    """A batch of blocks. blocks: int64[n], their numbers in the grid. registers, uniform_registers: numbers of them.
-    shared_bytes: of a block, with those reserved. traced: whether phases of barriers are logged."""
+    """A batch of blocks. blocks: int64[n], their numbers in the grid, by cluster and rank. registers, uniform_registers: numbers of
+    them. shared_bytes: of a block, with those reserved. traced: whether phases of barriers are logged.
+    first_of_cluster: int64[warps], the first block of the batch in the cluster of each warp."""
 
     grid: Sequence[int]
     block: Sequence[int]
@@ -169,6 +176,7 @@ class State:
     memory: GlobalMemory
     banks: Mapping[int, bytes]
     traced: bool = False
+    cluster: Sequence[int] = (1, 1, 1)
     _constants: dict[tuple[int, int, int], Any] = field(default_factory=dict)
     _banks: dict[int, Bytes] = field(default_factory=dict)
 
@@ -176,11 +184,13 @@ class State:
         self.threads = prod(self.block)
         self.warps_per_block = -(-self.threads // 32)
         self.warps = warps = len(self.blocks) * self.warps_per_block
+        self.cluster_blocks = prod(self.cluster)
         self.registers = np.zeros((self.registers_used, warps, 32), u32)
         self.uniform_registers = np.zeros((64, warps, 1), u32)
         self.predicates = np.zeros((7, warps, 32), np.bool_)
         self.uniform_predicates = np.zeros((7, warps, 1), np.bool_)
         self.block_of_warp = np.repeat(np.arange(len(self.blocks)), self.warps_per_block)
+        self.first_of_cluster = self.block_of_warp // self.cluster_blocks * self.cluster_blocks
         self.shared_bytes += -self.shared_bytes % 16
         self.shared = np.zeros(len(self.blocks) * self.shared_bytes + 16, np.uint8)
         self.barrier_results = np.zeros(len(self.blocks), u32)
@@ -194,14 +204,14 @@ class State:
         """Return the special registers: uint32[warps, 32] or [warps, 1]. The clock is 0."""
         (bx, by, _), (gx, gy, _) = self.block, self.grid
         number, lane = self.blocks[self.block_of_warp][:, None], np.arange(32)[None, :]
-        ones = 0xFFFFFFFF
+        rank, ones = (self.block_of_warp - self.first_of_cluster)[:, None], 0xFFFFFFFF
         values = {
             "SR_TID.X": thread % bx, "SR_TID.Y": thread // bx % by, "SR_TID.Z": thread // (bx * by),
             "SR_CTAID.X": number % gx, "SR_CTAID.Y": number // gx % gy, "SR_CTAID.Z": number // (gx * gy),
             "SR_LANEID": lane, "SR_EQMASK": 1 << lane, "SR_LTMASK": (1 << lane) - 1, "SR_LEMASK": (2 << lane) - 1,
-            "SR_GTMASK": ones ^ ((2 << lane) - 1), "SR_GEMASK": ones ^ ((1 << lane) - 1), "SR_CgaSize": np.ones((1, 1)),
-            "SR_SWINHI": np.full((1, 1), SHARED_WINDOW),
-            **dict.fromkeys(("SRZ", "SR_CLOCKLO", "SR_CgaCtaId", "SR_VIRTUALSMID"), np.zeros((1, 1))),
+            "SR_GTMASK": ones ^ ((2 << lane) - 1), "SR_GEMASK": ones ^ ((1 << lane) - 1), "SR_CgaCtaId": rank,
+            "SR_CgaSize": np.full((1, 1), self.cluster_blocks), "SR_SWINHI": np.full((1, 1), SHARED_WINDOW),
+            **dict.fromkeys(("SRZ", "SR_CLOCKLO", "SR_VIRTUALSMID"), np.zeros((1, 1))),
         }  # fmt: skip
         self.special_values = np.zeros((len(SPECIAL_NAMES), self.warps, 32), u32)
         for n, name in enumerate(SPECIAL_NAMES):
@@ -219,12 +229,20 @@ class State:
         """Return the numbers of the threads of warps, int64[warps, 32]."""
         return np.arange(self.warps)[rows][:, None] * 32 + np.arange(32)[None, :]
 
+    def wild_address(self, op: Decoded, address: int) -> ExecutionError:
+        """Return the error of a wild or misaligned address, with the array before it or the rank of no block of the cluster."""
+        place = f"{op} ({':'.join(map(str, op.instruction.places[0]))})" if op.instruction.places else str(op)
+        described, rank = self.memory.described(address), address >> RANK_SHIFT
+        if "G" not in op.opcode and 1 < self.cluster_blocks <= rank < 256:
+            described = f", the rank {rank} is of no block of a cluster of {self.cluster_blocks}"
+        return ExecutionError(f"the address {address:#x} is outside of its memory{described}: {place}")
+
     def checked(self, op: Decoded, index: Any, lanes: Any, address: Any, size: int, limit: int) -> Any:
         """Return the index of active lanes, others 0. Raises ExecutionError for a wild or misaligned address."""
         index = np.where(lanes, index, 0)
         if index.min(initial=0) < 0 or index.max(initial=0) > limit - PADDING or (index & (size - 1)).any():
             wrong = lanes & ((index < 0) | (index > limit - PADDING) | (index & (size - 1) != 0))
-            raise wild_address(op, int(address[wrong][0]), self.memory)
+            raise self.wild_address(op, int(address[wrong][0]))
         return index
 
     def require(self, op: Decoded, holds: Any, failure: str) -> None:
@@ -236,7 +254,7 @@ class State:
         """Raise ExecutionError for an access to global memory outside of the arrays."""
         wrong = lanes & (self.memory.owned[index + (size - 1)] == 0)
         if wrong.any():
-            raise wild_address(op, int(address[wrong][0]), self.memory)
+            raise self.wild_address(op, int(address[wrong][0]))
 
     def copy_units(self, op: Decoded, index: Any, capacity: Any, address: Any, bytes: Any, counts: Any) -> None:
         """Copy bytes as `bulk_copy.copy_units`, by warp, [warps, 1]. Raises ExecutionError."""
@@ -246,7 +264,7 @@ class State:
             at, left, to, count = map(int, values)
             wrong = copy_units(shared, at, left, OwnedMemory(*fields), to - GLOBAL_BASE, count, self.units)
             if wrong >= 0:
-                raise wild_address(op, (self.shared_bytes - left, to)[wrong], self.memory)
+                raise self.wild_address(op, (self.shared_bytes - left, to)[wrong])
             counts.add_units(op, n, self.units)
 
     def log_phases(self, op: Decoded, kind: int, r: Rows, words: Any, lanes: Any) -> None:
@@ -274,7 +292,7 @@ class State:
                 self.shared, int(index[n, 0]), at, capacity, MapMemory(memory, len(memory), offset), first, self.units
             )
             if bytes < 0:
-                raise wild_address(op, (at, place)[-1 - bytes], self.memory)
+                raise self.wild_address(op, (at, place)[-1 - bytes])
             counts.add_units(op, n, self.units)
             results[n] = bytes
         return results

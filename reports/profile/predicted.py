@@ -76,7 +76,7 @@ def cubin_text(kernel: ExecutedKernel) -> str:
     counters = [[name.replace("_", " "), count] for name, count in _counters(kernel).items() if count]
     rows = [
         [f"{one.instruction.offset:#06x}", one.instruction.text, line_of(one.instruction), round(one.warps),
-         round(one.transactions) if one.requests else "", f"{fraction:.0%}" if fraction >= _LEAST else ""]
+         round(one.all_transactions) if one.all_requests else "", f"{fraction:.0%}" if fraction >= _LEAST else ""]
         for one, fraction in zip(kernel.instructions, waited.tolist(), strict=True) if one.warps
     ]  # fmt: skip
     headers = ["address", "instruction", "line", "warps", "transactions", "time"]
@@ -115,7 +115,7 @@ def content(kernel: ExecutedKernel) -> dict[str, Any]:
         "instructions": [
             {
                 "address": one.instruction.offset, "text": one.instruction.text, "line": line_of(one.instruction),
-                "warps": round(one.warps), "transactions": round(one.transactions), "time": fraction,
+                "warps": round(one.warps), "transactions": round(one.all_transactions), "time": fraction,
             }
             for one, fraction in rows
         ]

@@ -58,3 +58,29 @@ template <int STAGES> __device__ void pipelined(const float4 *x, float *out, int
 extern "C" __global__ void stages2(const float4 *x, float *out, int steps) { pipelined<2>(x, out, steps); }
 extern "C" __global__ void stages4(const float4 *x, float *out, int steps) { pipelined<4>(x, out, steps); }
 extern "C" __global__ void stages6(const float4 *x, float *out, int steps) { pipelined<6>(x, out, steps); }
+
+//// clusters
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void __cluster_dims__(2, 2, 1) exchanged(const int* x, int* out, double* sums) {
+    __shared__ int row[64];
+    __shared__ float singles;
+    __shared__ double doubles;
+    cg::cluster_group cluster = cg::this_cluster();
+    int t = threadIdx.x, block = blockIdx.x + gridDim.x * blockIdx.y;
+    if (t == 0) singles = 0, doubles = 0;
+    row[t] = x[64 * block + t];
+    cluster.sync();
+    unsigned other = (cluster.block_rank() + 1 + t % 2) % cluster.num_blocks();
+    int value = cluster.map_shared_rank(row, other)[t];
+    atomicAdd(cluster.map_shared_rank(&singles, other), float(t & 3));
+    atomicAdd(cluster.map_shared_rank(&doubles, other), double(value));
+    cluster.sync();
+    int seen = atomicCAS(cluster.map_shared_rank(row, cluster.block_rank()) + t, x[64 * block + t], -1);
+    cluster.sync();
+    int* place = t & 1 ? cluster.map_shared_rank(row, 0) : out + 1024 + 64 * block;
+    dim3 at = cluster.block_index();
+    out[64 * block + t] = value + 1000 * seen + at.x + 2 * at.y + *(volatile int*)(place + t);
+    if (t == 0) sums[2 * block] = singles, sums[2 * block + 1] = doubles;
+    cluster.sync();
+}

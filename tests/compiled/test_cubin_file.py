@@ -10,6 +10,8 @@ import pytest
 import simtbed as st
 from simtbed import LaunchError, SimtbedError
 from simtbed.engines.cuda import nvcc
+from simtbed.reports.profile.predicted import executed_cubins, predict
+from simtbed.runtime.cubin_launch import CubinLaunch
 
 from tests.compilers import needs_sass
 from tests.table_checks import check_each
@@ -44,6 +46,30 @@ def test_values_and_counters_on_each_architecture(build: Path) -> None:
         summed = kernels["sum"].launch(np.arange(64, dtype=np.int32), PAIR, 4, grid=1, block=64, shared=256)
         assert summed.arguments[0][0] == 64 * 63 // 2 + 3 + 5 + 7 + 4
     assert "kernels.cu:3" in str(result) and "LDG.E" in str(result) and "global load sectors" in str(result)
+
+
+@pytest.mark.slow
+def test_clusters_of_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clusters by axis, generic accesses of both memories, atomics of floats in other blocks: the values of the jit engine, and no time."""
+    source = texts("compiled/kernels.cu")["clusters"]
+    (tmp_path / "kernels.cu").write_text(source)
+    command = [str(nvcc.find_nvcc()), "-cubin", "-arch=sm_90", "-o", "kernels.cubin", "kernels.cu"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    x, out = np.random.default_rng(3).integers(0, 1000, 16 * 64).astype(np.int32), np.arange(2048, dtype=np.int32)
+    args = {"x": x, "out": out, "sums": np.zeros(32)}
+    expected = st.launch(st.cuda_source(source)["exchanged"], grid=(4, 4), block=64, args=args, check="all")
+    launches = list[CubinLaunch]()
+    monkeypatch.setattr("simtbed.compiled.cubin_file.cubin_receivers", [launches.append])
+    exchanged = st.cubin(tmp_path / "kernels.cubin")["exchanged"]
+    _, values, sums = exchanged.launch(x, out, np.zeros(32), grid=(4, 4), block=64).arguments
+    assert np.array_equal(values, expected["out"]) and np.array_equal(sums, expected["sums"])
+    with pytest.raises(
+        LaunchError, match=r"a grid of \(3, 4, 1\) blocks is not divisible into clusters of \(2, 2, 1\)"
+    ):
+        exchanged.launch(x, out, np.zeros(32), grid=(3, 4), block=64)
+    assert [predict(one) for one in executed_cubins(launches, "*")] == [
+        "the time of the SASS of clusters of blocks is not predicted"
+    ]
 
 
 @pytest.mark.slow

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.compiled.kernel import compiled_kernel
 from simtbed.engines.cuda.printer import cuda_source
+from simtbed.model.launches import time_of
 from simtbed.testing.conformance import FEATURES, Feature
 
 from tests.compilers import needs_nvcc, needs_sass
@@ -158,10 +160,27 @@ def test_debuggers_and_predictions() -> None:
 
 
 @needs_sass
-def test_compiled_code_is_refused() -> None:
+def test_compiled_code() -> None:
+    """The outputs are those of the launch; its time is that of the source, by name."""
     result = st.launch(ranks, grid=8, block=32, cluster=2, args={"out": st.zeros(8, "i32")}, compiled=True)
-    with pytest.raises(st.SimtbedError, match="clusters of blocks are not supported by the emulator of SASS"):
-        result.compiled()
+    assert result.compiled().output_differences == {}
+    (remark, *_) = time_of(result.request).remarks
+    assert (
+        remark
+        == "instructions are counted from the source: the time of the SASS of clusters of blocks is not predicted"
+    )
+
+
+@needs_sass
+@pytest.mark.slow
+def test_clusters_of_large_launches_are_sampled() -> None:
+    """The executed blocks are whole clusters, here of blocks that are no neighbors in the grid."""
+    grid = (32, 32)
+    result = st.launch(ranks, grid=grid, block=32, cluster=(2, 4), args={"out": st.zeros(32, "i32")}, compiled=True)
+    view = result.compiled()
+    sampled = compiled_kernel(view.launched, "sm_90", limit=2000)
+    assert view.executed.sampled == 1 and 4 < sampled.executed.sampled < 40
+    assert (sampled.warp_instructions, sampled.memory) == (view.warp_instructions, view.memory)
 
 
 LARGE = """

@@ -35,7 +35,7 @@ def instructions(*texts: str) -> list[Instruction]:
 def run(
     *texts: str,
     arrays: Mapping[str, Any] | None = None,
-    grid: int = 1,
+    grid: int | tuple[int, int] = 1,
     block: int = 32,
     numbers: Sequence[Any] = (),
     banks: Mapping[int, bytes] | None = None,
@@ -44,7 +44,9 @@ def run(
     tracer: Tracer | None = None,
 ) -> tuple[Counts, GlobalMemory]:
     """Execute a program, interpreted and compiled, with equal results or errors. Its parameters begin at c[0x0][0x210]: the addresses of
-    the arrays, then numbers. tracer: of the accesses."""
+    the arrays, then numbers. grid: blocks, and those of a cluster. tracer: of the accesses."""
+    blocks, in_cluster = (grid, 1) if isinstance(grid, int) else grid
+    cluster = (in_cluster, 1, 1)
     program = Program.from_listing(instructions(*texts))
     results, errors = [], []
     for compile_after in (1 << 60, 0):
@@ -52,13 +54,14 @@ def run(
         parameters = [*(np.uint64(memory.address(name)) for name in memory.places), *numbers]
         workspace = memory.workspace_address if cooperative else 0
         data = b"".join(one.tobytes() for one in parameters)
-        bank = parameter_bank((block, 1, 1), (grid, 1, 1), data, SM_90.parameters, memory, workspace)
+        bank = parameter_bank((block, 1, 1), (blocks, 1, 1), data, SM_90.parameters, memory, workspace, cluster)
         all_banks = {0: bank, **(banks or {})}
-        trace = None if tracer is None else tracer([*map(access_of, instructions(*texts))], grid)
-        counts = Counts(devices.H200, program.ends_run, grid * -(-block // 32), trace)
+        trace = None if tracer is None else tracer([*map(access_of, instructions(*texts))], blocks)
+        counts = Counts(devices.H200, program.ends_run, blocks * -(-block // 32), trace)
         launch = Launch(
-            (grid, 1, 1), (block, 1, 1), np.arange(grid), shared + SM_90.shared_reserved, memory, all_banks, cooperative
-        )
+            (blocks, 1, 1), (block, 1, 1), np.arange(blocks), shared + SM_90.shared_reserved, memory, all_banks, cooperative,
+            cluster,
+        )  # fmt: skip
         try:
             execute(program, launch, counts, compile_after)
         except SimtbedError as error:
