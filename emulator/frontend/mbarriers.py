@@ -1,17 +1,19 @@
 """Calls of the functions of barriers in shared memory."""
 
 import ast
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from ..errors import CompileError, Diagnostic
 from ..ir import mbarriers
 from ..ir import nodes as ir
+from ..ir.updates import reduced_types
 from ..ir.wide import aligned_index, alignment_check
 from ..language import forms
 from ..language.intrinsics import Intrinsic
 from ..language.tensor_maps import SHARED_ALIGNMENT, TensorMapForm
-from ..language.types import I32, U64
+from ..language.types import I32, U32, U64, Scalar
 from ..span import Span
+from .atomics import choice
 from .protocols import Args, Binder, FunctionReader
 from .values import NOTHING, ArrayValue, SourceError, Tensor, Value, describe
 
@@ -78,6 +80,21 @@ def _unit(reader: FunctionReader, array: ArrayValue, node: ast.expr, span: Span,
     return index
 
 
+def _reduction(
+    reader: FunctionReader, node: ast.expr | None, element: Any, boxes: bool, span: Span
+) -> forms.BulkReduction | None:
+    """Return the operation of a reduction of elements, None for a copy."""
+    if node is None:
+        return None
+    op = cast(forms.BulkReduction, choice(reader, node, "a reduction", get_args(forms.BulkReduction)))
+    types = reduced_types(op, boxes)
+    if element not in types:
+        place = " in boxes" if boxes else ""
+        advice = f"use {', '.join(map(str, types))}"
+        raise SourceError(span, f"PTX has no bulk reduction {op} of {element}{place}", advice)
+    return op
+
+
 def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Value:
     nodes = {name: cast(ast.expr, node) for name, node in args.items()}
     stores = cast(forms.BulkCopyForm, word.form).stores
@@ -103,7 +120,9 @@ def _copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span) -> Va
     if not stores:
         barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
         counted = ir.ArrayRef(barriers.name, span)
-    reader.emit(ir.BulkCopy(own, at, other, index, bytes, counted, which, span))
+    op = _reduction(reader, nodes.get("reduce"), elements[0], False, span)
+    element = cast(Scalar, elements[0]) if op else U32
+    reader.emit(ir.BulkCopy(own, at, other, index, bytes, counted, which, span, op=op, element=element))
     return NOTHING
 
 
@@ -137,7 +156,8 @@ def _tensor_copy(reader: FunctionReader, word: Intrinsic, args: Args, span: Span
         barriers, which = barrier(reader, nodes["barriers"], nodes["index"], word.name, span)
         counted = ir.ArrayRef(barriers.name, span)
     own, other = (ir.ArrayRef(name, span) for name in (tensor.name, shared.name))
-    reader.emit(ir.TensorCopy(own, coordinates, form, other, at, counted, which, span))
+    op = _reduction(reader, nodes.get("reduce"), form.element, True, span)
+    reader.emit(ir.TensorCopy(own, coordinates, form, other, at, counted, which, span, op=op))
     return NOTHING
 
 

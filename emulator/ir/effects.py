@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..language.forms import MbarrierOp
 from ..language.intrinsics import WARP_SIZE
-from ..language.types import BOOL, F32, F64, I32, I64, U32, U64, Scalar, Space, Vector
+from ..language.types import BOOL, F64, I32, I64, U32, U64, Scalar, Space, Vector
 from . import nodes as ir
 from .matrices import GROUP_INSTRUCTIONS, PARTS, registers
 from .walk import statements
@@ -150,8 +150,8 @@ def is_extreme_of_floats(atomic: ir.Atomic) -> bool:
     return atomic.op in ("min", "max") and isinstance(atomic.type, Scalar) and atomic.type.is_float
 
 
-def _swaps_words(atomic: ir.Atomic) -> bool:
-    return not is_extreme_of_floats(atomic) or (atomic.order == "relaxed" and atomic.type in (F32, F64))
+def _is_relaxed_extreme(atomic: ir.Atomic) -> bool:
+    return not is_extreme_of_floats(atomic) or atomic.order == "relaxed"
 
 
 def _vote_needs(vote: ir.Vote) -> Needs:
@@ -337,7 +337,7 @@ ROWS = (
         spaces=("global", "shared"),
         writes=True,
         needs=_atomic_needs,
-        rules=((_swaps_words, "an atomic minimum or maximum of floats is relaxed, of 4 or 8 bytes"),),
+        rules=((_is_relaxed_extreme, "an atomic minimum or maximum of floats is relaxed"),),
     ),
     Effect(
         ir.CompareSwap,
@@ -435,14 +435,14 @@ ROWS = (
     Effect(ir.AsyncWait, "wait for copies but {pending}", transition="wait_for_copies"),
     Effect(
         ir.BulkCopy,
-        "bulk copy {to}[{at}] = {source}[{index}], {bytes} bytes, barrier {barrier}[{which}]",
+        "bulk copy {to}[{at}] = {source}[{index}], {bytes} bytes, barrier {barrier}[{which}], {op} of {element}",
         issue="memory",
         operands={"at": _INDEX, "index": _INDEX, "bytes": Operand(I32), "which": _INDEX},
         needs=_group_needs,
     ),
     Effect(
         ir.TensorCopy,
-        "tensor copy {tensor}({coordinates}) as {form}, {shared}[{at}], barrier {barrier}[{which}]",
+        "tensor copy {tensor}({coordinates}) as {form}, {shared}[{at}], barrier {barrier}[{which}], {op}",
         issue="memory",
         operands={"at": _INDEX, "which": _INDEX},
         needs=_group_needs,

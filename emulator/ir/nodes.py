@@ -26,6 +26,7 @@ from ..language.forms import (
     AsyncMode,
     AtomicOp,
     BarrierMode,
+    BulkReduction,
     FenceScope,
     MatrixMode,
     MemoryOrder,
@@ -35,7 +36,7 @@ from ..language.forms import (
 )
 from ..language.tensor_maps import TensorMapForm
 from ..language.textures import TextureForm
-from ..language.types import Array, Results, Scalar, Value
+from ..language.types import U32, Array, Results, Scalar, Value
 from ..span import Span
 
 C = TypeVar("C")
@@ -182,21 +183,22 @@ class BulkCopy:
     """A copy from global to shared memory that completes its bytes of a barrier, or one to global memory, before `passes.bulk_copies`.
 
     at, index: of the first element in `to` and in the source, in units of 16 bytes. barrier: None for a copy to global memory. which:
-    the index of the barrier.
+    the index of the barrier. op: of a copy to global memory that combines its elements of a type with those of the target.
     """
 
     to: ArrayRef; at: Expr; source: ArrayRef; index: Expr; bytes: Expr; barrier: ArrayRef | None; which: Expr; span: Span; site: int = -1
+    op: BulkReduction | None = None; element: Scalar = U32
 @node
 class TensorCopy:
     """A copy of a box between an array with a tensor map and shared memory, before `passes.tensor_copies`.
 
-    coordinates: of i32, the innermost first. at: of the box in shared memory, in units of 128 bytes. barrier, which: as those of a
+    coordinates: of i32, the innermost first. at: of the box in shared memory, in units of 128 bytes. barrier, which, op: as those of a
     `BulkCopy`. words, word: of a tensor map that the kernel makes, the array of u64 with it and the index of its first word
     (`tensor_maps.FIRST_ELEMENT`); sizes and strides of the form have no meaning then.
     """
 
     tensor: ArrayRef; coordinates: tuple[Expr, ...]; form: TensorMapForm; shared: ArrayRef; at: Expr; barrier: ArrayRef | None
-    which: Expr; span: Span; site: int = -1; words: ArrayRef | None = None; word: Expr | None = None
+    which: Expr; span: Span; site: int = -1; words: ArrayRef | None = None; word: Expr | None = None; op: BulkReduction | None = None
 @node
 class AsyncOrder:  mode: AsyncMode; span: Span; site: int = -1; pending: int = 0  # of effects.ASYNC_ORDERS
 @node

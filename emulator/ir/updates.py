@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..language.forms import AtomicOp
+from ..language.forms import AtomicOp, BulkReduction
 from ..language.types import F32, F64, HALVES, I32, I64, U32, U64, Scalar
 from . import nodes as ir
 from .effects import is_extreme_of_floats
@@ -74,6 +74,22 @@ UPDATES: dict[AtomicOp, Update] = {
     ),
     **{name: Update(lambda old, state: old, name, (U64,)) for name in WAITS},
 }
+
+_BULK_REDUCTIONS: dict[BulkReduction, tuple[Scalar, ...]] = {
+    "add": (I32, U32, U64, F32, F64, *HALVES),
+    "min": (*_INTEGERS, *HALVES),
+    "max": (*_INTEGERS, *HALVES),
+    "inc": (U32,),
+    "dec": (U32,),
+    "and": _INTEGERS,
+    "or": _INTEGERS,
+    "xor": _INTEGERS,
+}
+
+
+def reduced_types(op: BulkReduction, boxes: bool) -> tuple[Scalar, ...]:
+    """Return the types of elements that PTX has a bulk reduction for (`cp.reduce.async.bulk`; of boxes `cp.reduce.async.bulk.tensor`)."""
+    return tuple(type for type in _BULK_REDUCTIONS[op] if not (boxes and type is F64))
 
 
 def update_of(atomic: ir.Atomic) -> Callable[[Values, Values], Values]:

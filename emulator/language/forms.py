@@ -13,6 +13,7 @@ MbarrierOp = Literal[
     "mbarrier_test_wait_parity", "mbarrier_try_wait_parity",
 ]  # fmt: skip
 AtomicOp = Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange"] | MbarrierOp
+BulkReduction = Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"]
 MemoryScope = Literal["block", "device", "system"]
 AccessOrder = Literal["weak", "volatile", "acquire", "release", "async", "bulk", "wgmma", "mbarrier"]
 MemoryOrder = Literal["relaxed", "acquire", "release", "acq_rel"]

@@ -8,7 +8,7 @@ for `try_wait` and for several arrivals at once.
 
 from typing import Any
 
-from .forms import AsyncWaitForm, BulkCopyForm, EffectForm, MbarrierForm, TensorCopyForm
+from .forms import AsyncWaitForm, BulkCopyForm, BulkReduction, EffectForm, MbarrierForm, TensorCopyForm
 from .hints import Array, TensorMap
 from .intrinsics import intrinsic
 
@@ -77,12 +77,21 @@ def bulk_copy(
 
 @intrinsic(BulkCopyForm(stores=True))
 def bulk_store(
-    target: Array[Any], i: int | tuple[int, ...], shared: Array[Any], j: int | tuple[int, ...], bytes: int
+    target: Array[Any],
+    i: int | tuple[int, ...],
+    shared: Array[Any],
+    j: int | tuple[int, ...],
+    bytes: int,
+    reduce: BulkReduction | None = None,
 ) -> None:
     """Copy `bytes` from shared[j] on to target[i] on in global memory, asynchronously: `cp.async.bulk` with a group.
 
     Writes of threads are before an `st.fence_async` of theirs, and a barrier if another thread copies. Shared memory is unchanged until
     a `bulk_wait_read` of the thread. The two places and `bytes` are multiples of 16 bytes. Needs compute capability 9.0.
+
+    reduce: combine each element with that of the target by a relaxed atomic operation of the device: `cp.reduce.async.bulk`. "add" of
+    i32, u32, u64, f16, bf16, f32 and f64; "min" and "max" of i32, u32, i64, u64, f16 and bf16; "and", "or" and "xor" of the integers;
+    "inc" and "dec" of u32, with the element in shared memory as limit.
     """
 
 
@@ -105,12 +114,18 @@ def tensor_copy(
 
 @intrinsic(TensorCopyForm(stores=True))
 def tensor_store(
-    tensor: TensorMap[Any], coordinates: int | tuple[int, ...], shared: Array[Any], j: int | tuple[int, ...]
+    tensor: TensorMap[Any],
+    coordinates: int | tuple[int, ...],
+    shared: Array[Any],
+    j: int | tuple[int, ...],
+    reduce: BulkReduction | None = None,
 ) -> None:
     """Copy shared[j] on to the box of a tensor map, asynchronously: `cp.async.bulk.tensor` with a group of `bulk_commit`.
 
     Coordinates are not negative; elements beyond the end of the tensor are not written. Orders and addresses are those of `bulk_store`
     and `tensor_copy`. Needs compute capability 9.0.
+
+    reduce: as in `bulk_store`, without f64: `cp.reduce.async.bulk.tensor`.
     """
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ..ir import nodes as ir
 from ..language.tensor_maps import UNIT, Fill, Swizzle, TensorMapForm
 from ..language.textures import SurfaceForm, TextureForm
-from ..language.types import I64, U8, Array, Scalar
+from ..language.types import I64, U8, U32, Array, Scalar
 from ..span import Span
 from .arithmetic import constant
 from .pointers import Pointer
@@ -42,7 +42,7 @@ class KernelMap:
         box = tuple(self.extents.get(d, 0) for d in range(rank))
         if self.element.size != self.type.size or 0 in box:
             raise UnsupportedError("a tensor map of another element than its tensor's is not supported")
-        return TensorMapForm(self.element, (1,) * rank, (UNIT,) * (rank - 1), box, self.swizzle, self.fill)
+        return TensorMapForm(self.type, (1,) * rank, (UNIT,) * (rank - 1), box, self.swizzle, self.fill)
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Textures:
             raise UnsupportedError(
                 "a tensor map that is no parameter of its own, or is chosen at run time, is not supported"
             )
-        form = self.forms[name] or TensorMapForm(U8, (16,) * rank, (16,) * (rank - 1), (16,) * rank)
+        form = self.forms[name] or TensorMapForm(U32, (16,) * rank, (16,) * (rank - 1), (16,) * rank)
         if not isinstance(form, TensorMapForm):
             raise UnsupportedError(f"{name} is a tensor map of the kernel: give st.tensor_map(array, box=...)")
         if len(form.sizes) != rank:

@@ -7,16 +7,17 @@ from typing import Any
 
 from ..ir import mbarriers
 from ..ir import nodes as ir
+from ..ir.updates import reduced_types
 from ..language.forms import AsyncMode
 from ..language.tensor_maps import ELEMENTS, FIRST_ELEMENT, SHARED_ALIGNMENT, SIZES, STRIDES, SWIZZLES, WORDS
 from ..language.types import BOOL, I32, I64, U8, U32, U64, Scalar
 from .arithmetic import cast, operation
-from .arrays import Need
+from .arrays import Need, atomic_need
 from .assembly import Registers
 from .calls import fixed
 from .handles import KernelMap
 from .pointers import Pointer
-from .ptx_table import row
+from .ptx_table import TYPES, row
 from .types import UnsupportedError
 
 _SHARED = r"(?:\.shared(?:::cta|::cluster)?)?\.b64"
@@ -79,21 +80,42 @@ def _wait(
 @row(r"cp\.async\.bulk\.shared::(?:cluster|cta)\.global\.mbarrier::complete_tx::bytes(?:\.L2::cache_hint)?")
 def _bulk_copy(r: Registers, target: str, source: str, bytes: str, barrier: str, hint: str = "") -> None:
     counted = r.scope.arrays.own_place(r.address(barrier), 8, U64)
-    _copy(r, target, source, bytes, ir.ArrayRef(counted.array, r.span), counted.index)
+    copy = replace(_copied(r, target, source, bytes), barrier=ir.ArrayRef(counted.array, r.span), which=counted.index)
+    r.scope.emitter.emit(copy)
 
 
-def _copy(r: Registers, target: str, source: str, bytes: str, barrier: ir.ArrayRef | None, which: ir.Expr) -> None:
+def _copied(r: Registers, target: str, source: str, bytes: str) -> ir.BulkCopy:
+    """Return a copy without a barrier."""
     own, other = (
         r.scope.arrays.own_place(r.address(place), 16, U32, reads) for place, reads in ((target, False), (source, True))
     )
     refs = [ir.ArrayRef(place.array, r.span) for place in (own, other)]
     size = r.let(r.read(bytes, I32))
-    r.scope.emitter.emit(ir.BulkCopy(refs[0], own.index, refs[1], other.index, size, barrier, which, r.span))
+    return ir.BulkCopy(refs[0], own.index, refs[1], other.index, size, None, r.number(0), r.span)
 
 
 @row(r"cp\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?")
 def _bulk_store(r: Registers, target: str, source: str, bytes: str, hint: str = "") -> None:
-    _copy(r, target, source, bytes, None, r.number(0))
+    r.scope.emitter.emit(_copied(r, target, source, bytes))
+
+
+_OP = r"(add|min|max|inc|dec|and|or|xor)"
+_REDUCTION = re.compile(
+    rf"cp\.reduce\.async\.bulk\.global\.shared::cta\.bulk_group(?:\.L2::cache_hint)?\.{_OP}(?:\.noftz)?\.(b?[subf]\d+)"
+)
+
+
+@row(_REDUCTION.pattern)
+def _bulk_reduction(r: Registers, op: Any, type: str, target: str, source: str, bytes: str, hint: str = "") -> None:
+    element = _reduced(op, TYPES[type], False)
+    r.scope.emitter.emit(replace(_copied(r, target, source, bytes), op=op, element=element))
+
+
+def _reduced(op: Any, type: Scalar, boxes: bool) -> Scalar:
+    """Return the type of elements that PTX has a reduction for. Raises UnsupportedError."""
+    if type not in reduced_types(op, boxes):
+        raise UnsupportedError(f"a bulk reduction {op} of {type} is not supported: PTX has none")
+    return type
 
 
 _COORDINATES = re.compile(r"\[([^,]+),\s*\{([^}]*)\}\s*\]")
@@ -108,12 +130,17 @@ def _tensor_copy(r: Registers, rank: str, target: str, box: str, barrier: str, h
     _copy_box(r, int(rank), target, box, ir.ArrayRef(counted.array, r.span), counted.index)
 
 
-@row(rf"cp\.async\.bulk\.tensor\.{_TILE}\.global\.shared::cta(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?")
-def _tensor_store(r: Registers, rank: str, box: str, source: str, hint: str = "") -> None:
-    _copy_box(r, int(rank), source, box, None, r.number(0))
+@row(rf"cp\.async\.bulk\.tensor\.{_TILE}\.global\.shared::cta()(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?")
+@row(
+    rf"cp\.reduce\.async\.bulk\.tensor\.{_TILE}\.global\.shared::cta\.{_OP}(?:\.tile)?\.bulk_group(?:\.L2::cache_hint)?"
+)
+def _tensor_store(r: Registers, rank: str, op: Any, box: str, source: str, hint: str = "") -> None:
+    _copy_box(r, int(rank), source, box, None, r.number(0), op or None)
 
 
-def _copy_box(r: Registers, rank: int, shared: str, box: str, barrier: ir.ArrayRef | None, which: ir.Expr) -> None:
+def _copy_box(
+    r: Registers, rank: int, shared: str, box: str, barrier: ir.ArrayRef | None, which: ir.Expr, op: Any = None
+) -> None:
     match = _COORDINATES.fullmatch(box.strip())
     coordinates = match[2].split(",") if match else []
     if match is None or len(coordinates) != rank:
@@ -126,7 +153,9 @@ def _copy_box(r: Registers, rank: int, shared: str, box: str, barrier: ir.ArrayR
     place = r.scope.arrays.own_place(r.address(shared), SHARED_ALIGNMENT, U32, barrier is None)
     refs = [ir.ArrayRef(own, r.span) for own in (name, place.array)]
     at = tuple(r.let(r.read(own.strip(), I32)) for own in coordinates)
-    copy = ir.TensorCopy(refs[0], at, form, refs[1], place.index, barrier, which, r.span)
+    if op is not None:
+        _reduced(op, form.element, True)
+    copy = ir.TensorCopy(refs[0], at, form, refs[1], place.index, barrier, which, r.span, op=op)
     if words is not None:
         copy = replace(copy, words=ir.ArrayRef(words.array, r.span), word=r.let(cast(words.index, I64)))
     r.scope.emitter.emit(copy)
@@ -210,7 +239,10 @@ def _initialised(r: Registers) -> None:
 
 def accessed(name: str) -> list[tuple[Scalar, Need]]:
     """Return the type of the elements that an instruction accesses, and its need."""
-    if name.startswith("cp.async.bulk") and "shared" in name:
+    if reduction := _REDUCTION.fullmatch(name):
+        type = TYPES[reduction[2]]
+        return [(type, atomic_need(reduction[1], type))]
+    if name.startswith(("cp.async.bulk", "cp.reduce.async.bulk")) and "shared" in name:
         return [(U32, "any")]
     if name.startswith("tensormap."):
         return [(U64, "any")]

@@ -10,6 +10,7 @@ from ..ir.names import temporary
 from ..ir.nodes import UNCOUNTED
 from ..ir.ops import TABLE
 from ..ir.walk import map_bodies, statements
+from ..language.forms import BulkReduction
 from ..language.types import Scalar
 from ..span import Span
 
@@ -35,6 +36,12 @@ def replaced(program: ir.Program, kind: type[S], new: Callable[[S, Iterator[int]
         )
 
     return ir.Program(replace(kernel, body=changed(kernel.body)), program.functions)
+
+
+def combined(op: BulkReduction, array: str, index: ir.Expr, value: ir.Expr) -> ir.Stmt:
+    """Return the update of one element by a bulk reduction: relaxed, for the device, without an instruction of its own."""
+    assert isinstance(value.type, Scalar)
+    return ir.Let(None, ir.Atomic(op, array, index, value, value.type, value.span), value.span, UNCOUNTED)
 
 
 class Code:

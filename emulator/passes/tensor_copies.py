@@ -1,9 +1,9 @@
 """Copies of boxes of tensors as loops over 16 bytes of shared memory, with the swizzle, and the completion of their bytes.
 
-A unit of 16 bytes inside the tensor is one access; of one that the end of a row cuts, each element is. Orders are those of
-`bulk_copies`. An H200 permutes the units by the address in shared memory; arrays are aligned to the repetition of the swizzle. It ends
-a kernel with an illegal instruction where a box does not begin at a multiple of 16 bytes along the last axis, or where one that is
-written begins before the tensor.
+A unit of 16 bytes inside the tensor is one access; of one that the end of a row cuts, and of a reduction, each element is. Orders are
+those of `bulk_copies`. An H200 permutes the units by the address in shared memory; arrays are aligned to the repetition of the swizzle.
+It ends a kernel with an illegal instruction where a box does not begin at a multiple of 16 bytes along the last axis, or where one that
+is written begins before the tensor.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from ..ir.wide import alignment_check
 from ..language.forms import AccessOrder, AtomicOp
 from ..language.tensor_maps import FIRST_ELEMENT, OOB_NAN, SHARED_ALIGNMENT, SIZES, STRIDES, UNIT
 from ..language.types import BF16, BOOL, F16, F32, F64, I32, I64, SCALARS, U16, U32, U64, VECTORS, Scalar
-from .generated import Code, Operand, replaced
+from .generated import Code, Operand, combined, replaced
 
 _WORDS = VECTORS["uint4"]
 _BITS: dict[Scalar, Scalar] = {F16: U16, BF16: U16, F32: U32, F64: U64}
@@ -127,12 +127,16 @@ class _Copy:
         if self.form.swizzle:
             permuted = code.op("and", code.op("shr", place, 3), self.form.swizzle // UNIT - 1)
             place = code.op("xor", place, permuted)
+        tensor, shared, span = self.stmt.tensor.name, self.stmt.shared.name, self.stmt.span
+        if self.stmt.op is not None:
+            self.elements(code, at, inside, flat, code.let(ir.Load(shared, place, _WORDS, span, self.order)))
+            self.loop(outer, number, units, code)
+            return
         enough = code.op("le", code.op("add", at, self.unit), self.sizes[0])
         whole = code.op("both", inside, code.op("both", code.op("ge", at, 0), enough))
         both, parts = self.code(), self.code()
         index = both.op("add", flat, both.cast(at, self.index))
         index = both.op("shr", index, self.unit.bit_length() - 1)
-        tensor, shared, span = self.stmt.tensor.name, self.stmt.shared.name, self.stmt.span
         if self.loads:
             words: ir.Expr = both.let(ir.Load(tensor, index, _WORDS, span, self.order))
             both.body.append(ir.Store(shared, place, words, span, UNCOUNTED, self.written_order))
@@ -173,11 +177,18 @@ class _Copy:
         else:
             chosen = access.op("select", is_low, *halves)
             value = self.from_bits(access, access.op("shr", chosen, shift))
-            access.body.append(ir.Store(self.stmt.tensor.name, index, value, code.span, UNCOUNTED, self.written_order))
+            access.body.append(self.written(index, value))
             self.branch(inner, is_inside, access)
         self.loop(code, number, self.unit, inner)
         words = [code.cast(own, U32) for half in halves for own in (half, code.op("shr", half, 32))]
         return ir.Pack(tuple(words), _WORDS, code.span)
+
+    def written(self, index: ir.Expr, value: ir.Expr) -> ir.Stmt:
+        """Return the store or the reduction of an element."""
+        name = self.stmt.tensor.name
+        if self.stmt.op is not None:
+            return combined(self.stmt.op, name, index, value)
+        return ir.Store(name, index, value, self.stmt.span, UNCOUNTED, self.written_order)
 
     def word(self, code: Code, words: ir.Expr, number: int) -> ir.Expr:
         return code.let(ir.Component(words, self.number(number), U32, code.span))

@@ -99,6 +99,8 @@ def by_site(kind: str, size: int, costs: dict[str, int], row: Counts) -> Iterato
     yield "thread_instructions", lanes * instructions
     for name, count in costs.items():
         yield f"warp_instructions.{name}", warps * count
+    if kind == "branch" and not instructions:  # of the loops in place of one instruction, such as a bulk copy
+        return
     if kind == "branch":
         yield "branches", warps
         yield "divergent_branches", int(row[DIVERGENT])

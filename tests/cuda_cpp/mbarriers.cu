@@ -104,3 +104,17 @@ __global__ void reversed(const float *x, float *out) {
     wait(&b, 0);
     out[threadIdx.x] = buf[63 - threadIdx.x];
 }
+
+//// reduced
+__global__ void reduced(TYPE *out, const TYPE *x) {
+    __shared__ __align__(16) TYPE buf[32];
+    buf[threadIdx.x] = x[32 * blockIdx.x + threadIdx.x];
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.OP [%0], [%1], %2;"
+            :: "l"(out), "r"(at(buf)), "r"((int)sizeof(buf)) : "memory");
+        asm volatile("cp.async.bulk.commit_group;");
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}

@@ -1,5 +1,7 @@
 """`mbarrier` and `cp.async.bulk` in inline PTX: the wait loops of CUTLASS and Triton, states, bytes, dynamic shared memory."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import simtbed as st
@@ -32,6 +34,50 @@ def test_bulk_copies(engine: EngineName) -> None:
     assert np.array_equal(result.out.reshape(2, 256), X.reshape(2, 256)[:, ::-1])
     stored = st.cuda_source(STORED)["stored"]
     assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
+
+
+def _reduction(type: str, op: str) -> st.Kernel:
+    text = HEAD + TEXTS["reduced"].replace("TYPE", type).replace("OP", op)
+    return st.cuda_source("#include <cuda_fp16.h>\n" + text)["reduced"]
+
+
+@pytest.mark.slow
+def test_bulk_reductions() -> None:
+    """The type is that of the instruction, not of the array; two blocks reduce the same elements."""
+
+    def check(case: tuple[str, str, Any, Any, EngineName]) -> None:
+        type, op, x, combined, engine = case
+        args = {"out": x[64:].copy(), "x": x[:64].copy()}
+        kernel = _reduction(type, op)
+        result = st.launch(
+            kernel, grid=2, block=32, args=args, engine=engine, check="" if engine == "python" else "all"
+        )
+        np.testing.assert_array_equal(result.out, combined(combined(x[64:], x[:32]), x[32:64]))
+
+    bits = np.random.default_rng(1).integers(0, 1 << 63, 96, np.uint64) * np.uint64(2)
+    words, halves = bits.astype(np.uint32), (bits.astype(np.float64) / 2.0**60).astype(np.float16)
+    wide = words.astype(np.float32)
+    cases: list[tuple[str, str, Any, Any]] = [
+        ("float", "add.f32", wide, np.add), ("double", "add.f64", wide.astype(np.float64), np.add),
+        ("unsigned", "min.s32", words, lambda a, b: np.minimum(a.view(np.int32), b.view(np.int32)).view(np.uint32)),
+        ("int", "max.u32", words.view(np.int32), lambda a, b: np.maximum(a.view(np.uint32), b.view(np.uint32)).view(np.int32)),
+        ("float", "xor.b32", wide, lambda a, b: (a.view(np.uint32) ^ b.view(np.uint32)).view(np.float32)),
+        ("long long", "add.u64", bits.view(np.int64), np.add), ("long long", "min.s64", bits.view(np.int64), np.minimum),
+        ("__half", "add.noftz.f16", halves, np.add), ("__half", "max.f16", halves, np.maximum),
+    ]  # fmt: skip
+    engines: list[EngineName] = ["jit", "numpy", "python"]
+    check_each([(*case, engine) for case in cases for engine in engines], check)
+
+
+def test_reductions_that_ptx_does_not_have() -> None:
+    for type, op, x, own in (
+        ("long long", "add.s64", np.zeros(32, np.int64), "add of i64"),
+        ("float", "min.f32", np.zeros(32, np.float32), "min of f32"),
+        ("int", "inc.s32", np.zeros(32, np.int32), "inc of i32"),
+    ):
+        args = {"out": x, "x": x.copy()}
+        with pytest.raises(st.CompileError, match=f"a bulk reduction {own} is not supported: PTX has none"):
+            st.launch(_reduction(type, op), grid=1, block=32, args=args)
 
 
 @pytest.mark.slow
@@ -69,7 +115,7 @@ def test_producer_and_consumer() -> None:
     [
         "mbarrier.arrive_drop.shared.b64 _, [%0]",
         "mbarrier.arrive.noComplete.shared.b64 _, [%0], 1",
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%0], 16",
+        "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%0], [%0], 16, [%0]",
         "cp.async.bulk.prefetch.L2.global [%0], 16",
     ],
 )

@@ -44,6 +44,21 @@ def test_boxes() -> None:
     check_each(engines, check)
 
 
+@pytest.mark.slow
+def test_reductions_of_boxes() -> None:
+    """Elements of the box beyond the tensor are not combined, with the type that the map states."""
+    text = KERNEL.replace(
+        "cp.async.bulk.tensor.2d.global.shared::cta.", "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile."
+    )
+    start = np.full_like(X, 0.5)
+    for engine in ("numpy", "jit", "python"):
+        result = _launch(text, engine, out=st.tensor_map(start, box=(16, 32), swizzle=128))
+        copied = _launch(engine=engine)
+        np.testing.assert_array_equal(result.out, start + copied.out)
+    with pytest.raises(st.CompileError, match="a bulk reduction min of f32 is not supported: PTX has none"):
+        _launch(text.replace(".add.tile.", ".min.tile."))
+
+
 FIELDS = (
     ("global_address", 64, 'l', "x + 64"), ("rank", 32, "", "1"), ("global_dim", 32, "r", "0, width"), ("global_dim", 32, "r", "1, height"),
     ("global_stride", 64, "l", "0, 256ull"), ("box_dim", 32, "r", "0, 32"), ("box_dim", 32, "r", "1, 16"),

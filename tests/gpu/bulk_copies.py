@@ -1,4 +1,4 @@
-"""Barriers in shared memory and bulk copies on a GPU: printed kernels and inline PTX, compared with the emulator.
+"""Barriers in shared memory, bulk copies and bulk reductions on a GPU: printed kernels and inline PTX, compared with the emulator.
 
     python -m tests.gpu.bulk_copies [--runs 100] [--engine cuda]
 
@@ -15,6 +15,7 @@ from simtbed.testing.conformance import FEATURES
 
 from tests.checkers.corpus import PAIRS
 from tests.cuda_cpp import test_mbarriers
+from tests.language import test_bulk_reductions as reductions
 
 
 def main() -> int:
@@ -27,7 +28,7 @@ def main() -> int:
     cases: list[tuple[Any, ...]] = [
         (own.name, own.kernel, own.block, 0, own.args, np.array(own.expected))
         for own in FEATURES
-        if own.name in ("phases_of_barriers", "bulk_copies", "bulk_stores")
+        if own.name in ("phases_of_barriers", "bulk_copies", "bulk_stores", "bulk_reductions")
     ]
     y = test_mbarriers.X
     copied, args = st.cuda_source(test_mbarriers.COPIED)["copied"], {"x": y, "out": np.zeros_like(y), "n": 512}
@@ -49,6 +50,11 @@ def main() -> int:
         args = {**pair.args, "FIXED": True}
         expected = pair.launch(True, "jit").out
         cases.append((name, pair.kernel, pair.block, 0, args, expected))
+    for case in (*reductions.CASES, *reductions.SPECIAL):
+        bits = case.bits(case.launch("jit"))
+        different = sum(int((case.bits(case.launch(options.engine)) != bits).sum()) for _ in range(options.runs))
+        total += different
+        sys.stdout.write(f"{case.name:50} {different:8} of {options.runs * bits.size:8} differ\n")
     for name, kernel, block, shared, args, expected in cases:
         different = 0
         for _ in range(options.runs):

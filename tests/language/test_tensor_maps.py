@@ -175,6 +175,16 @@ def _moved(x: TensorMap[f16], row: i32, column: i32) -> None:
     st.tensor_store(x, (row, column), buffer, 0)
 
 
+def test_a_box_counts_no_branches() -> None:
+    """The loops in place of a copy have no instructions."""
+    x = st.tensor_map(np.zeros((4, 64), np.float16), box=(1, 64))
+    for engine in ("jit", "numpy"):
+        totals = st.launch(
+            _moved, grid=1, block=1, args={"x": x, "row": 0, "column": 0}, engine=engine
+        ).counters.totals()
+        assert (totals["branches"], totals["warp_instructions"]) == (0, 0)
+
+
 @pytest.mark.slow
 def test_coordinates_that_the_hardware_does_not_take() -> None:
     def check(row: tuple[int, int, str]) -> None:

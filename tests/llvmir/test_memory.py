@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.engines.cuda import nvcc
+from simtbed.engines.cuda.printer import cuda_source
 from simtbed.errors import CompileError
 from simtbed.frontend.launchable import ProgramKernel
 from simtbed.ir.names import address, component, offset
-from simtbed.language.types import F32, F64, I32, I64, U32
+from simtbed.language.types import BF16, F16, F32, F64, I32, I64, U32
 from simtbed.llvmir.parameters import (
     ArrayParameter,
     ConstantParameter,
@@ -18,6 +20,7 @@ from simtbed.llvmir.parameters import (
     UnusedPointer,
 )
 
+from tests.compilers import needs_nvcc
 from tests.llvmir.programs import ENGINES, run, translated
 from tests.table_checks import each_row
 from tests.texts import texts
@@ -202,6 +205,20 @@ def test_threads_that_returned_wait_at_no_barrier() -> None:
     text = _text("ptr %out", TEXTS["threads that returned wait at no barrier"])
     for result in _each_engine(text, [OUT], {"out": np.full(32, -1, np.int32)}):
         assert np.array_equal(result["out"], np.where((THREADS < 20) & (THREADS != 7), THREADS, -1))
+
+
+@needs_nvcc
+@pytest.mark.slow
+def test_extremes_of_halves() -> None:
+    """CUDA text has a loop of compare-and-swaps."""
+    for name, type in (("half", F16), ("bfloat", BF16)):
+        body = f"  %v = load {name}, ptr %x\n  %old = atomicrmw fmin ptr %out, {name} %v monotonic"
+        parameters: list[Parameter] = [ArrayParameter("x", type, 2), ArrayParameter("out", type, 2)]
+        arguments = {"x": np.full(1, -2.5, type.dtype), "out": np.ones(1, type.dtype)}
+        text = _text("ptr %x, ptr %out", body)
+        assert {float(result["out"][0]) for result in _each_engine(text, parameters, arguments)} == {-2.5}
+        source = cuda_source(translated(text, parameters).program, (32, 1, 1)).text
+        assert nvcc.build(source, "kernel", "sm_90").resources.registers > 0
 
 
 REFUSALS = {

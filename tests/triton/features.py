@@ -402,6 +402,27 @@ def tensor_descriptors() -> None:
 
 
 @triton.jit
+def _reduced_boxes(x_ptr, given, out_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    made = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [BM, BN])
+    rows, columns = tl.arange(0, BM)[:, None], tl.arange(0, BN)[None, :]
+    x = tl.load(x_ptr + tl.program_id(0) * BM * BN + rows * BN + columns)
+    given.atomic_add([0, 0], x)
+    made.atomic_min([0, 0], x)
+
+
+@feature
+def reductions_of_descriptors() -> None:
+    """Blocks reduce the same boxes, which end beyond the tensors; with a descriptor of the host and one of the kernel."""
+    triton.set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device=DEVICE))
+    halves = [(random(3, 16, 32) * 4).round().half()] * (torch.cuda.get_device_capability()[0] == 9)
+    for x in ((random(3, 16, 32) * 100).int(), *halves):
+        sums, least = torch.ones(12, 24, device=DEVICE, dtype=x.dtype), torch.full_like(x[0, :12, :24], 50)
+        _reduced_boxes[(3,)](x, TensorDescriptor.from_tensor(sums, [16, 32]), least, 12, 24, BM=16, BN=32)
+        require(sums, 1 + x.sum(0)[:12, :24].to(x.dtype))
+        require(least, x.amin(0)[:12, :24].clamp(max=50))
+
+
+@triton.jit
 def _permute(x_ptr, out_ptr, index_ptr, M: tl.constexpr, N: tl.constexpr):
     i = tl.load(index_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
     some, mask = tl.reshape(tl.trans(x_ptr + i), (M * N,)), tl.sort(tl.arange(0, M * N)) >= 0

@@ -15,7 +15,7 @@ from ...language.intrinsics import FULL_MASK, WARP_SIZE
 from ...language.types import F64, HALVES, I32, I64, U32, U64, Array, Results, Scalar, Value, Vector
 from ...runtime.engine import Dim3
 from .matrices import function, group_function, moved, order
-from .mbarriers import tensor_helper
+from .mbarriers import store_helper, tensor_helper
 from .names import Names
 from .operators import (
     ANY,
@@ -285,7 +285,7 @@ class Expressions:
         target, source = self.names[node.to.name], self.names[node.source.name]
         places = f"(uint4*){target} + {self(node.at, UNARY)}, (const uint4*){source} + {self(node.index, UNARY)}"
         if node.barrier is None:
-            return Fragment(f"bulk_store({places}, {self(node.bytes)})")
+            return Fragment(f"{store_helper(node)[0]}({places}, {self(node.bytes)})")
         return Fragment(f"bulk_copy({places}, {self(node.bytes)}, &{self.barrier(node)})")
 
     def barrier(self, node: ir.BulkCopy | ir.TensorCopy) -> str:

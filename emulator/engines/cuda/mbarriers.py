@@ -4,6 +4,7 @@ A wait returns a word whose bit 63 differs from that of its operand if the phase
 """
 
 from ...ir import nodes as ir
+from ...language.types import HALVES
 
 _U64 = "unsigned long long"
 _HEAD = "static __device__ __forceinline__"
@@ -94,24 +95,44 @@ BULK_COPY = f"""\
         :: "r"((unsigned int)__cvta_generic_to_shared(target)), "l"(__cvta_generic_to_global(source)), "r"(bytes), {_PLACE} : "memory");
 }}
 """
-BULK_STORE = f"""\
-{_HEAD} void bulk_store(uint4* target, const uint4* source, int bytes) {{
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+
+
+def store_helper(node: ir.BulkCopy) -> tuple[str, str]:
+    """Return the name and the text of the function of a copy to global memory."""
+    name, instruction = "bulk_store", "cp.async.bulk.global.shared::cta.bulk_group"
+    if node.op is not None:
+        name = f"bulk_{node.op}_{node.element}"
+        instruction = f"cp.reduce.async.bulk.global.shared::cta.bulk_group.{node.op}.{_reduced_type(node)}"
+    return (
+        name,
+        f"""\
+{_HEAD} void {name}(uint4* target, const uint4* source, int bytes) {{
+    asm volatile("{instruction} [%0], [%1], %2;"
         :: "l"(__cvta_generic_to_global(target)), "r"((unsigned int)__cvta_generic_to_shared(source)), "r"(bytes) : "memory");
 }}
-"""
+""",
+    )
+
+
+def _reduced_type(node: ir.BulkCopy) -> str:
+    type = node.element
+    if type.is_float:
+        return "noftz." * (node.op == "add" and type in HALVES) + str(type)
+    kind = "b" if node.op in ("and", "or", "xor") else "s" if type.kind == "int" else "u"
+    return f"{kind}{8 * type.size}"
 
 
 def tensor_helper(node: ir.TensorCopy) -> tuple[str, str]:
     """Return the name and the text of the function of a copy of a box."""
     rank, stores = len(node.coordinates), node.barrier is None
-    name = f"tensor_{'store' if stores else 'copy'}_{rank}d"
+    name = f"tensor_{node.op or ('store' if stores else 'copy')}_{rank}d"
     first = 2 if stores else 3
     numbers = ", ".join(f"%{first + n}" for n in range(rank))
     operands = ['"r"((unsigned int)__cvta_generic_to_shared(shared))', '"l"(tensor)', *([] if stores else [_PLACE])]
     operands += [f'"r"(c{n})' for n in range(rank)]
     if stores:
-        instruction = f"{rank}d.global.shared::cta.bulk_group [%1, {{{numbers}}}], [%0];"
+        mode = f"{node.op}.tile.bulk_group" if node.op else "bulk_group"
+        instruction = f"{rank}d.global.shared::cta.{mode} [%1, {{{numbers}}}], [%0];"
     else:
         mode = "shared::cluster.global.mbarrier::complete_tx::bytes"
         instruction = f"{rank}d.{mode} [%0], [%1, {{{numbers}}}], [%2];"
@@ -121,7 +142,7 @@ def tensor_helper(node: ir.TensorCopy) -> tuple[str, str]:
         name,
         f"""\
 {_HEAD} void {name}({", ".join(params)}) {{
-    asm volatile("cp.async.bulk.tensor.{instruction}"
+    asm volatile("cp.{"reduce." if node.op else ""}async.bulk.tensor.{instruction}"
         :: {", ".join(operands)} : "memory");
 }}
 """,

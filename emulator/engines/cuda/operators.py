@@ -93,7 +93,7 @@ static __device__ __forceinline__ {{T}} atomic_{op}_{scope}({{T}}* place, {{T}} 
     Bits found = *(volatile Bits*)place, expected;
     do {{{{
         expected = found;
-        found = atomicCAS{suffix}((Bits*)place, expected, {{to_bits}}(f{op}({{of_bits}}(expected), value)));
+        found = atomicCAS{suffix}((Bits*)place, expected, {{to_bits}}({{prefix}}{op}({{of_bits}}(expected), value)));
     }}}} while (found != expected);
     return {{of_bits}}(found);
 }}}}
@@ -105,8 +105,20 @@ HELPERS |= matrices.HELPERS | mbarriers.HELPERS
 """Helpers: Python's `//` and `%` with narrower types promoted to int; the two results of `frexp`; a vote without its second
 result; ordered exchanges; extremes of floats in memory by compare-and-swap."""
 BITS = {
-    "float": {"word": "int", "to_bits": "__float_as_uint", "of_bits": "__uint_as_float"},
-    "double": {"word": "long long", "to_bits": "__double_as_longlong", "of_bits": "__longlong_as_double"},
+    "float": {"word": "int", "to_bits": "__float_as_uint", "of_bits": "__uint_as_float", "prefix": "f"},
+    "double": {
+        "word": "long long",
+        "to_bits": "__double_as_longlong",
+        "of_bits": "__longlong_as_double",
+        "prefix": "f",
+    },
+    "__half": {"word": "short", "to_bits": "__half_as_ushort", "of_bits": "__ushort_as_half", "prefix": "__h"},
+    "__nv_bfloat16": {
+        "word": "short",
+        "to_bits": "__bfloat16_as_ushort",
+        "of_bits": "__ushort_as_bfloat16",
+        "prefix": "__h",
+    },
 }
 """Words that a helper compares and swaps, and the conversions to and from them, by the type of the numbers."""
 
@@ -208,7 +220,7 @@ def helper(op: Called) -> tuple[str, str] | None:
     if isinstance(op, ir.Store):
         return ("mbarrier_init", mbarriers.HELPERS["mbarrier_init"]) if op.order == "mbarrier" else None
     if isinstance(op, ir.BulkCopy):
-        return ("bulk_copy", mbarriers.BULK_COPY) if op.barrier else ("bulk_store", mbarriers.BULK_STORE)
+        return ("bulk_copy", mbarriers.BULK_COPY) if op.barrier else mbarriers.store_helper(op)
     if isinstance(op, ir.TensorCopy):
         return mbarriers.tensor_helper(op)
     if isinstance(op, ir.Wgmma):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import simtbed as st
-from simtbed import Global, TensorMap, f16, f32, i32
+from simtbed import Global, TensorMap, f16, f32, i32, u32
 
 from ...runtime.arrays import zeros
 from ...runtime.tensor_maps import tensor_map
@@ -145,5 +145,42 @@ def tensor_stores(out: TensorMap[i32]) -> None:
     st.sync()
     if st.lane == 0:
         st.tensor_store(out, (1, 2, 0), buffer, (0, 0, 0))
+        st.bulk_commit()
+        st.bulk_wait()
+
+
+@feature([float(13 * i + 300) for i in range(64)], block=64, out=np.arange(0, 640, 10, dtype=np.float32))
+@st.kernel
+def bulk_reductions(out: Global[f32]) -> None:
+    """Two threads add a section, one of them twice."""
+    buffer = st.shared(f32, 64)
+    buffer[st.thread.x] = f32(st.thread.x + 100)
+    st.fence_async()
+    st.sync()
+    if st.thread.x % 32 == 0:
+        st.bulk_store(out, 0, buffer, 0, 256, reduce="add")
+        if st.thread.x == 0:
+            st.bulk_store(out, 0, buffer, 0, 256, reduce="add")
+        st.bulk_commit()
+    st.bulk_wait()
+
+
+_COUNTS = np.arange(48, dtype=np.uint32).reshape(2, 24) % 14
+
+
+@feature(
+    [[max(a, b) if y == 0 else (a + 1) * (a < b) for a, b in zip(_COUNTS[y].tolist(), range(5, 29), strict=True)] for y in range(2)],
+    out=tensor_map(_COUNTS, box=(1, 32)),
+)  # fmt: skip
+@st.kernel
+def tensor_reductions(out: TensorMap[u32]) -> None:
+    """A maximum, and an increment up to a limit, of boxes that end beyond the tensor."""
+    buffer = st.shared(u32, 32)
+    buffer[st.lane] = u32(st.lane + 5)
+    st.fence_async()
+    st.sync()
+    if st.lane == 0:
+        st.tensor_store(out, (0, 0), buffer, 0, reduce="max")
+        st.tensor_store(out, (1, 0), buffer, 0, reduce="inc")
         st.bulk_commit()
         st.bulk_wait()

@@ -140,3 +140,21 @@ def bulk_store_without_a_fence(x: Global[f32], out: Global[f32], FIXED: Const) -
         st.bulk_store(out, 0, buffer, 0, 256)
         st.bulk_commit()
     st.bulk_wait()
+
+
+@pair("race", grid=2, x=X)
+@st.kernel
+def sum_of_blocks_by_copies(x: Global[f32], out: Global[f32], FIXED: Const) -> None:
+    """Both blocks write to the same elements; a reduction is atomic."""
+    buffer = st.shared(f32, 64)
+    t = st.thread.x
+    buffer[t] = x[64 * st.block.x + t]
+    st.fence_async()
+    st.sync()
+    if t == 0:
+        if FIXED:
+            st.bulk_store(out, 0, buffer, 0, 256, reduce="add")
+        else:
+            st.bulk_store(out, 0, buffer, 0, 256)
+        st.bulk_commit()
+    st.bulk_wait()
