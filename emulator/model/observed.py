@@ -29,7 +29,7 @@ from .line_trace import MAX_LINES, LineTrace, SourceTracer
 MAX_TRACED_INSTRUCTIONS = 20_000_000
 """Warp instructions of the source up to which all blocks are executed: about three seconds on one core. Beyond, parts of the launch
 are."""
-_CLUSTERS = "the time of the SASS of clusters of blocks is not predicted"
+_CLUSTERS = "the time of clusters of blocks is not predicted"
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,14 @@ class ObservedLaunch:
         return self.traces[0]
 
     def compiled(self, device: Device) -> ExecutedKernel | str:
-        """Return the compiled kernel for a device with its executions, or the reason it is unavailable."""
+        """Return the compiled kernel for a device with its executions, or the reason it is unavailable.
+
+        Raises LaunchError for clusters of blocks.
+        """
+        if prod(self.request.cluster) > 1:
+            raise LaunchError(_CLUSTERS)
         if self.memory is None:
             return "only the source was counted"
-        if prod(self.request.cluster) > 1:
-            return _CLUSTERS
         if device.compute_capability < MIN_NVCC_CAPABILITY:
             return f"today's nvcc does not compile for {device.name}"
         arch = "sm_{}{}".format(*device.compute_capability)

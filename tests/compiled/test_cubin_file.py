@@ -68,7 +68,7 @@ def test_clusters_of_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ):
         exchanged.launch(x, out, np.zeros(32), grid=(3, 4), block=64)
     assert [predict(one) for one in executed_cubins(launches, "*")] == [
-        "the time of the SASS of clusters of blocks is not predicted"
+        "the time of clusters of blocks is not predicted"
     ]
 
 

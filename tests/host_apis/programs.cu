@@ -664,11 +664,11 @@ __global__ void __cluster_dims__(16) sixteen(int *out) { if (out) out[0] = 1; }
 template <class T> int launched(T *kernel, int blocks, int threads, int shared) { kernel<<<blocks, threads, shared>>>(0); return cudaGetLastError(); }
 int main() {
     const cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize, any = cudaFuncAttributeNonPortableClusterSizeAllowed;
-    printf("%d %d", launched(k, 1, 256, 60000), launched(own, 1, 256, 49152));
-    int set = cudaFuncSetAttribute(k, most, 60000);
-    printf(" %d %d %d", set, launched(k, 1, 256, 60000), cudaFuncSetAttribute(own, most, 232448));
+    printf("%d", launched(k, 1, 256, 60000)); printf(" %d", launched(own, 1, 256, 49152));
+    printf(" %d", cudaFuncSetAttribute(k, most, 60000)); printf(" %d", launched(k, 1, 256, 60000));
+    printf(" %d", cudaFuncSetAttribute(own, most, 232448)); printf(" %d", cudaGetLastError());
     printf(" | %d", launched(sixteen, 32, 32, 0)); cudaFuncSetAttribute(sixteen, any, 1);
-    printf(" %d %d |", launched(sixteen, 32, 32, 0), launched(sixteen, 30, 32, 0));
+    printf(" %d", launched(sixteen, 32, 32, 0)); printf(" %d |", launched(sixteen, 30, 32, 0));
     cudaLaunchConfig_t c = {}; cudaLaunchAttribute a; c.gridDim = 720; c.blockDim = 1024; c.dynamicSmemBytes = 40000;
     c.attrs = &a; c.numAttrs = 1; a.id = cudaLaunchAttributeClusterDimension; a.val.clusterDim.x = 8; a.val.clusterDim.y = a.val.clusterDim.z = 1;
     int n = -1, code = cudaOccupancyMaxActiveClusters(&n, k, &c); printf(" %d %d", code, n);
@@ -677,7 +677,8 @@ int main() {
     c.numAttrs = 0; code = cudaOccupancyMaxActiveClusters(&n, k, &c); printf(" %d %d", code, n);
     code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, own, 1024, 0); printf(" | %d %d", code, n);
     code = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n, own, 128, 49152); printf(" %d %d", code, n);
-    printf(" %d\n", launched(k, 1, 2048, 0)); k<<<1, 32, 70000>>>(0);
+    void *all[] = {&n}; printf(" %d\n", cudaLaunchCooperativeKernel(k, dim3(1000), dim3(1024), all, 4096)); cudaGetLastError();
+    launched(k, 1, 2048, 0); k<<<1, 32, 70000>>>(0);
 }
 
 //// clusters

@@ -269,7 +269,7 @@ def test_mistakes_of_host_code(tmp_path: Path) -> None:
 def test_limits_of_launches(tmp_path: Path) -> None:
     """Codes and numbers are those of an H200; each refused launch is explained."""
     result = run(tmp_path, TEXTS["limits"], "--")
-    assert "1 1 0 0 1 | 912 0 912 | 0 30 0 8 912 0 0 | 0 2 0 0 9\n" in result.stderr + result.stdout, result
+    assert "1 1 0 0 1 1 | 912 0 912 | 0 30 0 8 912 0 0 | 0 2 0 0 720\n" in result.stderr + result.stdout, result
     for message in (
         "error 1 of this launch is not read: call cudaGetLastError(). k: 70,000 bytes of dynamic shared memory, more than 60,000",
         ": k: 60,000 bytes of dynamic shared memory, more than 49,152: "
@@ -277,6 +277,7 @@ def test_limits_of_launches(tmp_path: Path) -> None:
         ": own: 49,152 bytes of dynamic shared memory, more than 48,128: call cudaFuncSetAttribute(kernel",
         ": sixteen: 16 blocks in a cluster: up to 8, 16 with cudaFuncAttributeNonPortableClusterSizeAllowed",
         ": sixteen: clusters of (16, 1, 1) blocks do not divide a grid of (30, 1, 1)",
+        ": k: a cooperative launch of 1,000 blocks, and the H200 holds 264 at once",
         ": k: blocks of (2048, 1, 1) threads in a grid of (1, 1, 1): blocks have 1 to (1024, 1024, 64), 1,024 in all",
     ):
         assert message in result.stdout, message

@@ -19,7 +19,7 @@ from .queues import INVALID_VALUE, SUCCESS, Place, flush_host_output, store
 from .unit import ProgramUnit
 
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION, INVALID_CLUSTER_SIZE = 9, 13, 98, 912
-NOT_SUPPORTED = 801
+TOO_MANY_TOGETHER, NOT_SUPPORTED = 720, 801
 ILLEGAL_ADDRESS = 700
 _STICKY = {"bounds": ILLEGAL_ADDRESS, "alignment": 716, "assertion": 710, "step limit": 702}
 """Errors of launches by the kind of their fault: illegal address, misaligned address, assert, timeout."""
@@ -172,7 +172,15 @@ class Kernels(Devices):
                 return INVALID_CLUSTER_SIZE, f"{name}: {math.prod(cluster)} blocks in a cluster: up to {most}{larger}"
         setting = f"call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, {shape.shared})"
         excess = self._attributes(stub).too_much_shared(device, shape.shared, setting) if shape.shared else ""
-        return (INVALID_VALUE, f"{name}: {excess}") if excess else (SUCCESS, "")
+        if excess:
+            return INVALID_VALUE, f"{name}: {excess}"
+        resident = device.sms * self._active_blocks(stub, math.prod(block), shape.shared) if shape.cooperative else 0
+        if shape.cooperative and math.prod(grid) > resident:
+            why = (
+                f"a cooperative launch of {math.prod(grid):,} blocks, and the {device.name} holds {resident:,} at once"
+            )
+            return TOO_MANY_TOGETHER, f"{name}: {why}"
+        return SUCCESS, ""
 
     def _attributes(self, stub: int) -> FunctionAttributes:
         """Return the attributes of a registered kernel."""
