@@ -220,6 +220,7 @@ _FOLDS: dict[str, Any] = {
     "XOR": np.bitwise_xor,
 }  # fmt: skip
 _ATOMIC_OPERATIONS = (*_FOLDS, "EXCH", "INC", "DEC", "CAS", "CAST", "POPC")
+_SWAPS = ("CAS", "CAST")
 _PAIRS = {"F16x2", "BF16x2"}
 _FLOATS = {"F32": np.float32, "F64": np.float64}
 
@@ -270,7 +271,7 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     dtype = np.dtype(_atomic_type(op))
     operands = list(op.operands)
     success = write_predicate(operands.pop(0)) if operands[0].kind == "predicate" else None
-    if op.flags & (_PAIRS | _FLOATS.keys()):  # whether the address is of global memory: written by `_generic`
+    if name not in _SWAPS:  # the predicate is whether the operation is done: written by `_generic`
         success = None
     wide = dtype.itemsize == 8
     to = operands.pop(0).number if returns else -1
@@ -368,20 +369,23 @@ def _of_space(op: Decoded, space: Space) -> Execute:
 
 
 def _generic(op: Decoded) -> Execute:
-    """An access of global memory by some lanes, then of shared memory by others. An addition of floats with a predicate makes only the
-    first one and writes in which lanes: the program makes the other one by other instructions."""
+    """An access of global memory by some lanes, then of shared memory by others. An atomic operation with a predicate writes in which
+    lanes it is done: not in the own block and, of single floats, in no block. There nvcc's code makes it by other instructions."""
     address_of = addresses(next(one for one in op.operands if one.kind == "memory"), GLOBAL)
     to_global, to_shared, first = _of_space(op, GLOBAL), _of_space(op, WINDOW), op.operands[0]
-    is_partial = op.flags & (_PAIRS | _FLOATS.keys()) and first.kind == "predicate" and first.number >= 0
-    write = write_predicate(first) if is_partial else None
+    is_partial = first.kind == "predicate" and first.number >= 0 and not set(_SWAPS) & op.flags
+    write, is_single = write_predicate(first) if is_partial else None, bool(op.flags & _FLOATS.keys())
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:
-        is_shared = _in_shared_window(address_of(s, r, lanes))
+        address = address_of(s, r, lanes)
+        is_shared = _in_shared_window(address)
+        left = np.zeros((1, 1), np.bool_)
+        if write is not None:
+            left = is_shared if is_single else is_shared & _is_own(s, r, address & u64(0xFFFFFFFF))
         to_global(s, r, lanes & ~is_shared, counts)
-        if write is None:
-            to_shared(s, r, lanes & is_shared, counts)
-        else:
-            write(s, r, lanes, ~is_shared)
+        to_shared(s, r, lanes & is_shared & ~left, counts)
+        if write is not None:
+            write(s, r, lanes, ~left)
 
     return execute
 

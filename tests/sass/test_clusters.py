@@ -72,21 +72,37 @@ def _equal(actual: list[int], expected: list[int]) -> None:
     assert actual == expected
 
 
-def test_additions_of_floats() -> None:
-    """A predicate states the lanes with global memory, QSPC the block of shared memory: own or another one."""
-    mine = "PRMT R6, R4, 0x654, R9"
+def test_atomics_that_are_not_done() -> None:
+    """A predicate states where an atomic operation is done: of floats in global memory, of others not in the own block. QSPC states the
+    block: own or another one."""
+    place = (*OWN, *NEXT, "PRMT R16, R4, 0x654, R9", "MOV R17, R7", "MOV R10, RZ", "MOV R11, RZ", *SYNC)
     bits = ("SEL R8, RZ, 0x1, P0", "@P1 IADD3 R8, R8, 0x2, RZ", "@P2 IADD3 R8, R8, 0x4, RZ")
-    add = (
-        "ATOM.E.ADD.F32.FTZ.RN.STRONG.GPU P0, RZ, desc[UR4][R6.64], R0",
-        "QSPC.E.S P1, RZ, [R6]",
-        "QSPC.E.D P2, RZ, [R6]",
-    )
     cases = [
-        ((*NEXT, *add, *bits), 5),
-        ((mine, *add, *bits), 3),
-        (("MOV R6, R2", "MOV R7, R3", *add, *bits), 0),
-    ]
-    check_each(cases, lambda case: _equal(words(*case[0]), [case[1]] * 256))
+        (f"ATOM.E.ADD.{form}.STRONG.GPU P0, RZ, desc[UR4][R{at}.64], R10", at, expected)
+        for form, expected_bits in (("F32.FTZ.RN", (5, 3, 0)), ("F64.RN", (5, 3, 0)), ("F16x2.RN", (4, 3, 0)), ("64", (4, 3, 0)))
+        for at, expected in zip((6, 16, 2), expected_bits, strict=True)
+    ]  # fmt: skip
+    aligned = ("SHF.L.U32 R9, R9, 0x1, RZ", "IMAD.WIDE.U32 R2, R8, 0x4, R2")
+
+    def check(case: tuple[str, int, int]) -> None:
+        text, at, expected = case
+        tests = [f"QSPC.E.{form} P{n}, RZ, [R{at}]" for n, form in ((1, "S"), (2, "D"))]
+        texts = (*HEAD, *aligned, *place, text, *tests, *bits, *STORE)
+        _, memory = run(*texts, arrays={"out": np.zeros(512, np.uint32)}, grid=(8, 4))
+        assert memory.array("out")[::2].tolist() == [expected] * 256
+
+    check_each(cases, check)
+    one = (
+        "MOV R10, 0x1",
+        "MOV R11, RZ",
+        "SHF.L.U32 R9, R9, 0x1, RZ",
+        "LEA R5, R4, R9, 0x18",
+        "STS.64 [R5], R8",
+        *NEXT,
+        *SYNC,
+    )
+    add = ("ATOM.E.ADD.64.STRONG.GPU P0, RZ, desc[UR4][R6.64], R10", *SYNC, "LDS R8, [R5]")
+    assert words(*one, *add) == (EIGHT + 1).tolist()
 
 
 def test_loads_and_stores_of_the_own_block_are_counted() -> None:
