@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simtbed as st
+from simtbed.cuda_cpp.kernel import CudaKernel
 from simtbed.runtime.registry import EngineName
 
 from tests.table_checks import check_each, each_row
@@ -36,7 +37,7 @@ def test_bulk_copies(engine: EngineName) -> None:
     assert np.array_equal(st.launch(stored, grid=1, block=64, args=args, engine=engine, check="all").out, 2 * X)
 
 
-def _reduction(type: str, op: str) -> st.Kernel:
+def _reduction(type: str, op: str) -> CudaKernel:
     text = HEAD + TEXTS["reduced"].replace("TYPE", type).replace("OP", op)
     return st.cuda_source("#include <cuda_fp16.h>\n" + text)["reduced"]
 

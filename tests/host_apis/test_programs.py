@@ -278,7 +278,7 @@ def test_limits_of_launches(tmp_path: Path) -> None:
         ": sixteen: 16 blocks in a cluster: up to 8, 16 with cudaFuncAttributeNonPortableClusterSizeAllowed",
         ": sixteen: clusters of (16, 1, 1) blocks do not divide a grid of (30, 1, 1)",
         ": k: a cooperative launch of 1,000 blocks, and the H200 holds 264 at once",
-        ": k: blocks of (2048, 1, 1) threads in a grid of (1, 1, 1): blocks have 1 to (1024, 1024, 64), 1,024 in all",
+        ": k: blocks of (2048, 1, 1) in a grid of (1, 1, 1): up to (1024, 1024, 64) and 1,024 threads, ",
     ):
         assert message in result.stdout, message
 

@@ -190,7 +190,12 @@ def test_races_of_reductions() -> None:
         result = st.launch(_shared_sum, grid=4, block=32, args={**args, "mistake": 0}, engine=engine, check="races")
         np.testing.assert_array_equal(result.out, np.full(32, 4, np.float32))
         for mistake in (1, 2, 3, 4):
-            launched = {"args": {**args, "mistake": mistake}, "engine": engine, "check": "races", "faults": "return"}
+            launched: dict[str, Any] = {
+                "args": {**args, "mistake": mistake},
+                "engine": engine,
+                "check": "races",
+                "faults": "return",
+            }
             faults = st.launch(_shared_sum, grid=2, block=32, **launched).faults
             assert {fault.kind for fault in faults} == {"race"}, mistake
 

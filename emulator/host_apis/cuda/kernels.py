@@ -155,21 +155,18 @@ class Kernels(Devices):
         grid, block, blocks = shape.grid, shape.block, math.prod(shape.cluster)
         limits = zip((*grid, *block), (*device.grid_extents, *device.block_extents), strict=True)
         if not all(0 < extent <= limit for extent, limit in limits) or math.prod(block) > device.threads_per_block:
-            most = (
-                f"{device.block_extents}, {device.threads_per_block:,} in all, of a grid of up to {device.grid_extents}"
+            limit = (
+                f"up to {device.block_extents} and {device.threads_per_block:,} threads, {device.grid_extents} blocks"
             )
-            return (
-                INVALID_CONFIGURATION,
-                f"{name}: blocks of {block} threads in a grid of {grid}: blocks have 1 to {most}",
-            )
+            return INVALID_CONFIGURATION, f"{name}: blocks of {block} in a grid of {grid}: {limit}"
         cluster = shape.cluster if blocks != 1 else kernel.cluster
         if cluster != (1, 1, 1):
-            most = self._attributes(stub).cluster_blocks
+            largest = self._attributes(stub).cluster_blocks
             if not all(size and extent % size == 0 for extent, size in zip(grid, cluster, strict=True)):
                 return INVALID_CLUSTER_SIZE, f"{name}: clusters of {cluster} blocks do not divide a grid of {grid}"
-            if math.prod(cluster) > most:
-                larger = f", {MAX_BLOCKS} with cudaFuncAttributeNonPortableClusterSizeAllowed" * (most < MAX_BLOCKS)
-                return INVALID_CLUSTER_SIZE, f"{name}: {math.prod(cluster)} blocks in a cluster: up to {most}{larger}"
+            if math.prod(cluster) > largest:
+                more = f", {MAX_BLOCKS} with cudaFuncAttributeNonPortableClusterSizeAllowed" * (largest < MAX_BLOCKS)
+                return INVALID_CLUSTER_SIZE, f"{name}: {math.prod(cluster)} blocks in a cluster: up to {largest}{more}"
         setting = f"call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, {shape.shared})"
         excess = self._attributes(stub).too_much_shared(device, shape.shared, setting) if shape.shared else ""
         if excess:
