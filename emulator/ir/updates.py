@@ -39,6 +39,28 @@ def _counted(change: Callable[[Values], Values]) -> Callable[[Values, Values], V
     return update
 
 
+_LEAST_NORMAL = np.float32(2.0**-126)
+_FAR = np.float32(2.0**-100)
+
+
+def _without_subnormal(values: Values) -> Values:
+    return np.asarray(np.where(np.abs(values) < _LEAST_NORMAL, np.copysign(values.dtype.type(0), values), values))
+
+
+def _flushing(change: np.ufunc) -> Callable[[Values, Values], Values]:
+    """Return the update that flushes subnormal numbers of its operands and of its result."""
+
+    def update(old: Values, operand: Values) -> Values:
+        return _without_subnormal(change(_without_subnormal(old), _without_subnormal(operand)))
+
+    return update
+
+
+def without_flush(values: Values) -> bool:
+    """Return whether sums of some numbers, and of their sums, are zero or normal: all are multiples of 2**-123."""
+    return bool(np.all((np.abs(values) >= _FAR) | (values == 0) | np.isnan(values)))
+
+
 _ONE_BYTE = np.uint64(1 << TX)
 
 
@@ -56,6 +78,8 @@ _NUMBERS = (*_INTEGERS, F32, F64)
 UPDATES: dict[AtomicOp, Update] = {
     "add": Update(np.add, "atomicAdd", (*_NUMBERS, *HALVES)),
     "sub": Update(np.subtract, "atomicSub", (*_NUMBERS, *HALVES)),
+    "add_ftz": Update(_flushing(np.add), "atomicAdd", ()),
+    "sub_ftz": Update(_flushing(np.subtract), "atomicSub", ()),
     "inc": Update(_incremented, "atomicInc", (U32,)),
     "dec": Update(_decremented, "atomicDec", (U32,)),
     "min": Update(np.minimum, "atomicMin", _INTEGERS),
@@ -75,6 +99,9 @@ UPDATES: dict[AtomicOp, Update] = {
     **{name: Update(lambda old, state: old, name, (U64,)) for name in WAITS},
 }
 
+FLUSHED: dict[AtomicOp, AtomicOp] = {"add": "add_ftz", "sub": "sub_ftz"}
+"""The operations that flush subnormal numbers, of engines alone: see `passes.flushed_sums`."""
+UNFLUSHED = {"add_ftz": np.add, "sub_ftz": np.subtract}
 _BULK_REDUCTIONS: dict[BulkReduction, tuple[Scalar, ...]] = {
     "add": (I32, U32, U64, F32, F64, *HALVES),
     "min": (*_INTEGERS, *HALVES),
@@ -89,7 +116,8 @@ _BULK_REDUCTIONS: dict[BulkReduction, tuple[Scalar, ...]] = {
 
 def reduced_types(op: BulkReduction, boxes: bool) -> tuple[Scalar, ...]:
     """Return the types of elements that PTX has a bulk reduction for (`cp.reduce.async.bulk`; of boxes `cp.reduce.async.bulk.tensor`)."""
-    return tuple(type for type in _BULK_REDUCTIONS[op] if not (boxes and type is F64))
+    without = (F64, *([I64] if op in ("and", "or", "xor") else [])) if boxes else ()
+    return tuple(type for type in _BULK_REDUCTIONS[op] if type not in without)
 
 
 def update_of(atomic: ir.Atomic) -> Callable[[Values, Values], Values]:

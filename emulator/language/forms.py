@@ -12,7 +12,9 @@ MbarrierOp = Literal[
     "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_expect_tx", "mbarrier_complete_tx", "mbarrier_test_wait",
     "mbarrier_test_wait_parity", "mbarrier_try_wait_parity",
 ]  # fmt: skip
-AtomicOp = Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange"] | MbarrierOp
+AtomicOp = (
+    Literal["add", "sub", "inc", "dec", "min", "max", "and", "or", "xor", "exchange", "add_ftz", "sub_ftz"] | MbarrierOp
+)
 BulkReduction = Literal["add", "min", "max", "inc", "dec", "and", "or", "xor"]
 MemoryScope = Literal["block", "device", "system"]
 AccessOrder = Literal["weak", "volatile", "acquire", "release", "async", "bulk", "wgmma", "mbarrier"]

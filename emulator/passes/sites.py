@@ -163,5 +163,5 @@ def _combines(stmt: ir.Stmt) -> bool:
         return False
     atomic = stmt.value
     if stmt.target is None:
-        return atomic.op in REDUCTIONS
+        return atomic.op.removesuffix("_ftz") in REDUCTIONS
     return atomic.op == "add" and isinstance(atomic.type, Scalar) and atomic.type.is_integer

@@ -11,6 +11,7 @@ from ..passes import budget
 from ..passes.barriers import changed_arrays, order_matters
 from ..passes.bulk_copies import lower_bulk_copies
 from ..passes.clocks import count_clock_readings
+from ..passes.flushed_sums import flush_sums
 from ..passes.inline import inline
 from ..passes.private_registers import private_registers
 from ..passes.rounded_arrays import Rounded, rounded_arrays
@@ -94,7 +95,7 @@ def _numbered(program: ir.Program) -> tuple[ir.Program, tuple[Site, ...]]:
     """Return the numbered program and its sites, common to all sets of checks. Cached while the program lives."""
     if program not in _NUMBERED:
         budget.check_calls(program)
-        inlined = inline(lower_bulk_copies(lower_products(lower_fetches(program))))
+        inlined = inline(lower_bulk_copies(flush_sums(lower_products(lower_fetches(program)))))
         verify(inlined)
         budget.check_memory(inlined.kernel)
         unrolled = unroll(inlined)

@@ -9,7 +9,7 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.access import AccessKind, open_dimensions, shown_dimensions
 from ...ir.effects import lane_bits
-from ...ir.updates import update_of
+from ...ir.updates import UNFLUSHED, update_of, without_flush
 from ...ir.wide import access_type, width
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import I32, Array
@@ -306,6 +306,7 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
     operand = value(node.value)
     scalar_type, components = split(access.type)
     update = update_of(node)
+    unflushed = UNFLUSHED.get(node.op)
 
     def run(group: WarpGroup) -> Register | None:
         operand_values = _whole(group, operand(group))
@@ -313,9 +314,13 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
         storage = group.memory.arrays[access.name]
         places = access.places(group, index)
         access.track(group, index, inside)
-        if isinstance(update, np.ufunc) and not used and access.exact:
-            update.at(storage, places[inside], operand_values[inside])
-            return None
+        if not used and access.exact:
+            chosen = places[inside], operand_values[inside]
+            plain = unflushed is not None and without_flush(storage[chosen[0]]) and without_flush(chosen[1])
+            at_once = unflushed if plain else update
+            if isinstance(at_once, np.ufunc):
+                at_once.at(storage, *chosen)
+                return None
         old = np.zeros((*index.shape, *[components] * bool(components)), scalar_type.dtype)
         for row, lane in np.argwhere(inside):
             at = places[row, lane]

@@ -20,6 +20,7 @@ from ...ir import nodes as ir
 from ...ir.walk import statements
 from ...language.types import Array
 from ...passes.bulk_copies import lower_bulk_copies
+from ...passes.flushed_sums import flush_sums
 from ...passes.grids import has_clusters, waits_for_blocks
 from ...passes.textures import lower_fetches
 from ...passes.waiting import may_stall, waits
@@ -287,7 +288,7 @@ def code_of(request: Request, recorded: bool, traced: bool) -> Code:
 
 
 def _printed(request: Request, recorded: bool, traced: bool) -> Code:
-    program = lower_bulk_copies(lower_products(lower_fetches(request.program)))
+    program = lower_bulk_copies(flush_sums(lower_products(lower_fetches(request.program))))
     prepared = request.prepared.program.kernel
     waiting: dict[Span, bool] = {}
     progress: set[Span] = set()

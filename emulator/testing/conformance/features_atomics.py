@@ -1,6 +1,7 @@
 """Feature kernels of atomic operations: kinds, orders and scopes. See features.py."""
 
 import numpy as np
+import numpy.typing as npt
 import simtbed as st
 from simtbed import Global, f32, f64, float2, float4, i32, i64, u32
 
@@ -51,6 +52,31 @@ def vector_addition_with_its_result(out: Global[float2]) -> None:
         old = st.atomic_add(out, st.lane, float2(1.0, 2.0 * f32(st.lane) - 2.0))
     else:
         st.atomic_add(out, st.lane, float2(1.0 + old.x, 2.0 * f32(st.lane) - 2.0))
+
+
+_SMALL = np.array([0, 1, 0x80000001, 0x7FFFFF, 0x800000, 0x80800001, 0x1000000, 0x80000000], np.uint32).view(np.float32)
+_LEFT, _RIGHT = np.repeat(_SMALL, 8), np.tile(_SMALL, 8)
+
+
+def _flushed(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    return np.where(np.abs(values) < np.float32(2.0**-126), np.copysign(np.float32(0), values), values)
+
+
+@feature(
+    np.concatenate([_flushed(_flushed(_LEFT) + _flushed(_RIGHT)), _LEFT + _RIGHT]),
+    block=64, x=_LEFT, y=_RIGHT, out=np.concatenate([_LEFT, _LEFT]),
+)  # fmt: skip
+@st.kernel
+def sums_of_subnormal_numbers(x: Global[f32], y: Global[f32], out: Global[f32]) -> None:
+    """Sums in global memory flush subnormal numbers to zero, those in shared memory do not."""
+    own = st.shared(f32, 64)
+    t = st.thread.x
+    own[t] = x[t]
+    st.sync()
+    st.atomic_add(out, t, y[t])
+    st.atomic_add(own, t, y[t])
+    st.sync()
+    out[64 + t] = own[t]
 
 
 @feature([64, 64, 64, 64, 64], grid=2, out=np.zeros(5, np.int32))

@@ -14,6 +14,9 @@ from ....span import GENERATED
 from ..context import ArrayLocation, CodegenContext
 from ..counters.rules import helper_text
 
+_LEAST_NORMAL = "0x3810000000000000"
+"""2**-126, as LLVM writes an f32."""
+
 
 def beyond(builder: FunctionBuilder, index: str, element: str, limit: str) -> str:
     """Return an i32 of the lanes with an index not below the limit."""
@@ -99,12 +102,25 @@ def _plain(builder: FunctionBuilder, word: str, type: Scalar, pointer: str, oper
             new = builder.intrinsic(
                 f"llvm.{'s' if type.kind == 'int' else 'u'}{word}", element, old, operands[0], hint="new"
             )
+        case "add_ftz" | "sub_ftz":
+            sum = builder.let(
+                f"f{word[:3]} {element} {_flushed(builder, old)}, {_flushed(builder, operands[0])}", "sum"
+            )
+            new = _flushed(builder, sum)
         case _ if type in HALVES or word in ("min", "max"):
             new = operation(builder, ir.Op(word, (), type, GENERATED), [Value(type, v) for v in (old, *operands)]).ref
         case _:
             new = builder.let(f"{'f' if type.is_float else ''}{word} {element} {old}, {operands[0]}", "new")
     builder.store(element, new, pointer, type.size)
     return old
+
+
+def _flushed(builder: FunctionBuilder, value: str) -> str:
+    """Return an f32, zero with its sign if it is subnormal."""
+    size = builder.intrinsic("llvm.fabs", "float", value, hint="size")
+    zero = builder.intrinsic("llvm.copysign", "float", "0.0", value, hint="zero")
+    is_subnormal = builder.let(f"fcmp olt float {size}, {_LEAST_NORMAL}", "subnormal")
+    return builder.let(f"select i1 {is_subnormal}, float {zero}, float {value}", "flushed")
 
 
 def _wrapping(builder: FunctionBuilder, word: str, element: str, old: str, limit: str) -> str:
