@@ -4,13 +4,12 @@ Source: PTX ISA, `atom.add.f32`; all sums of 16 numbers on an H200. In shared me
 """
 
 from dataclasses import replace
-from typing import Any
 
 from ..ir import nodes as ir
 from ..ir.updates import FLUSHED
 from ..ir.walk import map_bodies, statements
 from ..ir.wide import array_types
-from ..language.types import F32, Array, Vector
+from ..language.types import F32, Vector
 
 
 def flush_sums(program: ir.Program) -> ir.Program:
@@ -31,13 +30,14 @@ def _is_sum(stmt: ir.Stmt) -> bool:
 def _flushed(function: ir.Function) -> ir.Function:
     types = array_types(function)
 
+    def own(stmt: ir.Stmt) -> ir.Stmt:
+        if not _is_sum(stmt):
+            return map_bodies(stmt, changed)
+        assert isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic)
+        is_global = types[stmt.value.array].space == "global"
+        return replace(stmt, value=replace(stmt.value, op=FLUSHED[stmt.value.op])) if is_global else stmt
+
     def changed(body: ir.Body) -> ir.Body:
-        return tuple(_changed(stmt, types) if _is_sum(stmt) else map_bodies(stmt, changed) for stmt in body)
+        return tuple(map(own, body))
 
     return replace(function, body=changed(function.body))
-
-
-def _changed(stmt: Any, types: dict[str, Array]) -> ir.Stmt:
-    if types[stmt.value.array].space != "global":
-        return stmt  # type: ignore[no-any-return]
-    return replace(stmt, value=replace(stmt.value, op=FLUSHED[stmt.value.op]))

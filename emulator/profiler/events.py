@@ -16,7 +16,7 @@ WARPS, LANES, REQUESTS, SECTORS, LINES, WAVEFRONTS, CONFLICTS, DIVERGENT = range
 REQUESTS, SECTORS, LINES: of global memory, 32-byte sectors and 128-byte lines where the device has them.
 WAVEFRONTS, CONFLICTS: of shared memory. DIVERGENT: executions of a branch whose active lanes diverge."""
 COLUMNS = 8
-RULES = 4
+RULES = 5
 """Version of the counting rules. Raise it with every change of counts, whether here, in the passes or in the machine's
 rules; a test compares the counts of every feature. It is not the version of the package, which may change without the counts."""
 

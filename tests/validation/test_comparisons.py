@@ -19,6 +19,8 @@ ORDERED = {
     )
 }  # fmt: skip
 """Kernels with shared atomics that depend on the order of blocks, on retries, or on conflicts with other traffic."""
+WITHOUT_ROWS = {"bulk_reductions", "tensor_reductions"}
+"""Features with instructions that the emulator of SASS does not have."""
 
 
 def assert_accuracy(name: str, comparison: Comparison) -> None:
@@ -39,7 +41,7 @@ def test_shipped_kernels() -> None:
     assert [(reason.kernels, reason.figures) for reason in comparison.idle] == []
     names = ("barriers", "registers", "occupancy")
     assert [cell.kernel for cell in comparison.cells if cell.figure.name in names and not cell.within_tolerance] == []
-    assert comparison.refused == {}
+    assert comparison.refused.keys() == WITHOUT_ROWS
     assert (RECORDS / "h200.md").read_text(encoding="utf-8") == text.markdown(comparison) + "\n", COMPARE
 
 
