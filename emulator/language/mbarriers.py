@@ -125,7 +125,8 @@ def tensor_store(
     Coordinates are not negative; elements beyond the end of the tensor are not written. Orders and addresses are those of `bulk_store`
     and `tensor_copy`. Needs compute capability 9.0.
 
-    reduce: as in `bulk_store`, without f64: `cp.reduce.async.bulk.tensor`.
+    reduce: as in `bulk_store`, without f64, and without the logical operations of i64, at which an H200 ends the kernel:
+    `cp.reduce.async.bulk.tensor`.
     """
 
 

@@ -86,14 +86,18 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     def launcher(self) -> Launcher:
         return Launcher(self.kernel, self.driver.device, self.driver.available, self.driver.memory.written)
 
+    @cached_property
+    def _attributes(self) -> FunctionAttributes:
+        return FunctionAttributes(self.kernel.declared_bytes("shared"))
+
     def bind(self) -> None:
         """Do nothing: no module is loaded."""
 
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
         require_threads(self.py_func.__name__, blockdim, self._most_threads)
         if sharedmem:
-            own = FunctionAttributes(self.kernel.declared_bytes("shared"))
-            if excess := own.too_much_shared(self.driver.device, int(sharedmem), "Numba-CUDA cannot request them"):
+            advice = "Numba-CUDA cannot request them"
+            if excess := self._attributes.too_much_shared(self.driver.device, int(sharedmem), advice):
                 raise LaunchError(f"{self.py_func.__name__}: {excess}")
         reader = ValueReader(self.extensions, stream, self.driver.available)
         for type, value in zip(self.argtypes, args, strict=False):
