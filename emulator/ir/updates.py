@@ -101,6 +101,7 @@ UPDATES: dict[AtomicOp, Update] = {
 
 FLUSHED: dict[AtomicOp, AtomicOp] = {"add": "add_ftz", "sub": "sub_ftz"}
 """The operations that flush subnormal numbers, of engines alone: see `passes.flushed_sums`."""
+SUMS = {*FLUSHED, *FLUSHED.values()}
 UNFLUSHED = {"add_ftz": np.add, "sub_ftz": np.subtract}
 _BULK_REDUCTIONS: dict[BulkReduction, tuple[Scalar, ...]] = {
     "add": (I32, U32, U64, F32, F64, *HALVES),

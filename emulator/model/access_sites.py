@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..compiled.opcode_classes import Access
 from ..ir import nodes as ir
 from ..ir.access import Operation
+from ..ir.updates import SUMS
 from ..ir.walk import statements
 from ..language.types import Array, Scalar
 from ..runtime.engine import Request
@@ -69,7 +70,7 @@ def sites_of_source(request: Request, threads: int) -> AccessSites:
     adds = {
         stmt.span
         for stmt in statements(body)
-        if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic) and stmt.value.op in ("add", "sub")
+        if isinstance(stmt, ir.Let) and isinstance(stmt.value, ir.Atomic) and stmt.value.op in SUMS
     }
     types = {p.name: p.type for p in request.program.kernel.params if isinstance(p.type, Array)}
     sizes = {name: max(1, len(np.asarray(request.arguments[name])) * type.element.size) for name, type in types.items()}
