@@ -130,6 +130,7 @@ def test_volatile_exchanges_of_a_warp() -> None:
     check_each(EXCHANGES, check, lambda row: row.name)
 
 
+@pytest.mark.slow
 def test_the_finding_names_the_assumption_and_the_barrier() -> None:
     (fault, *_) = EXCHANGES[0].launch("jit").faults
     assert "between lanes that are assumed in step" in fault.message

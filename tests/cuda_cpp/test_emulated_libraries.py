@@ -260,6 +260,7 @@ def test_elementwise_kernels_of_cupy(cupy: Any) -> None:
         cupy.ElementwiseKernel("raw T x", "T z", "z = x[i + 1]")(y, size=5)
 
 
+@pytest.mark.slow
 def test_reduction_kernels_of_cupy(cupy: Any) -> None:
     norm = cupy.ReductionKernel("T x", "T y", "x * x", "a + b", "y = sqrt(a)", "0", "norm")
     values = np.random.default_rng(1).random((3, 4, 300))

@@ -27,6 +27,7 @@ X = np.arange(512, dtype=np.float32)
 ENGINES: list[EngineName] = ["jit", "numpy"]
 
 
+@pytest.mark.slow
 @each_row(ENGINES)
 def test_bulk_copies(engine: EngineName) -> None:
     args = {"x": X, "out": np.zeros_like(X), "n": 512}

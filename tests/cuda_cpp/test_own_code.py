@@ -101,6 +101,7 @@ def test_a_later_process_does_not_compile_the_text(monkeypatch: pytest.MonkeyPat
         launch(st.cuda_source(TEXT, ("-DFACTOR=4",), ("sums<float, 1>",)), 1)
 
 
+@pytest.mark.slow
 def test_included_files_are_read_and_are_inputs_of_the_cache(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "common").mkdir()

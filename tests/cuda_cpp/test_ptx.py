@@ -140,6 +140,7 @@ def test_integers_bits_predicates_warps_and_loads(row: tuple[str, int]) -> None:
     assert _unsigned(assembly) == expected
 
 
+@pytest.mark.slow
 @each_row(HALVES)
 def test_halves(row: tuple[str, list[float]]) -> None:
     assembly, expected = row

@@ -17,6 +17,7 @@ TEXTS = texts("cuda_cpp/texts.cu")
 EXAMPLES = ("transpose", "softmax", "bfs", "philox")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_has_its_bits_and_counters(example: str) -> None:
     trips = RoundTrips()

@@ -72,6 +72,7 @@ def test_a_missing_wait_is_found() -> None:
         assert messages == (MESSAGES if missing else set())
 
 
+@pytest.mark.slow
 def test_rows_in_registers() -> None:
     draw = np.random.default_rng(2)
     a, b = (draw.standard_normal((64, 16)).astype(np.float16) for _ in "ab")

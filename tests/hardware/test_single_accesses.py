@@ -100,6 +100,7 @@ def _ncu(folder: Path, without: str = "nothing") -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_counts_are_written_by_kind(tmp_path: Path) -> None:
     rows, target, lengths = ROWS[:88], tmp_path / "accesses.csv", []
 

@@ -254,6 +254,7 @@ def calls(draw: strategies.DrawFn) -> tuple[dict[str, Any], list[str]]:
     return how, [name for name, _ in (*wrong, *inner)]
 
 
+@pytest.mark.slow
 @hypothesis.given(calls())
 @hypothesis.settings(max_examples=40, deadline=None)
 def test_random_calls(call: tuple[dict[str, Any], list[str]]) -> None:

@@ -60,6 +60,7 @@ def test_an_address_space_below_that_of_a_launch_is_refused(monkeypatch: pytest.
     app.require_address_space()
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_a_command_in_a_small_address_space() -> None:
     def limit() -> None:

@@ -95,6 +95,7 @@ def test_all_reports_or_none(last: str) -> None:
     assert not Path("b").exists()
 
 
+@pytest.mark.slow
 def test_a_name_that_is_not_utf8_is_reported(folder: Path) -> None:
     name = "caf\udce9.py"
     Path(name).write_text(PROGRAM)

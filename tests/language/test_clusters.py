@@ -150,6 +150,7 @@ def test_blocks_that_wait_for_later_ones_alternate(engine: Any) -> None:
         assert out == [100 + t * (3 - b % 4) for b in range(8) for t in range(32)]
 
 
+@pytest.mark.slow
 def test_debuggers_and_predictions() -> None:
     args = {"out": st.zeros(8, "i32")}
     with st.debugging(block=1), pytest.raises(st.LaunchError, match="waits for the others"):

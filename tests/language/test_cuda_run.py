@@ -327,6 +327,7 @@ def test_more_than_48_kib_are_requested(notes: Notes) -> None:
     assert notes.attributes == [(functions.MAX_DYNAMIC_SHARED, 60000)]
 
 
+@pytest.mark.slow
 def test_a_kernel_is_unloaded_in_its_context(notes: Notes) -> None:
     """Otherwise it remains in the GPU's memory: threads of kernels are short-lived."""
     gc.collect()  # kernels of other tests

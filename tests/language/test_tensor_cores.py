@@ -93,6 +93,7 @@ def test_each_parameter_of_the_rule_shows() -> None:
     check_each(rows, check)
 
 
+@pytest.mark.slow
 def test_exact_products_in_every_engine() -> None:
     """Integers and f64 are exact here, so that the layouts of all shapes show."""
     draw = np.random.default_rng(5)
@@ -203,6 +204,7 @@ def test_missing_lanes_and_rows_are_findings() -> None:
     check_each([(engine, case) for engine in EMULATORS for case in cases], check)
 
 
+@pytest.mark.slow
 def test_a_partial_warp_is_a_finding() -> None:
     for engine in EMULATORS:
         assert (

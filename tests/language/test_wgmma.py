@@ -85,6 +85,7 @@ def _findings(engine: EngineName, warps: int, block: int, size: int = 1024) -> l
     return [fault.message for fault in result.faults]
 
 
+@pytest.mark.slow
 def test_missing_warps_are_findings() -> None:
     def check(case: tuple[EngineName, int, int, str]) -> None:
         engine, warps, block, expected = case

@@ -143,6 +143,7 @@ def _check(cases: tuple[str, ...], type: Scalar, text: str) -> None:
         assert not shown, (engine, str(type), shown)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("type", INTEGERS, ids=str)
 def test_integer_instructions(type: Scalar) -> None:
     name = INTEGERS[type]

@@ -74,6 +74,7 @@ def mutations(body: Tree) -> Iterator[Tree]:
                 yield changed(Leave(not again))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [structure_module.MAX_ARMS, 2, 0])
 def test_random_graphs_are_structured(arms: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(structure_module, "MAX_ARMS", arms)

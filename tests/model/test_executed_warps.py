@@ -93,6 +93,7 @@ def test_other_blocks_take_the_path_of_an_executed_one() -> None:
     assert warps.executions.tolist() == [[12.0, 12.0]]
 
 
+@pytest.mark.slow
 def test_a_jump_has_a_latency() -> None:
     looping, straight = warps_of("NOP", *loop("0x14", start=1), "EXIT"), warps_of(*["NOP"] * 61, "EXIT")
     jumping = simulated(looping, 0).cycles

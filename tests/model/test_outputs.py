@@ -120,6 +120,7 @@ def test_a_choice_writes_the_elements_that_the_launch_writes() -> None:
         assert f" is not written: {number} of {2 * number} elements, first {first}, which" in reason
 
 
+@pytest.mark.slow
 def test_a_choice_is_compared_with_device_arrays_after_a_launch() -> None:
     arguments = {"x": st.DeviceArray(X), "out": st.DeviceArray(np.zeros(32, np.float32))}
     st.launch(row_sum, grid=32, block=32, args=arguments)

@@ -225,11 +225,13 @@ def _in_a_process(cache: Path, *arguments: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
 
+@pytest.mark.slow
 def test_the_front_end_runs_once(tmp_path: Path) -> None:
     assert _in_a_process(tmp_path, "new") == "8 False"
     assert _in_a_process(tmp_path, "kept") == "8 False"
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_is_no_hindrance(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert _in_a_process(tmp_path / "file" / "folder", "new") == "8 False"

@@ -63,6 +63,7 @@ def test_scores_are_written_within_their_capacity() -> None:
         assert_native_agrees(files_scan._text, scores, units, reads, haplotypes, 3, table, 98, capacity)
 
 
+@pytest.mark.slow
 def test_streams_are_placed_within_their_arrays() -> None:
     letters = RNG.choice(np.frombuffer(b"ACGTN", np.uint8), 40)
     assert_native_agrees(layout_rescaled._encode_all, letters, 40, np.zeros(40, np.uint8))
@@ -100,6 +101,7 @@ def test_frequencies_are_found_within_their_arrays() -> None:
     assert_native_agrees(frequency._by_em, likelihoods.reshape(-1), 5, 3, np.zeros(3))
 
 
+@pytest.mark.slow
 def test_accesses_are_counted_within_their_arrays() -> None:
     index = np.concatenate([np.arange(32), RNG.integers(0, 300, 96)])
     active = np.concatenate([np.ones(64, np.bool_), RNG.random(32) < 0.5, np.zeros(32, np.bool_)])

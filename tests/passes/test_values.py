@@ -50,6 +50,7 @@ CONDITIONS = (
 MEMORY = "s = st.shared(st.i32, 64); s[t] = 1; a = st.local(st.i32, 2); a[0] = x[t]; a[n] = 1; st.sync()"
 
 
+@pytest.mark.slow
 @each_row(CONDITIONS, lambda row: row[0])
 def test_conditions_that_vary(row: tuple[str, tuple[bool, ...]]) -> None:
     branch = kernel_of(f"{MEMORY}\nif {row[0]}:\n out[t] = 1")

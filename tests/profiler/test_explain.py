@@ -33,6 +33,7 @@ def test_an_advised_change_saves_what_is_predicted(case: Advised) -> None:
         assert actual == pytest.approx(saving.saved, rel=0.2), saving
 
 
+@pytest.mark.slow
 def test_every_rule_with_a_prediction_is_applied() -> None:
     rules = {rule for case in ADVISED for rule, _ in case.before().remedies}
     assert rules >= NUMBERS.keys() - {"scattered", "conflicts"}

@@ -38,6 +38,7 @@ def test_reports_are_on_stdout_if_the_answer_is_a_file(
     assert [file.name for file in tmp_path.iterdir()] == ["answer.tsv"]
 
 
+@pytest.mark.slow
 def test_options_reach_the_alignment(simtbed: Simtbed, tmp_path: Path) -> None:
     source = tmp_path / "in.tsv"
     source.write_text("CG\tACGT\n")
@@ -48,6 +49,7 @@ def test_options_reach_the_alignment(simtbed: Simtbed, tmp_path: Path) -> None:
         assert simtbed("align", str(source), *options).out == f"{row}\n"
 
 
+@pytest.mark.slow
 def test_two_fasta_files_and_sam(simtbed: Simtbed, tmp_path: Path) -> None:
     references, alternates = tmp_path / "r.fa", tmp_path / "a.fa"
     references.write_text(">chr\nACGT\n")
@@ -88,6 +90,7 @@ def test_an_input_must_be_named(simtbed: Simtbed) -> None:
     assert "No such file" in simtbed("align", "nowhere.tsv").refused()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "name"), [("align", "pairs"), ("pairhmm", "pairs of reads and haplotypes")])
 def test_an_empty_file_gives_an_empty_answer_and_a_warning(
     simtbed: Simtbed, tmp_path: Path, command: str, name: str

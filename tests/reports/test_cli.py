@@ -41,6 +41,7 @@ def test_every_command_has_help(simtbed: Simtbed, command: str) -> None:
     assert f"\n  simtbed {command}" in result.out, "no example"
 
 
+@pytest.mark.slow
 def test_completion_is_clicks_own() -> None:
     """The shell passes the words typed so far."""
     words = {"_SIMTBED_COMPLETE": "bash_complete", "COMP_WORDS": "simtbed pro", "COMP_CWORD": "1"}
@@ -238,6 +239,7 @@ def test_a_deleted_folder_is_named(
         assert "output:" not in completed.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_quietly() -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -149,6 +149,7 @@ def test_low_coverage_is_a_warning(simtbed: Simtbed, tmp_path: Path) -> None:
     assert "coverage is too low for --min-multiplicity 6" in simtbed("correct", str(source)).err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", gzip.compress(b"", mtime=0)])
 def test_an_empty_file_is_said_to_be_empty(simtbed: Simtbed, tmp_path: Path, content: bytes) -> None:
     source, target = tmp_path / "empty.fq", tmp_path / "out.fq"

@@ -126,6 +126,7 @@ def test_descriptions_are_read(project: Path) -> None:
     assert np.isnan(cuda_file._array(shift | {"type": "f16", "values": math.nan})).all()
 
 
+@pytest.mark.slow
 def test_a_wrong_description_ends_a_command(capfd: pytest.CaptureFixture[str], project: Path) -> None:
     simtbed = command_line(capfd)
     (project / "shift.toml").write_text(LAUNCH.replace("block = 64", "block = true"))

@@ -92,6 +92,7 @@ def test_an_output_that_cannot_be_written_is_one_line(simtbed: Simtbed, tmp_path
     assert "no folder" in simtbed("pairhmm", "--example", "-o", str(target)).refused()
 
 
+@pytest.mark.slow
 def test_several_gpus_share_the_file(simtbed: Simtbed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the jit engine in the GPUs' place: the same answer in the same order."""
     assert "--gpus 2 needs --engine cuda" in simtbed("pairhmm", "--example", "--gpus", "2").refused()

@@ -114,6 +114,7 @@ def test_spectrum_and_picture(simtbed: Simtbed, source_file: Path, tmp_path: Pat
     assert (tmp_path / "spectrum.svg").read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_the_example(simtbed: Simtbed) -> None:
     result = simtbed("sfs", "--example", "--mode", "gama")
     assert result.code == 0 and len(result.out.splitlines()) == 101

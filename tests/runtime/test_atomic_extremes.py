@@ -114,6 +114,7 @@ def test_the_verifier_refuses_what_a_swap_of_words_cannot_do(rest: dict[str, Any
         verify(replace(program, kernel=replace(program.kernel, body=body)))
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_the_printed_loops_compile(tmp_path: Path) -> None:
     texts = []

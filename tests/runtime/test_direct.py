@@ -197,6 +197,7 @@ def test_observers_and_graphs_see_direct_launches(notes: Notes) -> None:
     assert len(notes.launches) == 3 and len(graph.launches) == 1
 
 
+@pytest.mark.slow
 def test_a_direct_launch_keeps_no_array_alive(notes: Notes) -> None:
     args = launched()
     del args

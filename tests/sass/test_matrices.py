@@ -47,6 +47,7 @@ def mnemonic(row: Instruction) -> str:
     return f"HMMA.{shape}.{row.total.upper()}" + f".{row.a.upper()}" * (row.a != "f16")
 
 
+@pytest.mark.slow
 def test_products() -> None:
     draw = np.random.default_rng(1)
 
@@ -86,6 +87,7 @@ def test_zero_register_as_c() -> None:
     assert np.array_equal(d, np.stack(multiply_add(row, H200, list(words[:4]), list(words[4:]), zero)))
 
 
+@pytest.mark.slow
 def test_moves() -> None:
     words = np.random.default_rng(3).integers(0, 1 << 32, (4, 32), np.uint32)
     row = ("SHF.L.U32 R6, R0, 0x4, RZ", "STS.128 [R6], R8")

@@ -51,6 +51,7 @@ def _equal(actual: list[int], expected: list[int]) -> None:
     assert actual == expected
 
 
+@pytest.mark.slow
 def test_atomics() -> None:
     """Each lane's old value, in the order of the lanes; then the final value of data[40]."""
     at = "desc[UR4][R2.64+0xa0]"

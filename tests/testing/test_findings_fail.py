@@ -119,6 +119,7 @@ def functions(source: str) -> list[str]:
     return re.findall(r"def (test_\w+)", source)
 
 
+@pytest.mark.slow
 def test_a_finding_fails_its_test_after_every_later_event(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=HEAD + FAILING + PASSING + ERRORS)
     result = run(pytester, *CHECKED, "-rfE")

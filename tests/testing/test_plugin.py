@@ -122,6 +122,7 @@ def test_a_pin_needs_a_reason(pytester: pytest.Pytester) -> None:
 
 
 # ------------------------------------------------------------------ budgets
+@pytest.mark.slow
 def test_a_budget_is_written_and_held(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=COSTS)
     result = run(pytester)
@@ -205,6 +206,7 @@ def test_parameters_have_baselines_of_their_own(pytester: pytest.Pytester) -> No
     run(pytester).assert_outcomes(passed=2)
 
 
+@pytest.mark.slow
 def test_threads_give_no_alarm(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_a="from concurrent.futures import ThreadPoolExecutor\n"
@@ -249,6 +251,7 @@ def test_a_budget_fails_if_two_launches_fit_differently(pytester: pytest.Pyteste
     assert "accepts it" not in result.stdout.str()
 
 
+@pytest.mark.slow
 @needs_nvcc
 def test_compiled_values_are_compared_if_selected(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_a=COSTS.replace('"whole"', '"whole", compiled=True'))

@@ -214,6 +214,7 @@ KINDS: list[tuple[str, str, tuple[int, ...]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @given(hypothesis.data())
 def test_arrays_fit_their_parameters(data: hypothesis.DataObject) -> None:
     name, dtype, lanes = data.draw(hypothesis.sampled_from(KINDS))
@@ -276,6 +277,7 @@ def test_shapes_that_are_too_small() -> None:
         strategies.launch_shapes(1000, most_threads=64)
 
 
+@pytest.mark.slow
 @given(strategies.arrays("i32", 40), strategies.launch_shapes(40), strategies.schedules())
 @settings(max_examples=15)
 def test_a_right_kernel_in_any_shape_and_order(x: npt.NDArray[np.int32], shape: tuple[int, int], order: int) -> None:

@@ -178,6 +178,7 @@ def plain(content: bytes) -> list[tuple[bytes, bytes]] | None:
     return [(row[0], row[1]) for row in rows] if good else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [8, 13, 1 << 20])
 def test_a_table_is_equal_for_any_block_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
     monkeypatch.setattr(files, "BLOCK", block)

@@ -49,6 +49,7 @@ def _without_blank_end(text: bytes) -> bytes:
     return text if len(lines) < 4 or end.strip(b"\r\n") else text[: len(text) - len(end)]
 
 
+@pytest.mark.slow
 @given(text=fastq(), size=some.sampled_from([8, 50, 1 << 20]))
 def test_fastq_is_read_as_dnaio_reads_it(text: bytes, size: int) -> None:
     try:

@@ -207,6 +207,7 @@ def test_a_bloom_filter_has_a_largest_size(launcher: Launcher) -> None:
         Filter.build(enormous, Parameters(k=12, filter="bloom"), launcher, words=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["jit", "numpy"])
 def test_blocked_bits_are_the_oracles(reads: Reads, engine: EngineName) -> None:
     run = FunctionLauncher(partial(launch, engine=engine, counters=False))

@@ -129,6 +129,7 @@ def test_short_decimals_are_written_as_they_were_read() -> None:
         assert agree(map(float, texts)) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.integers(1, 10**10 - 1), st.integers(-300, 290))
 def test_near_halves_of_the_last_digit(digits: int, power: int) -> None:

@@ -97,6 +97,7 @@ def test_what_a_float_cannot_hold_is_nothing() -> None:
     assert FAMILY.oracle(far)[0] > -400  # finite in double
 
 
+@pytest.mark.slow
 def test_no_pairs() -> None:
     no_bases, offsets, no_indices = np.zeros(0, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.int64)
     assert len(log10_likelihoods(no_bases, [no_bases] * 4, offsets, no_bases, offsets, no_indices, no_indices)) == 0

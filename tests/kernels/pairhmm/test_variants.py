@@ -135,6 +135,7 @@ def test_one_continuation_and_no_row_before_the_read(
     assert recorder.arguments("UNIFORM") == [(uniform,)]
 
 
+@pytest.mark.slow
 def test_full_reads_of_one_continuation_launch_separately(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such reads have their own launch if it saves enough; the bits equal those of a shared launch."""
     full, other = random_problem(4, [(32, 30)] * 5, (20, 40), (5, 5)), random_problem(5, [(32, 30), (31, 9)], (20, 40))

@@ -84,6 +84,7 @@ def _hostile(file: str, text: str) -> list[formats.Finding]:
     return formats.fingerprinted([diagnostic, Diagnostic(f"kind {text[:9]}", text, later)], [diagnostic])
 
 
+@pytest.mark.slow
 @each_row([(file, text) for file in FILES for text in TEXTS])
 def test_hostile_names_and_texts_give_valid_reports(row: tuple[str, str]) -> None:
     """Check every report of a hostile file name and text: the schemas, the URIs, the regions, the characters."""
