@@ -92,7 +92,7 @@ def test_atomics_that_are_not_done() -> None:
         assert memory.array("out")[::2].tolist() == [expected] * 256
 
     check_each(cases, check)
-    one = (
+    operand = (
         "MOV R10, 0x1",
         "MOV R11, RZ",
         "SHF.L.U32 R9, R9, 0x1, RZ",
@@ -102,7 +102,7 @@ def test_atomics_that_are_not_done() -> None:
         *SYNC,
     )
     add = ("ATOM.E.ADD.64.STRONG.GPU P0, RZ, desc[UR4][R6.64], R10", *SYNC, "LDS R8, [R5]")
-    assert words(*one, *add) == (EIGHT + 1).tolist()
+    assert words(*operand, *add) == (EIGHT + 1).tolist()
 
 
 def test_loads_and_stores_of_the_own_block_are_counted() -> None:
@@ -129,9 +129,9 @@ def test_a_wait_is_one_execution() -> None:
 
 
 def test_barriers_order_blocks() -> None:
-    """In each of three turns the words move by one block."""
-    turn = (*SYNC, "LD.E R8, [R6]", *SYNC, "STS [R5], R8")
-    assert words(*OWN, *NEXT, *turn, *turn, *turn) == of_next(np.array(of_next(of_next(EIGHT))))
+    """The words move by one block three times."""
+    moved = (*SYNC, "LD.E R8, [R6]", *SYNC, "STS [R5], R8")
+    assert words(*OWN, *NEXT, *moved, *moved, *moved) == of_next(np.array(of_next(of_next(EIGHT))))
 
 
 def test_blocks_that_return_are_not_awaited() -> None:

@@ -402,12 +402,12 @@ def tensor_descriptors() -> None:
 
 
 @triton.jit
-def _reduced_boxes(x_ptr, given, out_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
-    made = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [BM, BN])
+def _reduced_boxes(x_ptr, described, out_ptr, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    minima = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [BM, BN])
     rows, columns = tl.arange(0, BM)[:, None], tl.arange(0, BN)[None, :]
     x = tl.load(x_ptr + tl.program_id(0) * BM * BN + rows * BN + columns)
-    given.atomic_add([0, 0], x)
-    made.atomic_min([0, 0], x)
+    described.atomic_add([0, 0], x)
+    minima.atomic_min([0, 0], x)
 
 
 @feature

@@ -155,10 +155,8 @@ class Kernels(Devices):
         grid, block, blocks = shape.grid, shape.block, math.prod(shape.cluster)
         limits = zip((*grid, *block), (*device.grid_extents, *device.block_extents), strict=True)
         if not all(0 < extent <= limit for extent, limit in limits) or math.prod(block) > device.threads_per_block:
-            limit = (
-                f"up to {device.block_extents} and {device.threads_per_block:,} threads, {device.grid_extents} blocks"
-            )
-            return INVALID_CONFIGURATION, f"{name}: blocks of {block} in a grid of {grid}: {limit}"
+            limit = f"up to {device.block_extents} and {device.threads_per_block:,} threads, {device.grid_extents}"
+            return INVALID_CONFIGURATION, f"{name}: blocks of {block} in a grid of {grid}: {limit} blocks"
         cluster = shape.cluster if blocks != 1 else kernel.cluster
         if cluster != (1, 1, 1):
             largest = self._attributes(stub).cluster_blocks
@@ -173,10 +171,8 @@ class Kernels(Devices):
             return INVALID_VALUE, f"{name}: {excess}"
         resident = device.sms * self._active_blocks(stub, math.prod(block), shape.shared) if shape.cooperative else 0
         if shape.cooperative and math.prod(grid) > resident:
-            why = (
-                f"a cooperative launch of {math.prod(grid):,} blocks, and the {device.name} holds {resident:,} at once"
-            )
-            return TOO_MANY_TOGETHER, f"{name}: {why}"
+            limit = f"the {device.name} holds {resident:,} at once"
+            return TOO_MANY_TOGETHER, f"{name}: a cooperative launch of {math.prod(grid):,} blocks, and {limit}"
         return SUCCESS, ""
 
     def _attributes(self, stub: int) -> FunctionAttributes:

@@ -79,8 +79,8 @@ class Runtime(Graphs):
         """Write what Python has in its buffers: the process ends without the interpreter's exit."""
         if self.unread is not None:
             place, code = self.unread
-            why = f". {self.refused}" if self.refused else ""
-            text = f"error {code} of this launch is not read: call cudaGetLastError(){why}"
+            reason = f". {self.refused}" if self.refused else ""
+            text = f"error {code} of this launch is not read: call cudaGetLastError(){reason}"
             self.findings.add("unread error", place, text)
         self.findings.finish()
         _flush()
