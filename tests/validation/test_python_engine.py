@@ -66,7 +66,7 @@ def test_a_mistake_has_a_finding_of_jit_and_its_fixed_twin_none(name: str) -> No
 REFUSED_RACES = {
     "barrier_without_a_wait", "copied_for_another_warp_without_a_barrier", "copy_that_is_not_waited_for",
     "pipeline_that_waits_for_too_few", "buffer_filled_again_before_the_copy_has_read_it", "bulk_store_without_a_fence",
-    "product_without_a_fence_of_its_operand", "operand_written_before_the_wait",
+    "product_without_a_fence_of_its_operand", "operand_written_before_the_wait", "sum_of_blocks_by_copies",
 }  # fmt: skip
 """Kernels with asynchronous copies or products."""
 RACES = [name for name, pair in PAIRS.items() if pair.fault in ("race", "unacquired race") and name not in WAITS]

@@ -25,7 +25,7 @@ WITHOUT_BARRIER = {
     "buffer_filled_again_before_the_copy_has_read_it", "bulk_store_without_a_fence", "product_without_a_fence_of_its_operand",
     "operand_written_before_the_wait", "block_barrier_in_place_of_one_of_the_cluster", "access_between_arrival_and_wait",
     "read_of_a_block_that_may_have_ended", "write_to_a_block_that_may_not_have_started", "arrival_before_the_data",
-    "barrier_of_another_cluster",
+    "barrier_of_another_cluster", "sum_of_blocks_by_copies",
 }  # fmt: skip
 """Kernels with races between blocks, or of one statement: their advice is another one."""
 SYNCHRONISATION = {"race", "barrier", "convergence"}
