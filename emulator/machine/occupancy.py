@@ -81,7 +81,7 @@ def active_clusters(device: Device, active_blocks: int, size: int) -> int:
     """Return the clusters of `size` blocks that a device holds at once. active_blocks: of an SM, without clusters.
 
     All blocks of a cluster are in one group of SMs, which has at least as many SMs as the cluster has blocks.
-    Source: 408 results of cudaOccupancyMaxActiveClusters on an H200.
+    Source: 384 results of cudaOccupancyMaxActiveClusters on an H200.
     """
     blocks = min(active_blocks, MOST_CLUSTERED)
     return sum(sms * blocks // size for sms in device.cluster_sms if sms >= size)
