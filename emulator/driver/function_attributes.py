@@ -5,12 +5,14 @@ Source: results of CUDA 13 on an H200. Without a request, a block has `Device.sh
 
 from dataclasses import dataclass
 
+from ..errors import LaunchError
 from ..machine.device import Device
+from ..runtime.request import MAX_CLUSTER_BLOCKS
 
 MAX_DYNAMIC_SHARED, CARVEOUT, ANY_CLUSTER_SIZE = 8, 9, 14
 """Numbers of CUfunction_attribute and of cudaFuncAttribute."""
-PORTABLE_BLOCKS, MAX_BLOCKS = 8, 16
-"""Blocks of a cluster: without and with the attribute for other sizes."""
+PORTABLE_BLOCKS = 8
+"""Blocks of a cluster without the attribute for other sizes."""
 
 
 @dataclass
@@ -29,7 +31,7 @@ class FunctionAttributes:
         elif attribute == CARVEOUT and -1 <= value <= 100:
             self.carveout = value
         elif attribute == ANY_CLUSTER_SIZE:
-            self.cluster_blocks = MAX_BLOCKS if value else PORTABLE_BLOCKS
+            self.cluster_blocks = MAX_CLUSTER_BLOCKS if value else PORTABLE_BLOCKS
         else:
             return False
         return True
@@ -45,3 +47,8 @@ class FunctionAttributes:
             return ""
         advice = setting if shared <= largest else f"a block of the {device.name} has up to {largest:,}"
         return f"{shared:,} bytes of dynamic shared memory, more than {most:,}: {advice}"
+
+    def require_shared(self, device: Device, name: str, shared: int, setting: str) -> None:
+        """Raise LaunchError for a launch of kernel `name` with too much dynamic shared memory. setting: as in `too_much_shared`."""
+        if excess := self.too_much_shared(device, shared, setting):
+            raise LaunchError(f"{name}: {excess}")

@@ -43,21 +43,22 @@ _LEAST_NORMAL = np.float32(2.0**-126)
 _FAR = np.float32(2.0**-100)
 
 
-def _without_subnormal(values: Values) -> Values:
-    return np.asarray(np.where(np.abs(values) < _LEAST_NORMAL, np.copysign(values.dtype.type(0), values), values))
+def without_subnormal(values: Values) -> Values:
+    """Return f32 with zeros of their signs in place of subnormal numbers."""
+    return np.where(np.abs(values) < _LEAST_NORMAL, np.copysign(np.float32(0), values), values)
 
 
 def _flushing(change: np.ufunc) -> Callable[[Values, Values], Values]:
     """Return the update that flushes subnormal numbers of its operands and of its result."""
 
     def update(old: Values, operand: Values) -> Values:
-        return _without_subnormal(change(_without_subnormal(old), _without_subnormal(operand)))
+        return without_subnormal(change(without_subnormal(old), without_subnormal(operand)))
 
     return update
 
 
-def without_flush(values: Values) -> bool:
-    """Return whether sums of some numbers, and of their sums, are zero or normal: all are multiples of 2**-123."""
+def never_subnormal(values: Values) -> bool:
+    """Return whether no sum of some f32 is subnormal, in any order: they are multiples of 2**-123, and so are their sums."""
     return bool(np.all((np.abs(values) >= _FAR) | (values == 0) | np.isnan(values)))
 
 
@@ -102,7 +103,8 @@ UPDATES: dict[AtomicOp, Update] = {
 FLUSHED: dict[AtomicOp, AtomicOp] = {"add": "add_ftz", "sub": "sub_ftz"}
 """The operations that flush subnormal numbers, of engines alone: see `passes.flushed_sums`."""
 SUMS = {*FLUSHED, *FLUSHED.values()}
-UNFLUSHED = {"add_ftz": np.add, "sub_ftz": np.subtract}
+UNFLUSHED = {flushed: UPDATES[op].meaning for op, flushed in FLUSHED.items()}
+"""By operation, its meaning if no number is subnormal."""
 _BULK_REDUCTIONS: dict[BulkReduction, tuple[Scalar, ...]] = {
     "add": (I32, U32, U64, F32, F64, *HALVES),
     "min": (*_INTEGERS, *HALVES),

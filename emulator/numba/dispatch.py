@@ -15,7 +15,6 @@ from numba.cuda.cudadrv import nvvm
 from ..driver.core import require_threads
 from ..driver.function_attributes import FunctionAttributes
 from ..driver.functions import Driver
-from ..errors import LaunchError
 from ..runtime.result import FaultError
 from ..tracebacks import without_own_frames
 from .arguments import ValueReader
@@ -96,9 +95,8 @@ class EmulatedKernel(dispatcher._Kernel):  # type: ignore[misc]
     def launch(self, args: Any, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
         require_threads(self.py_func.__name__, blockdim, self._most_threads)
         if sharedmem:
-            advice = "Numba-CUDA cannot request them"
-            if excess := self._attributes.too_much_shared(self.driver.device, int(sharedmem), advice):
-                raise LaunchError(f"{self.py_func.__name__}: {excess}")
+            name, advice = self.py_func.__name__, "Numba-CUDA cannot request them"
+            self._attributes.require_shared(self.driver.device, name, int(sharedmem), advice)
         reader = ValueReader(self.extensions, stream, self.driver.available)
         for type, value in zip(self.argtypes, args, strict=False):
             reader.read(type, value)

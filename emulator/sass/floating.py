@@ -6,6 +6,7 @@ instruction's mode, FTZ flushes denormal operands and results.
 
 import numpy as np
 
+from ..ir.updates import without_subnormal
 from .integer import COMPARISONS, Values, combine, i32, i64, low, signed, u32, u64, unsigned
 from .operands import Decoded
 from .rows import Row
@@ -13,7 +14,6 @@ from .traced import contiguous, fma, special_function
 
 f32, f64 = np.float32, np.float64
 NAN32, NAN64 = u32(0x7FFFFFFF), u64(0xFFF8000000000000)
-_LEAST_NORMAL = f32(2.0**-126)
 _SMALL_PRODUCT, _NEAR, _SCALE = f64(2.0**-960), f64(2.0**-400), f64(2.0**600)
 _ROUNDINGS = {"RM": -1, "RP": 1, "RZ": 0}
 _INTEGER_TYPES = {f"{sign}{bits}": (sign == "S", bits) for sign in "SU" for bits in (8, 16, 32, 64)}
@@ -33,7 +33,7 @@ def flush(op: Decoded, *values: Values) -> tuple[Values, ...]:
     """Return the values, with FTZ without denormal ones."""
     if "FTZ" not in op.flags:
         return values
-    return tuple(np.where(np.abs(v) < _LEAST_NORMAL, np.copysign(f32(0), v), v) for v in values)
+    return tuple(map(without_subnormal, values))
 
 
 def _step(value: Values, error: Values, direction: int) -> Values:

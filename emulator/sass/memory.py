@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ir.updates import UPDATES
 from .access import read_predicate, read_register, reader, write_pair, write_predicate, write_register
 from .counts import Counts
-from .floating import flush
 from .half import add as add_pairs
 from .integer import i32, i64, u32, u64
 from .operands import Decoded, Operand, UnsupportedInstruction, accept
@@ -247,12 +247,6 @@ def _updated(name: str, old: Any, value: Any, new: Any = None) -> Any:
     return np.where(old == value, new, old)
 
 
-def _flushed_sum(op: Decoded, old: Any, value: Any) -> Any:
-    """Return the sum of numbers, without subnormal ones."""
-    (total,) = flush(op, np.add(*flush(op, old, value)))
-    return total
-
-
 def in_order(elements: Any, at: Any, lanes: Any, update: Callable[..., Any], *values: Any) -> Any:
     """Update elements lane after lane; return the old values, 0 of other lanes. Lanes with different elements are updated
     together."""
@@ -290,9 +284,9 @@ def atomic(op: Decoded, space: Space, returns: bool) -> Execute:
     kinds = {"POPC": "count", "CAST": "count", "CAS": "swap"} if space is SHARED else {}
     operation = "reduction" if space is GLOBAL and not returns else kinds.get(name, "atomic")
     update = "ADD" if name == "POPC" else name
-    updated = partial(add_pairs, op) if _PAIRS & op.flags else partial(_updated, update)
+    updated: Callable[..., Any] = partial(add_pairs, op) if _PAIRS & op.flags else partial(_updated, update)
     if "FTZ" in op.flags:
-        updated = partial(_flushed_sum, op)
+        updated = UPDATES["add_ftz"].meaning
     is_integer = update in _FOLDS and not op.flags & (_PAIRS | _FLOATS.keys())
 
     def execute(s: State, r: Rows, lanes: Any, counts: Counts) -> None:

@@ -218,8 +218,7 @@ class RawKernel(Named):
         if len(args) != len(self.kernel.parameters):
             raise LaunchError(f"{self.name} takes {len(self.kernel.parameters)} arguments, {len(args)} are given")
         setting = f"set max_dynamic_shared_size_bytes = {shared_mem}"
-        if excess := self.attributes.too_much_shared(emulated_device(), shared_mem, setting):
-            raise LaunchError(f"{self.name}: {excess}")
+        self.attributes.require_shared(emulated_device(), self.name, shared_mem, setting)
         inputs = [_argument(parameter, value) for parameter, value in zip(self.kernel.parameters, args, strict=True)]
         launch_by_address(self.kernel, tuple(grid), tuple(block), inputs, self.variables, shared_mem)
 

@@ -119,8 +119,7 @@ class Function(Named):
             if not isinstance(extents, tuple):
                 raise TypeError(f"Function.__call__ takes {name} as a tuple, not {extents!r}")
         setting = f"call set_attribute(function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, {shared})"
-        if excess := self.attributes.too_much_shared(emulated_device(), shared, setting):
-            raise LaunchError(f"{self.kernel.__name__}: {excess}")
+        self.attributes.require_shared(emulated_device(), self.kernel.__name__, shared, setting)
         start = time.perf_counter()
         handlers = [(arg, DeviceAllocation(arg.memory.size)) for arg in args if isinstance(arg, ArgumentHandler)]
         addresses = {id(arg): allocation for arg, allocation in handlers}

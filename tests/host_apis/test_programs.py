@@ -254,7 +254,10 @@ def test_mistakes_of_host_code(tmp_path: Path) -> None:
     content = json.loads(result.stdout)
     (row,) = [row for row in content["kernels"] if row["kernel"] == "host code"]
     assert {(d["line"], d["kind"]): d["message"] for d in row["faults"]} == MESSAGES, result
-    assert [(d["line"], d["message"]) for d in row["remarks"]] == [(2, "32 bytes are not freed")]
+    limits = "up to (1024, 1024, 64) and 1,024 threads, (2147483647, 65535, 65535) blocks"
+    assert [(d["line"], d["message"]) for d in row["remarks"]] == [
+        (9, f"k: blocks of (2000, 1, 1) in a grid of (1, 1, 1): {limits}"), (2, "32 bytes are not freed"),
+    ]  # fmt: skip
     assert result.returncode == 1
 
     text = run(tmp_path, MISTAKES, "--")

@@ -9,7 +9,7 @@ from ...errors import Diagnostic
 from ...ir import nodes as ir
 from ...ir.access import AccessKind, open_dimensions, shown_dimensions
 from ...ir.effects import lane_bits
-from ...ir.updates import UNFLUSHED, update_of, without_flush
+from ...ir.updates import UNFLUSHED, never_subnormal, update_of
 from ...ir.wide import access_type, width
 from ...language.intrinsics import WARP_SIZE
 from ...language.types import I32, Array
@@ -316,7 +316,7 @@ def atomic(access: Access, node: ir.Atomic, used: bool) -> Effect:
         access.track(group, index, inside)
         if not used and access.exact:
             chosen = places[inside], operand_values[inside]
-            plain = unflushed is not None and without_flush(storage[chosen[0]]) and without_flush(chosen[1])
+            plain = unflushed is not None and never_subnormal(storage[chosen[0]]) and never_subnormal(chosen[1])
             at_once = unflushed if plain else update
             if isinstance(at_once, np.ufunc):
                 at_once.at(storage, *chosen)

@@ -16,6 +16,10 @@ MAX_FINDINGS = 1000
 """Findings that are recorded, and remarks."""
 
 
+_LAUNCHED, _OF_LIBRARY = r"\b\w+(?:<[^<>]*>)?(?=\s*<<<)", r"\bcu[a-z]*[A-Z]\w*"
+"""The name of a kernel before its launch, and that of a function of the driver or a library."""
+
+
 class HostFindings:
     """The findings of a program's host code, recorded for the observing process. Only checkers record them."""
 
@@ -88,13 +92,7 @@ def span_of(place: Place) -> Span:
     """Return the name of a function in the line that calls it; the first word of a line without the name."""
     file, line, function = place
     text = source_line(file, line)
-    launched = r"\b\w+(?:<[^<>]*>)?(?=\s*<<<)"
-    names = (
-        rf"\b{re.escape(function)}\b",
-        launched,
-        r"\bcu[a-z]*[A-Z]\w*",
-        r"\S+",
-    )  # the third: of the driver or a library
+    names = (rf"\b{re.escape(function)}\b", _LAUNCHED, _OF_LIBRARY, r"\S+")
     match = next(filter(None, (re.search(name, text) for name in names)), None)
     start, end = match.span() if match else (0, 1)
     return Span(file, line, start + 1, line, end + 1)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...cuda_cpp.kernel import CudaKernel
-from ...driver.function_attributes import MAX_BLOCKS, FunctionAttributes
+from ...driver.function_attributes import FunctionAttributes
 from ...llvmir.debug import source_size
 from ...machine.occupancy import active_clusters, occupancy
+from ...runtime.request import MAX_CLUSTER_BLOCKS
 from .devices import Devices
 from .launches import ForeignMemory, Places, Shape, launch
 from .queues import INVALID_VALUE, SUCCESS, Place, flush_host_output, store
@@ -37,15 +38,13 @@ class Kernels(Devices):
         self.units = units
         self.kernels: dict[int, CudaKernel | None] = {}
         self.attributes: dict[int, FunctionAttributes] = {}
-        """By kernel, of those that the program launches with dynamic shared memory or asks for."""
+        """Attributes of kernels, by the address of their host function."""
         self.references: dict[int, tuple[ProgramUnit, str]] = {}
         """Source and name of texture references, by address."""
         self.sticky = SUCCESS
         """The error of a launch that makes all later calls fail."""
-        self.unread: tuple[Place, int] | None = None
-        """Call and code of an error of a launch that the program has not read."""
-        self.refused = ""
-        """Why the device refuses that launch, if it does."""
+        self.unread: tuple[Place, int, str] | None = None
+        """An error of a launch that the program has not read: the call, the code, and why the device refuses the launch, or ""."""
 
     # -------------------------------------------------------------- variables
     def simtbedRegisterVariable(self, unit: int, shadow: int, symbol: int, size: int) -> None:
@@ -107,12 +106,12 @@ class Kernels(Devices):
         """Launch a kernel. how: grid, block and cluster, bytes of dynamic shared memory, address of the arguments."""
         *extents, shared, arguments, cooperative, stream = how
         grid, block, cluster = (tuple(extents[first : first + 3]) for first in (0, 3, 6))
-        code = self._stream(stream)
+        code, refusal = self._stream(stream), ""
         if not code:
             shape = Shape(grid, block, shared, bool(cooperative), self.streams[stream or 0], cluster)
-            code = self._launched(stub, shape, arguments)
+            code, refusal = self._launched(stub, shape, arguments)
         if code and not self.sticky:
-            self.unread = self.place, code
+            self.unread = self.place, code, refusal
         return code
 
     def with_copied_arguments(self, launch: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -127,16 +126,16 @@ class Kernels(Devices):
         ]
         return stub, *extents, shared, _Addresses.keeping(copies), cooperative, 0
 
-    def _launched(self, stub: int, shape: Shape, arguments: int) -> int:
-        """Launch a kernel, and return its code."""
+    def _launched(self, stub: int, shape: Shape, arguments: int) -> tuple[int, str]:
+        """Launch a kernel. Return its code, and why the device refuses it, or ""."""
         kernel = self.kernels.get(stub)
         if kernel is None:
-            return INVALID_FUNCTION
+            return INVALID_FUNCTION, ""
         if self.sticky:
-            return self.sticky
-        code, self.refused = self._refusal(stub, kernel, shape)
+            return self.sticky, ""
+        code, refusal = self._refusal(stub, kernel, shape)
         if code:
-            return code
+            return code, refusal
         flush_host_output()
         try:
             places = Places(self.range_of, self.whole, self.objects, self.memory.written)
@@ -147,7 +146,7 @@ class Kernels(Devices):
             text = f"{kernel.__name__}: {error.parameter} is not memory of the device: {reason}"
             self.findings.add("host memory", self.place, text, origin)
             self.sticky = ILLEGAL_ADDRESS
-        return self.sticky
+        return self.sticky, ""
 
     def _refusal(self, stub: int, kernel: CudaKernel, shape: Shape) -> tuple[int, str]:
         """Return the code of a launch that the device refuses, and why; SUCCESS and "" for another one."""
@@ -163,8 +162,9 @@ class Kernels(Devices):
             if not all(size and extent % size == 0 for extent, size in zip(grid, cluster, strict=True)):
                 return INVALID_CLUSTER_SIZE, f"{name}: clusters of {cluster} blocks do not divide a grid of {grid}"
             if math.prod(cluster) > largest:
-                more = f", {MAX_BLOCKS} with cudaFuncAttributeNonPortableClusterSizeAllowed" * (largest < MAX_BLOCKS)
-                return INVALID_CLUSTER_SIZE, f"{name}: {math.prod(cluster)} blocks in a cluster: up to {largest}{more}"
+                more = f", {MAX_CLUSTER_BLOCKS} with cudaFuncAttributeNonPortableClusterSizeAllowed"
+                limit = f"up to {largest}{more * (largest < MAX_CLUSTER_BLOCKS)}"
+                return INVALID_CLUSTER_SIZE, f"{name}: {math.prod(cluster)} blocks in a cluster: {limit}"
         setting = f"call cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, {shape.shared})"
         excess = self._attributes(stub).too_much_shared(device, shape.shared, setting) if shape.shared else ""
         if excess:

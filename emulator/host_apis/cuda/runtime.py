@@ -70,17 +70,19 @@ class Runtime(Graphs):
         return code
 
     def cudaPeekAtLastError(self) -> int:
-        if self.unread is not None and self.refused:
-            self.findings.add(REFUSED, self.unread[0], self.refused)
+        if self.unread is not None:
+            place, _, refusal = self.unread
+            if refusal:
+                self.findings.add(REFUSED, place, refusal)
         self.unread = None
         return int(getattr(self.thread, "last", SUCCESS))
 
     def simtbedEnd(self, status: int) -> None:
         """Write what Python has in its buffers: the process ends without the interpreter's exit."""
         if self.unread is not None:
-            place, code = self.unread
-            reason = f". {self.refused}" if self.refused else ""
-            text = f"error {code} of this launch is not read: call cudaGetLastError(){reason}"
+            place, code, refusal = self.unread
+            text = f"error {code} of this launch is not read: call cudaGetLastError()"
+            text = f"{text}. {refusal}" if refusal else text
             self.findings.add("unread error", place, text)
         self.findings.finish()
         _flush()
