@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import namedtuple
@@ -173,7 +174,7 @@ class CudaKernel(LaunchableKernel):
         self.__doc__ = None
         self.aliases = aliases
         self.text = owner.source.text
-        self.places = f"{owner.source.file}:{owner.source.offset}"
+        self.places = f"{os.path.abspath(owner.source.file)}:{owner.source.offset}"  # as in line tables
         self._variants: dict[tuple[Aliases, Textures], CudaKernel] = {}
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import keyword
 import math
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -149,7 +150,7 @@ class _Reading:
         self.visited.add(id(source))
         code = source.function.__code__
         text = _text(source)
-        self.places.append((code.co_filename, code.co_firstlineno))
+        self.places.append((os.path.abspath(code.co_filename), code.co_firstlineno))  # as in line tables
         yield f"{type(source).__name__} {code.co_name} {text}"
         yield repr(meaning(code))  # an entry of the cache exists only for a text that compiles to this code
         local = {*code.co_varnames, *code.co_cellvars}

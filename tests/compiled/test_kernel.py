@@ -1,6 +1,7 @@
 """The compiled view of complete kernels, with nvcc and nvdisasm."""
 
 import linecache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,21 @@ def guarded(x: st.Global[st.f32], out: st.Global[st.f32], n: st.i64) -> None:
 @pytest.mark.parametrize("name", ["<cell 1>", "folder/relative.py", "/nowhere/absolute.py"])
 def test_the_name_of_a_source_file_does_not_matter(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell of a notebook, and a module from a relative folder of sys.path."""
+    _compare_guarded(name, monkeypatch)
+
+
+@needs_sass
+@pytest.mark.slow
+def test_a_relative_name_refers_to_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second folder must not find the line table of the first in the cache."""
+    for folder in (tmp_path / "first", tmp_path / "second"):
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        _compare_guarded("relative.py", monkeypatch)
+
+
+def _compare_guarded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launch GUARDED, read from a file of this name, and compare its compiled view with its source."""
     monkeypatch.setitem(linecache.cache, name, (len(GUARDED), None, GUARDED.splitlines(keepends=True), name))
     space: dict[str, Any] = {"__name__": "guarded"}
     exec(compile(GUARDED, name, "exec"), space)
