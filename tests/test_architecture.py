@@ -67,7 +67,7 @@ ALLOWED: dict[str, set[str]] = {
     "llvmir": BASE,
     "numba": _with_base("tracebacks frontend runtime machine driver llvmir disk_cache forking numba_hook"),
     "numba_hook": set(),
-    "triton": {*BASE, "disk_cache", "llvmir", "machine", "model", "numba", "runtime"},
+    "triton": {*BASE, "disk_cache", "driver", "llvmir", "machine", "model", "numba", "runtime"},
     "cuda_cpp": {*BASE, "disk_cache", "documents", "frontend", "llvmir", "machine", "runtime"},
     "host_apis": _with_base("cuda_cpp disk_cache documents driver forking llvmir machine process_signals runtime"),
     "stand_ins": {*BASE, "cuda_cpp", "driver", "host_apis", "llvmir", "machine", "runtime"},

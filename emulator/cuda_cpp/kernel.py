@@ -22,6 +22,7 @@ from ..frontend.signature import Signature
 from ..ir.names import components
 from ..ir.walk import declared_bytes
 from ..language.types import U64, Array, ArrayLayout, Scalar
+from ..llvmir import ptx_words
 from ..llvmir.allocations import MEMORY, TABLE
 from ..llvmir.debug import ArrayOf, PointerTo, Record, SourceType, source_leaves, source_size
 from ..own_code import CudaText, OwnArgument
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from .lowering import LoweredKernel
 
 WORDS = {
+    **ptx_words.WORDS,
     "st.sync()": "__syncthreads()",
     "st.syncwarp()": "__syncwarp()",
     "st.syncwarp(mask)": "__syncwarp(mask)",

@@ -15,6 +15,7 @@ from cuda.bindings import driver as bindings
 from ..errors import LaunchError
 from ..machine.device import Device
 from ..machine.occupancy import occupancy
+from ..runtime.host_findings import note_read
 from ..runtime.memory import memory_of_process
 from .attributes import attributes
 from .memory import AddressSpace
@@ -194,6 +195,7 @@ class Driver:
         return self._move(to, source, size, to)
 
     def cuMemcpyDtoH(self, to: Any, source: Any, size: int, stream: Any = None) -> Answer:
+        note_read(self.memory.written, int(source), int(size), "copy_to_host")
         return self._move(to, source, size, source)
 
     def cuMemcpyDtoD(self, to: Any, source: Any, size: int, stream: Any = None) -> Answer:

@@ -1,10 +1,11 @@
-"""Host memory with the addresses of a device: allocations, and ranges that belong to the host."""
+"""Host memory with the addresses of a device: allocations, ranges that belong to the host, and the memory of arrays."""
 
 import ctypes
 import threading
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,27 @@ ALIGNMENT = 512
 """Bytes: alignment of allocations of the CUDA driver."""
 UNDEFINED = 0xCD
 """The bytes of new memory: the driver leaves its contents undefined."""
+
+
+class Pointer(NamedTuple):
+    """The memory of an array argument. low: the lowest address of its elements; size: bytes from there to the end of the last."""
+
+    address: int
+    low: int
+    size: int
+
+
+def pointer_to(address: int, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Pointer:
+    """Return the memory of an array with strides in bytes."""
+    if 0 in shape:
+        return Pointer(address, address, 0)
+    low = high = 0
+    for n, step in zip(shape, strides, strict=True):
+        if step > 0:
+            high += (n - 1) * step
+        else:
+            low += (n - 1) * step
+    return Pointer(address, address + low, high - low + itemsize)
 
 
 @dataclass

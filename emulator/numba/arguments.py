@@ -10,8 +10,8 @@ from numba.cuda.args import wrap_arg
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 from numba.cuda.np import numpy_support
 
+from ..driver.memory import Pointer, pointer_to
 from .launching import Available
-from .memory import Pointer, pointer_to
 
 CopyBack = Callable[[], object]
 

@@ -69,12 +69,10 @@ class Launcher:
         grid: Dim3,
         block: Dim3,
         shared: int,
-        unwritten: frozenset[int] = frozenset(),
         cluster: Dim3 = (1, 1, 1),
     ) -> LaunchDetails:
         """Launch the kernel. values: one for each parameter of the LLVM function, a Pointer for an array and a number for a scalar;
-        then those of the items of structures. unwritten: indices of parameters whose memory was never written.
-        cluster: blocks of a cluster by axis.
+        then those of the items of structures. cluster: blocks of a cluster by axis.
 
         Raises LaunchError, and FaultError for a finding that a GPU does not tolerate.
         """
@@ -90,9 +88,6 @@ class Launcher:
         if plan is None or plan.device is not device:
             plan = self._plan(arguments, sizes, device)
         request = plan.with_arguments(arguments, {})
-        if unwritten:
-            names = (name for name, view in self.kernel.facts.arrays.items() if view.parameter in unwritten)
-            request = replace(request, unwritten=frozenset(names))
 
         def run(own: Request) -> LaunchDetails:
             return launch_in_place(PendingLaunch(self.kernel, arguments, own, engine))

@@ -11,7 +11,7 @@ from ..errors import LaunchError
 from ..ir import names
 from ..language.types import I64
 from ..llvmir.parameters import ArrayParameter, ConstantParameter, Parameter, ScalarParameter, UnusedPointer
-from .memory import element_type, scalar_type
+from .element_types import element_type, scalar_type
 
 
 def parameters_of(name: str, type: Any) -> list[Parameter]:

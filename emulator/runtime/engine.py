@@ -342,9 +342,10 @@ class CodePlace(NamedTuple):
         return f" ({name_of(self.file)}:{self.line})" if self.file else ""
 
 
-def user_place(frame: FrameType | None) -> tuple[str, int]:
-    """Return file and line of the innermost frame outside of this package, from this one on; no file without one."""
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
+def user_place(frame: FrameType | None, libraries: tuple[str, ...] = ()) -> tuple[str, int]:
+    """Return file and line of the innermost frame outside of this package and of `libraries`, from this one on; no file without one."""
+    packages = (_PACKAGE, *(f"{name}." for name in libraries))
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(packages):
         frame = frame.f_back
     return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 

@@ -54,7 +54,9 @@ class Observer(Protocol):
 
 OBSERVER = "SIMTBED_OBSERVER"
 """Environment variable with the folder of the observer of the process and its children (`observer_folder`)."""
-_CREATORS = {"launches": "simtbed.reports.targets.stream", "tests": "simtbed.testing.watching"}
+LAUNCHES = "launches"
+"""The name of the observer that takes launches and findings of host code."""
+_CREATORS = {LAUNCHES: "simtbed.reports.targets.stream", "tests": "simtbed.testing.watching"}
 """The module with the function `observer_of` for each name of an observer in such a folder."""
 current: tuple[Observer, ...] | None = None
 """Current observers, outermost first; None before the first launch."""

@@ -44,10 +44,10 @@ class ndarray(DeviceElements, Named):
     def get(self, stream: Any = None, order: str = "C", out: Any = None) -> Any:
         """Return a copy as an array of NumPy, in `out` if it is given."""
         if out is None:
-            return self.elements.copy(order)  # type: ignore[arg-type]
+            return self.copied("get").copy(order)  # type: ignore[arg-type]
         if not isinstance(out, np.ndarray) or out.dtype != self.dtype or out.shape != self.shape:
             raise ValueError(f"cupy.ndarray.get takes out of {self.dtype} and of the shape {self.shape}")
-        out[...] = self.elements
+        out[...] = self.copied("get")
         return out
 
     def set(self, arr: Any, stream: Any = None) -> None:
@@ -61,10 +61,10 @@ class ndarray(DeviceElements, Named):
 
     @property
     def flags(self) -> Any:
-        return self.elements.flags
+        return self.readable.flags
 
     def __getitem__(self, index: Any) -> Any:
-        return _wrap(np.asarray(self.elements[_unwrap("ndarray.__getitem__", index, [])]), [self])
+        return _wrap(np.asarray(self.readable[_unwrap("ndarray.__getitem__", index, [])]), [self])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(value, list | tuple):
@@ -173,7 +173,7 @@ def _operator(name: str) -> Callable[..., Any]:
 
 
 for _name in ("T", "real", "imag"):
-    setattr(ndarray, _name, property(lambda self, name=_name: _wrap(getattr(self.elements, name), [self])))  # type: ignore[misc]
+    setattr(ndarray, _name, property(lambda self, name=_name: _wrap(getattr(self.readable, name), [self])))  # type: ignore[misc]
 for _name in cupy_names.METHODS.split():
     setattr(ndarray, _name, _method(_name))
 for _name in cupy_names.OPERATORS.split():
@@ -181,7 +181,7 @@ for _name in cupy_names.OPERATORS.split():
 for _name in cupy_names.IN_PLACE.split():
     setattr(ndarray, f"__{_name}__", _in_place(_name))
 for _name in cupy_names.CONVERSIONS.split():
-    setattr(ndarray, f"__{_name}__", lambda self, kind=f"__{_name}__": getattr(self.elements, kind)())
+    setattr(ndarray, f"__{_name}__", lambda self, kind=f"__{_name}__": getattr(self.readable, kind)())
 
 
 # ------------------------------------------------------------------ kernels
@@ -282,7 +282,7 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, order: str = "K", ndmi
     if isinstance(obj, ndarray) and not copy and dtype in (None, obj.dtype) and order == "K":
         return obj
     plain = [one.get() if isinstance(one, ndarray) else one for one in obj] if isinstance(obj, list | tuple) else obj
-    source = plain.elements if isinstance(plain, ndarray) else plain
+    source = plain.readable if isinstance(plain, ndarray) else plain
     result: ndarray = _wrap(np.array(source, dtype, order=order, ndmin=ndmin), [])  # type: ignore[call-overload]
     return result
 

@@ -165,11 +165,11 @@ def _declared(
 
 def _contiguous(value: ndarray, shape: tuple[int, ...]) -> ndarray:
     """Return an array, or a copy of it, with elements of this shape in the order of C."""
-    if value.shape == shape and value.elements.flags.c_contiguous:
+    if value.shape == shape and value.readable.flags.c_contiguous:
         return value
     copy = ndarray(shape, value.dtype)
     if copy.size:
-        copy.elements[...] = np.broadcast_to(value.elements, shape)
+        copy.elements[...] = np.broadcast_to(value.readable, shape)
     return copy
 
 
@@ -280,7 +280,7 @@ class ReductionKernel(_Generated):
         """Return a copy with the reduced axes last; the array itself where they are."""
         if value.shape == shape and order == tuple(range(len(shape))):
             return _contiguous(value, shape)
-        elements = np.broadcast_to(value.elements, shape).transpose(order)
+        elements = np.broadcast_to(value.readable, shape).transpose(order)
         copy = ndarray(elements.shape, value.dtype)
         copy.elements[...] = elements
         return copy

@@ -37,7 +37,7 @@ class GPUArray(DeviceElements, Named):
 
     @property
     def flags(self) -> Constants:
-        flags = self.elements.flags
+        flags = self.readable.flags
         return Constants(
             "GPUArray.flags", c_contiguous=flags.c_contiguous, f_contiguous=flags.f_contiguous, forc=flags.forc
         )
@@ -49,9 +49,9 @@ class GPUArray(DeviceElements, Named):
     def get(self, ary: Any = None, pagelocked: bool = False, async_: bool = False, stream: Any = None) -> Any:
         """Return the elements in their order in memory, or in `ary`."""
         if ary is None:
-            return self.elements.copy("K")
+            return self.copied("get").copy("K")
         self._require_equal("get", ary)
-        ary[...] = self.elements.reshape(ary.shape)
+        ary[...] = self.copied("get").reshape(ary.shape)
         return ary
 
     def set_async(self, ary: Any, stream: Any = None) -> None:
@@ -75,27 +75,27 @@ class GPUArray(DeviceElements, Named):
         return self
 
     def copy(self) -> GPUArray:
-        return to_gpu(self.elements)
+        return to_gpu(self.readable)
 
     def astype(self, dtype: Any, stream: Any = None) -> GPUArray:
         self._require_contiguous("astype")
-        return to_gpu(self.elements.astype(dtype))
+        return to_gpu(self.readable.astype(dtype))
 
     def view(self, dtype: Any = None) -> GPUArray:
-        return self._view(self.elements.view(dtype or self.dtype))
+        return self._view(self.readable.view(dtype or self.dtype))
 
     def reshape(self, *shape: Any, order: Any = "C") -> GPUArray:
         self._require_contiguous("reshape")
-        return self._view(np.reshape(self.elements, shape[0] if len(shape) == 1 else shape, order=order, copy=False))
+        return self._view(np.reshape(self.readable, shape[0] if len(shape) == 1 else shape, order=order, copy=False))
 
     def ravel(self) -> GPUArray:
         return self.reshape(-1)
 
     def squeeze(self) -> GPUArray:
-        return self._view(self.elements.squeeze())
+        return self._view(self.readable.squeeze())
 
     def transpose(self, axes: Any = None) -> GPUArray:
-        return self._view(self.elements.transpose(axes))
+        return self._view(self.readable.transpose(axes))
 
     @property
     def T(self) -> GPUArray:
@@ -113,28 +113,28 @@ class GPUArray(DeviceElements, Named):
         entries = index if isinstance(index, tuple) else (index,)
         if not all(isinstance(one, int | np.integer | slice) or one is Ellipsis or one is None for one in entries):
             raise TypeError("GPUArray.__getitem__ takes integers and slices")
-        return self._view(self.elements[entries if Ellipsis in entries else (*entries, ...)])
+        return self._view(self.readable[entries if Ellipsis in entries else (*entries, ...)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         target = self[index]
         if np.isscalar(value) or isinstance(value, np.void):
             target.fill(value)
             return
-        source = value.elements if isinstance(value, GPUArray) else value
+        source = value.readable if isinstance(value, GPUArray) else value
         if source.shape != target.shape or source.dtype != target.dtype:
             raise ValueError(f"GPUArray.__setitem__ takes {target.dtype} of the shape {target.shape}")
         target.elements[...] = source
 
     def __bool__(self) -> bool:
-        return bool(self.elements)
+        return bool(self.readable)
 
 
 def _operand(name: str, own: GPUArray, other: Any) -> Any:
     """Return an operand as NumPy takes it, NotImplemented for an array of the host. PyCUDA divides integers as C does."""
     if not isinstance(other, GPUArray) and not np.isscalar(other):
         return NotImplemented
-    value = other.elements if isinstance(other, GPUArray) else other
-    if "truediv" in name and np.result_type(own.elements, value).kind in "iub":
+    value = other.readable if isinstance(other, GPUArray) else other
+    if "truediv" in name and np.result_type(own.readable, value).kind in "iub":
         raise NotImplementedError(f"GPUArray.{name} of integers is not emulated: use astype")
     return value
 
@@ -144,7 +144,7 @@ def _operator(name: str) -> Callable[..., Any]:
         values = [_operand(name, self, one) for one in operands]
         if any(value is NotImplemented for value in values):
             return NotImplemented
-        return to_gpu(np.asarray(getattr(self.elements, name)(*values)))
+        return to_gpu(np.asarray(getattr(self.readable, name)(*values)))
 
     return apply
 
@@ -164,9 +164,9 @@ _OPERATORS = "add radd sub rsub mul rmul truediv rtruediv pow rpow neg pos abs e
 _IN_PLACE = "iadd isub imul itruediv ipow"
 _CUMATH = "ceil cos cosh exp fabs floor log log10 sin sinh sqrt tan tanh arcsin arccos arctan"
 for _name in ("real", "imag"):
-    setattr(GPUArray, _name, property(lambda self, name=_name: to_gpu(getattr(self.elements, name))))  # type: ignore[misc]
+    setattr(GPUArray, _name, property(lambda self, name=_name: to_gpu(getattr(self.readable, name))))  # type: ignore[misc]
 for _name in ("conj", "any", "all"):
-    setattr(GPUArray, _name, lambda self, name=_name, **options: to_gpu(np.asarray(getattr(self.elements, name)())))
+    setattr(GPUArray, _name, lambda self, name=_name, **options: to_gpu(np.asarray(getattr(self.readable, name)())))
 for _name in _OPERATORS.split():
     setattr(GPUArray, f"__{_name}__", _operator(f"__{_name}__"))
 for _name in _IN_PLACE.split():
@@ -176,7 +176,7 @@ for _name in _IN_PLACE.split():
 # ------------------------------------------------------------------ functions
 def to_gpu(ary: Any, allocator: Any = DeviceAllocation) -> GPUArray:
     """Return a copy of an array, with its order of axes in memory."""
-    ary = ary.elements if isinstance(ary, GPUArray) else ary
+    ary = ary.readable if isinstance(ary, GPUArray) else ary
     compact = np.empty_like(ary, order="K", subok=False)
     result = GPUArray(ary.shape, ary.dtype, allocator, strides=compact.strides)
     result.elements[...] = ary
@@ -187,7 +187,7 @@ def _filled(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     """Return a function that creates an array as NumPy's of the same name does."""
 
     def create(*args: Any, allocator: Any = DeviceAllocation, stream: Any = None, **named: Any) -> GPUArray:
-        inputs = [one.elements if isinstance(one, GPUArray) else one for one in args]
+        inputs = [one.readable if isinstance(one, GPUArray) else one for one in args]
         options = {name: value for name, value in named.items() if value is not None}
         return to_gpu(make(*inputs, **options), allocator)
 
@@ -200,7 +200,7 @@ def _reduced(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     def reduce(
         a: GPUArray, *operands: GPUArray, dtype: Any = None, stream: Any = None, allocator: Any = None
     ) -> GPUArray:
-        values = (a.elements, *(other.elements for other in operands))
+        values = (a.readable, *(other.readable for other in operands))
         return to_gpu(np.asarray(make(*values)).astype(dtype or a.dtype))
 
     return reduce
@@ -210,7 +210,7 @@ def _elementwise(make: Callable[..., Any]) -> Callable[..., GPUArray]:
     """Return a function of arrays and numbers, into `out` if it is given."""
 
     def compute(*args: Any, out: Any = None, stream: Any = None) -> GPUArray:
-        result = make(*(one.elements if isinstance(one, GPUArray) else one for one in args))
+        result = make(*(one.readable if isinstance(one, GPUArray) else one for one in args))
         if out is None:
             return to_gpu(np.asarray(result))
         out.elements[...] = result
@@ -224,7 +224,7 @@ def contents() -> dict[str, Any]:
     return {
         "GPUArray": GPUArray, "to_gpu": to_gpu, "to_gpu_async": lambda ary, allocator=DeviceAllocation, stream=None: to_gpu(ary, allocator),
         "empty": lambda shape, dtype, allocator=DeviceAllocation, order="C": GPUArray(shape, dtype, allocator, order=order),
-        "empty_like": lambda other: GPUArray(other.shape, other.dtype, strides=np.empty_like(other.elements).strides),
+        "empty_like": lambda other: GPUArray(other.shape, other.dtype, strides=np.empty_like(other.readable).strides),
         **{name: _filled(getattr(np, name)) for name in ("zeros", "ones", "arange", "zeros_like", "ones_like")},
         **{name: _reduced(getattr(np, name)) for name in ("sum", "max", "min")},
         "dot": _reduced(lambda a, b: np.vdot(a.conj(), b)),

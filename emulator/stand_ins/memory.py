@@ -10,14 +10,18 @@ import numpy.typing as npt
 from ..cuda_cpp.addresses import Bytes, bound_to_addresses, elements, launch_in_memory, memory_at, value_of
 from ..cuda_cpp.declaration import HostParameter
 from ..cuda_cpp.kernel import CudaKernel, CudaSource, pointers_of
+from ..driver.memory import Pointer, pointer_to
 from ..errors import LaunchError
 from ..host_apis.cuda.arena import ArenaSpace
 from ..host_apis.cuda.launches import allocations
 from ..language.types import Scalar
 from ..llvmir.debug import Record
 from ..runtime.arrays import DeviceArray
+from ..runtime.host_findings import note_read
 from ..runtime.result import LaunchDetails
 from ..runtime.running import checked
+
+Elements = npt.NDArray[Any]
 
 
 class DeviceMemory(ArenaSpace):
@@ -43,8 +47,8 @@ class DeviceMemory(ArenaSpace):
         """Return the bytes of an allocation."""
         return memory_at(start, self.sizes[start])
 
-    def section(self, address: int, size: int) -> Bytes:
-        """Return the bytes of a copy, which count as written. Raises LaunchError if they are not in one allocation."""
+    def section(self, address: int, size: int, written: bool = True) -> Bytes:
+        """Return the bytes of a copy, which count as written if it writes. Raises LaunchError if they are not in one allocation."""
         if size < 0:
             raise LaunchError(f"a copy of {size} bytes: expected 0 or more")
         start, offset = self.find(address)
@@ -53,7 +57,8 @@ class DeviceMemory(ArenaSpace):
             raise LaunchError(
                 f"a copy of {size} bytes at {address:#x}: the allocation has {len(block) - offset} from there"
             )
-        self.written.write(address, size)
+        if written:
+            self.written.write(address, size)
         return block[offset : offset + size]
 
 
@@ -83,27 +88,42 @@ class DeviceElements:
         self.nbytes = self.size * self.itemsize
 
     @property
-    def elements(self) -> npt.NDArray[Any]:
-        """The elements as an array of the host. Raises LaunchError if the memory was freed."""
+    def elements(self) -> Elements:
+        """The elements as an array of the host, which count as written. Raises LaunchError if the memory was freed."""
+        return self._elements(written=True)
+
+    @property
+    def readable(self) -> Elements:
+        """The same for views and reads: what was unwritten is so still."""
+        return self._elements(written=False)
+
+    def _elements(self, written: bool) -> Elements:
         if not self.size:
             return np.empty(self.shape, self.dtype)
-        extent = self.itemsize + sum(
-            (n - 1) * step for n, step in zip(self.shape, self.strides, strict=True) if step > 0
-        )
-        below = sum((1 - n) * step for n, step in zip(self.shape, self.strides, strict=True) if step < 0)
-        memory = MEMORY.section(self.address - below, below + extent)
-        return np.ndarray(self.shape, self.dtype, memory, below, self.strides)
+        memory = self._memory()
+        section = MEMORY.section(memory.low, memory.size, written)
+        return np.ndarray(self.shape, self.dtype, section, self.address - memory.low, self.strides)
+
+    def _memory(self) -> Pointer:
+        return pointer_to(self.address, self.shape, self.strides, self.itemsize)
+
+    def copied(self, function: str) -> Elements:
+        """Return the elements for a copy to the host by a function that the user calls. Raises LaunchError as `elements`."""
+        memory = self._memory()
+        if memory.size == self.nbytes:  # without gaps
+            note_read(MEMORY.written, memory.low, memory.size, function)
+        return self.readable
 
     def __len__(self) -> int:
-        return len(self.elements)
+        return len(self.readable)
 
     def __repr__(self) -> str:
-        return repr(self.elements)
+        return repr(self.readable)
 
     def __str__(self) -> str:
-        return str(self.elements)
+        return str(self.readable)
 
-    def place_of(self, view: npt.NDArray[Any]) -> int | None:
+    def place_of(self, view: Elements) -> int | None:
         """Return the address of an array of the host in the same memory; None for another one."""
         if not (view.size and self.size):
             return None

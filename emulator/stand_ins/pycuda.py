@@ -17,6 +17,7 @@ from ..driver.attributes import ROWS, attributes
 from ..driver.function_attributes import CARVEOUT, MAX_DYNAMIC_SHARED, FunctionAttributes
 from ..errors import CompileError, LaunchError
 from ..machine import device as machine
+from ..runtime.host_findings import note_read
 from ..runtime.observing import overrides
 from . import pycuda_textures
 from .memory import MEMORY, Variables, bytes_of, launch_by_address
@@ -208,11 +209,14 @@ def memcpy_htod(dest: Any, src: Any) -> None:
 
 def memcpy_dtoh(dest: Any, src: Any) -> None:
     data = bytes_of(dest, written=True)
-    data[:] = MEMORY.section(int(src), len(data))
+    note_read(MEMORY.written, int(src), len(data), "memcpy_dtoh")
+    data[:] = MEMORY.section(int(src), len(data), written=False)
 
 
 def memcpy_dtod(dest: Any, src: Any, size: int) -> None:
-    MEMORY.section(int(dest), size)[:] = MEMORY.section(int(src), size).copy()
+    data = MEMORY.section(int(src), size, written=False).copy()
+    MEMORY.section(int(dest), size, written=False)[:] = data
+    MEMORY.written.write(int(dest), size, int(src))
 
 
 def to_device(bf_obj: Any) -> DeviceAllocation:

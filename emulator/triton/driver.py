@@ -16,6 +16,7 @@ from triton.runtime import _allocation
 
 from ..cubin_sections import Sections
 from ..disk_cache import edition
+from ..driver.memory import Pointer
 from ..errors import LaunchError
 from ..ir.names import component
 from ..language.tensor_maps import ELEMENTS, MAP_BYTES, SWIZZLES, TensorMapForm
@@ -23,8 +24,8 @@ from ..llvmir.parameters import ArrayView
 from ..machine.device import Device
 from ..numba.kernel import KernelFacts, own_argument
 from ..numba.launching import Launcher
-from ..numba.memory import Pointer
 from ..own_code import CubinCode, OwnArgument
+from ..runtime.written_bytes import WrittenBytes
 from ..span import Span
 from .compiling import TENSOR_MAP, arguments_of, parameters_of, translated
 from .devices import current_device
@@ -144,7 +145,7 @@ class KernelLauncher:
 
     def _launch(self, grid: tuple[int, int, int], code: Code, values: Sequence[Any]) -> None:
         # Late: PyTorch may be imported after Triton.
-        from .tensors import is_unwritten, memory_of, record_access, tensor_of
+        from .tensors import EMPTY, memory_of, tensor_of
 
         own = [(argument, _item(values, argument.path)) for argument in self.arguments]
         forms = tuple((argument.name, value.form) for argument, value in own if isinstance(value, TensorMap))
@@ -170,19 +171,18 @@ class KernelLauncher:
             )  # alive until the launch returns
             memory = memory_of(allocated, tensor_of(allocated))
         ready += [memory, nothing]
-        launcher = self._launcher(code, offsets, forms)
-        unwritten = frozenset(number for number, tensor in enumerate(tensors) if is_unwritten(tensor))
+        launcher = self._launcher(code, offsets, forms, EMPTY.written)
         (x, y, z), blocks = grid, self.metadata.num_ctas  # a program is a cluster of blocks
         threads = 32 * self.metadata.num_warps, 1, 1
-        launcher.launch(ready, (x * blocks, y, z), threads, self.metadata.shared, unwritten, (blocks, 1, 1))
-        for number in unwritten:
-            if self.arguments[number].name in launcher.specialisation.summary.changed:
-                record_access(tensors[number])
+        launcher.launch(ready, (x * blocks, y, z), threads, self.metadata.shared, (blocks, 1, 1))
 
-    def _launcher(self, code: Code, offsets: frozenset[str], forms: tuple[_Form, ...]) -> Launcher:
+    def _launcher(
+        self, code: Code, offsets: frozenset[str], forms: tuple[_Form, ...], written: WrittenBytes
+    ) -> Launcher:
         key = offsets, forms, current_device()
         if key not in self._launchers:
-            self._launchers[key] = Launcher(self._kernel(code, offsets, dict(forms)), key[2], lambda address: 0)
+            kernel = self._kernel(code, offsets, dict(forms))
+            self._launchers[key] = Launcher(kernel, key[2], lambda address: 0, written)
         return self._launchers[key]
 
     def _kernel(self, code: Code, offsets: frozenset[str], forms: Mapping[str, TensorMapForm]) -> TritonKernel:

@@ -1,29 +1,34 @@
 """PyTorch over one emulated GPU: tensors of the device are tensors of the host without a mark, those of the host have one.
 
 A request for the device `cuda` creates a tensor in the memory of the host. Copies between host and device are copies.
+The memory of an `empty` tensor counts as unwritten until a kernel or a function of PyTorch writes it, while the tensor exists.
 """
 
 import gc
 import os
+import weakref
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
-from ..numba.memory import Pointer
+from ..driver.memory import AddressSpace, Pointer, pointer_to
+from ..runtime.host_findings import note_read, of_process
 from . import torch_cuda
 
 DEVICE = torch.device("cuda", 0)
 HOST = torch.device("cpu")
 _MARK = "_simtbed_host"
-_UNWRITTEN = "_simtbed_unwritten"
 _EMPTY = ("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided")
-_READS_NO_ELEMENT = {
-    "__get__", "stride", "size", "numel", "element_size", "data_ptr", "dim", "is_contiguous", "storage_offset", "untyped_storage",
-    "zeros_like", "ones_like", "get_device", "__len__", "__hash__", "is_floating_point", "is_complex", *_EMPTY,
+_VIEWS = {
+    "__getitem__", "as_strided", "chunk", "contiguous", "cuda", "detach", "diagonal", "expand", "expand_as", "flatten", "movedim", "narrow",
+    "permute", "ravel", "reshape", "select", "split", "squeeze", "swapaxes", "t", "to", "transpose", "unbind", "unflatten", "unsqueeze",
+    "view", "view_as",
 }  # fmt: skip
-"""Functions that neither read nor write the elements of a tensor, and return no view of it."""
+"""Functions that access no element if their result shares the memory of the tensor."""
+_VALUES = {"__bool__", "__float__", "__format__", "__int__", "__repr__", "allclose", "equal", "item", "numpy", "tolist"}
+"""Functions that read elements, with a result that is no tensor."""
 _TENSOR: Any = torch.Tensor
 _IS_CUDA, _OF_DEVICE = _TENSOR.is_cuda.__get__, _TENSOR.device.__get__
 
@@ -62,15 +67,38 @@ def memory_of(value: Any, tensor: Any) -> Pointer:
     return Pointer(address, storage.data_ptr(), storage.nbytes())
 
 
-def is_unwritten(value: Any) -> bool:
-    """Return whether a tensor was created as `empty` and its elements were never accessed since."""
-    return isinstance(value, _TENSOR) and _UNWRITTEN in vars(value)
+EMPTY = AddressSpace()
+"""The memory of `empty` tensors with bytes that nothing has written. A program without checkers records none."""
 
 
-def record_access(value: Any) -> None:
-    """Record that elements of a tensor may be written."""
-    if isinstance(value, _TENSOR):
-        vars(value).pop(_UNWRITTEN, None)
+def _record_empty(tensor: Any) -> None:
+    """Record that nothing has written the memory of a new tensor."""
+    storage = tensor.untyped_storage()
+    start, size = storage.data_ptr(), storage.nbytes()
+    if of_process().are_recorded and size and EMPTY.register(start, size):
+        EMPTY.written.allocated(start, size)
+        weakref.finalize(tensor, EMPTY.remove, start).atexit = False
+
+
+def _record_access(name: str, tensor: Any, result: Any) -> None:
+    """Record the access of a function of PyTorch to the elements of a tensor. A remark names the line that reads unwritten ones."""
+    place = EMPTY.range_of(tensor.data_ptr())
+    if place is None or name == "__get__" or name.endswith("_like") or name.startswith("new_"):
+        return
+    results = list(_tensors((result,)))
+    if any(_shares(own, tensor) for own in results):
+        writes, reads = name not in _VIEWS, False
+    else:
+        writes, reads = (
+            result is None or (name.endswith("_") and not name.endswith("__")),
+            bool(results) or name in _VALUES,
+        )
+    size = tensor.element_size()
+    memory = pointer_to(tensor.data_ptr(), tensor.shape, [step * size for step in tensor.stride()], size)
+    if writes:
+        EMPTY.remove(place[0])
+    elif reads and memory.size == tensor.nbytes:  # without gaps
+        note_read(EMPTY.written, memory.low, memory.size, name, "a read by PyTorch")
 
 
 def is_on_host(tensor: Any) -> bool:
@@ -86,12 +114,12 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         if function is torch.device:
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
-        if name not in _READS_NO_ELEMENT:
-            for own in _tensors((*args, *kwargs.values())):
-                record_access(own)
+        accessed = list(_tensors((*args, *kwargs.values()))) if EMPTY.sizes else []
         result = self._redirected(function, args, kwargs)
-        if name in _EMPTY and isinstance(result, _TENSOR):
-            vars(result)[_UNWRITTEN] = True
+        for own in accessed:
+            _record_access(name, own, result)
+        if name in _EMPTY and isinstance(result, _TENSOR) and not is_on_host(result):
+            _record_empty(result)
         return result
 
     def _redirected(self, function: Any, args: Any, kwargs: Any) -> Any:

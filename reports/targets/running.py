@@ -21,7 +21,7 @@ from simtbed.process_signals import block_signals, start_resource_tracker
 from simtbed.runtime.cores import current_cores, on_cores
 from simtbed.runtime.cubin_launch import CubinLaunch
 from simtbed.runtime.observer_folder import ObserverFolder
-from simtbed.runtime.observing import OBSERVER, observing
+from simtbed.runtime.observing import LAUNCHES, OBSERVER, observing
 
 from ..printing import print_message
 from ..selection import find_problem
@@ -75,7 +75,7 @@ def run_target(
         with progress(f"{target} on {target.input}"):
             return CompletedTarget(_solve(target, make, faults), 0)
     with tempfile.TemporaryDirectory(prefix="simtbed-") as path, closing(ObserverFolder(Path(path))) as folder:
-        folder.write_observer("launches", describe(make, reported))
+        folder.write_observer(LAUNCHES, describe(make, reported))
         command = partial(_run_program, target) if isinstance(target, CudaProgram) else command_of(target)
         code = run_process(command, {**_environment_of(target), OBSERVER: str(folder.path)}, output)
         if isinstance(target, CudaProgram) and code - 128 in _CRASHES:

@@ -50,6 +50,31 @@ def double(x_ptr, n, BLOCK: tl.constexpr):
 
 double[(1,)](torch.ones(30, device="cuda"), 30, BLOCK=32)
 """
+PARTS = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=i < n), mask=i < n)
+
+x, y = torch.rand(1000, device="cuda"), torch.rand(1000, device="cuda")
+rows, out = torch.empty(2, 1000, device="cuda"), torch.empty_like(x)
+copy[(8,)](x, rows[1], 1000, BLOCK=128)
+assert (rows[1] == x).all() and rows.view(-1)[1000:].shape == x.shape
+filled, added = torch.empty_like(x).fill_(1), torch.empty_like(x)
+torch.add(x, y, out=added)
+filled += 1
+filled[0] = added.sum()
+copy[(8,)](filled, torch.empty_like(x), 1000, BLOCK=128)
+copy[(4,)](x, out, 1000, BLOCK=128)  # 4 of 8 programs
+assert out[:512].sum() > 0
+out.sum()
+rows.cpu()
+copy[(8,)](out, x, 1000, BLOCK=128)
+"""
 PRODUCT = """
 import torch
 import triton
@@ -108,6 +133,22 @@ def test_mistakes_are_found_at_line_and_column(kernel: str) -> None:
     assert (mark[1], line, text.index(mark[2]) + 1) in places, faults
     words = json.dumps(faults[0])
     assert WORDS[kernel] in words and "program (" in words and "block (" not in words, words
+
+
+def test_bytes_that_no_program_wrote(tmp_path: Path) -> None:
+    """Each line that reads some is named: a kernel's as a finding, PyTorch's as a remark. Views, copies and writes are known."""
+    script = tmp_path / "kernel.py"
+    script.write_text(PARTS, encoding="utf-8")
+    completed = run("-m", "simtbed", "check", "--json", "--emulate", "triton", script, code=1)
+    kernel, host = json.loads(completed.stdout)["kernels"]
+    assert [(one["line"], one["message"]) for one in kernel["faults"]] == [
+        (9, "global read of x_ptr[512], which was never written")
+    ]
+    lines = PARTS.splitlines()
+    assert [(lines[one["line"] - 1], one["message"]) for one in host["remarks"]] == [
+        ("out.sum()", "a read by PyTorch: 1,952 of 4,000 bytes were never written"),
+        ("rows.cpu()", "a read by PyTorch: 4,000 of 8,000 bytes were never written"),
+    ]
 
 
 @pytest.mark.parametrize("text", [SUM, IN_PLACE])

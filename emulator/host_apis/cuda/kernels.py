@@ -13,10 +13,11 @@ from ...cuda_cpp.kernel import CudaKernel
 from ...driver.function_attributes import FunctionAttributes
 from ...llvmir.debug import source_size
 from ...machine.occupancy import active_clusters, occupancy
+from ...runtime.host_findings import Place
 from ...runtime.request import MAX_CLUSTER_BLOCKS
 from .devices import Devices
 from .launches import ForeignMemory, Places, Shape, launch
-from .queues import INVALID_VALUE, SUCCESS, Place, flush_host_output, store
+from .queues import INVALID_VALUE, SUCCESS, flush_host_output, store
 from .unit import ProgramUnit
 
 INVALID_CONFIGURATION, INVALID_SYMBOL, INVALID_FUNCTION, INVALID_CLUSTER_SIZE = 9, 13, 98, 912

@@ -7,12 +7,12 @@ from typing import Any
 
 from ...cuda_cpp.kernel import WORDS
 from ...driver.memory import AddressSpace
+from ...runtime.host_findings import HostFindings, span_of
 from ...runtime.memory import memory_of_process
 from ...runtime.result import in_words
 from ...runtime.stream_races import unordered_copy
 from ...runtime.streams import begin_launch
 from .arena import ArenaSpace
-from .host_findings import HostFindings, span_of
 from .queues import INVALID_VALUE, SUCCESS, Queues, store
 
 (OUT_OF_MEMORY, INVALID_PITCH, INVALID_DIRECTION) = 2, 12, 21

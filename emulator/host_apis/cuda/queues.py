@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ...runtime.host_findings import Place
 from ...runtime.streams import Event, Stream, synchronize_host
 
 SUCCESS, INVALID_VALUE, INVALID_HANDLE = 0, 1, 400
@@ -15,8 +16,6 @@ _DEFAULT_STREAMS = (0, 1, 2)
 """The null stream, cudaStreamLegacy and cudaStreamPerThread."""
 _DISABLE_TIMING = 2
 LARGEST_PRIORITY = -5
-Place = tuple[str, int, str]
-"""File, line and function of a call."""
 _Callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 _HostFunction = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 

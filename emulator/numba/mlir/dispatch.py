@@ -16,12 +16,12 @@ from numba_cuda_mlir.numba_cuda.core import sigutils
 
 from ...driver.core import require_threads
 from ...driver.functions import Driver
+from ...driver.memory import Pointer
 from ...errors import LaunchError
 from ..kernel import KernelFacts, NumbaKernel, require_no_link
 from ..keys import UnnamedFunctions, kernel_key
 from ..launching import Launcher
 from ..marks import active_marks
-from ..memory import Pointer
 from ..packages import NUMBA_CUDA_MLIR
 from ..stored_kernels import CompiledKernel, new_kernel, stored_kernel
 from .compiling import ERROR_CODE, translated

@@ -11,6 +11,7 @@ from numba_cuda_mlir.numba_cuda.core.errors import NumbaNotImplementedError
 from numba_cuda_mlir.numba_cuda.cudadrv.devicearray import auto_device
 from numba_cuda_mlir.numba_cuda.np.numpy_support import as_dtype
 
+from ...driver.memory import Pointer, pointer_to
 from ...errors import LaunchError
 from ...ir import names
 from ...language.types import I64, Scalar
@@ -22,7 +23,7 @@ from ...llvmir.parameters import (
     StructParameter,
     UnusedPointer,
 )
-from ..memory import Pointer, element_type, pointer_to, scalar_type
+from ..element_types import element_type, scalar_type
 
 _OPAQUE = (types.Record, types.CharSeq, types.UnicodeCharSeq)
 """Types of elements that the package accesses as bytes."""

@@ -1,33 +1,11 @@
-"""Memory of array arguments, and the program's types of NumPy's types."""
+"""The program's types of NumPy's types."""
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import LaunchError
 from ..language.types import BOOL, COMPLEX, I64, U8, Scalar, from_dtype
-
-
-class Pointer(NamedTuple):
-    """The memory of an array argument. low: the lowest address of its elements; size: bytes from there to the end of the last."""
-
-    address: int
-    low: int
-    size: int
-
-
-def pointer_to(address: int, shape: Sequence[int], strides: Sequence[int], itemsize: int) -> Pointer:
-    """Return the memory of an array with strides in bytes."""
-    if 0 in shape:
-        return Pointer(address, address, 0)
-    low = high = 0
-    for n, step in zip(shape, strides, strict=True):
-        if step > 0:
-            high += (n - 1) * step
-        else:
-            low += (n - 1) * step
-    return Pointer(address, address + low, high - low + itemsize)
 
 
 def scalar_type(dtype: np.dtype[Any]) -> Scalar:

@@ -1,15 +1,22 @@
-"""Findings in host code: copies beyond allocations, uses after free, double frees, unread errors of launches, host memory in kernels."""
+"""Findings in host code: copies beyond allocations, uses after free, double frees, unread errors of launches, host memory in kernels,
+copies of memory that nothing has written."""
 
 import os
 import re
+import sys
+from functools import cache
 
-from ...errors import UNFREED, Diagnostic
-from ...runtime.observer_folder import LaunchWriter
-from ...runtime.observing import OBSERVER, observers
-from ...source_text import line as source_line
-from ...span import Span
-from .queues import Place
+from ..errors import UNFREED, Diagnostic
+from ..source_text import line as source_line
+from ..span import Span
+from .engine import user_place
+from .observer_folder import LaunchWriter, read_observer
+from .observing import LAUNCHES, OBSERVER, observers
+from .unwritten import KIND as UNWRITTEN
+from .written_bytes import WrittenBytes
 
+Place = tuple[str, int, str]
+"""File, line and function of a call."""
 MAX_FREED = 4096
 """Freed allocations that are remembered."""
 MAX_FINDINGS = 1000
@@ -20,12 +27,17 @@ _LAUNCHED, _OF_LIBRARY = r"\b\w+(?:<[^<>]*>)?(?=\s*<<<)", r"\bcu[a-z]*[A-Z]\w*"
 """The name of a kernel before its launch, and that of a function of the driver or a library."""
 
 
+_LIBRARIES = "numba", "numba_cuda", "numba_cuda_mlir", "torch"
+"""Packages whose functions copy for the user."""
+
+
 class HostFindings:
     """The findings of a program's host code, recorded for the observing process. Only checkers record them."""
 
     def __init__(self) -> None:
-        checked = any(getattr(observer, "check", None) for observer in observers())
-        self.writer = LaunchWriter(os.environ[OBSERVER]) if checked and OBSERVER in os.environ else None
+        checked = any(getattr(observer, "check", None) for observer in observers()) and OBSERVER in os.environ
+        takes = checked and read_observer(os.environ[OBSERVER])[0] == LAUNCHES  # that of tests takes none
+        self.writer = LaunchWriter(os.environ[OBSERVER]) if takes else None
         self._recorded: set[tuple[Place, str]] = set()
         self._allocated: dict[int, tuple[int, Place]] = {}
         self._freed: dict[int, tuple[int, Place]] = {}
@@ -86,6 +98,19 @@ class HostFindings:
         for place, own in sizes.items():
             count = f" in {len(own):,} allocations" if len(own) > 1 else ""
             self.add(UNFREED, place, f"{sum(own):,} bytes{count} are not freed")
+
+
+@cache
+def of_process() -> HostFindings:
+    """Return the findings of the host code of this process."""
+    return HostFindings()
+
+
+def note_read(written: WrittenBytes, address: int, size: int, function: str, what: str = "a copy") -> None:
+    """Record a remark if nothing has written some bytes that the host reads. function: which the user's code calls. what: the access."""
+    if of_process().are_recorded and (missing := written.unwritten(address, size)):
+        place = (*user_place(sys._getframe(1), _LIBRARIES), function)
+        of_process().add(UNWRITTEN, place, f"{what}: {missing:,} of {size:,} bytes were never written")
 
 
 def span_of(place: Place) -> Span:
