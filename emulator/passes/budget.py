@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from ..errors import CompileError, Diagnostic
 from ..ir import nodes as ir
-from ..ir.limits import DEEPEST_CALLS, MOST_STATEMENTS, array_size, over_capacity
+from ..ir.limits import DEEPEST_CALLS, MOST_OF_COMPILERS, MOST_STATEMENTS, array_size, over_capacity
 from ..ir.walk import bodies, statements
 from ..span import Span
 
@@ -21,6 +21,7 @@ def check_calls(program: ir.Program) -> None:
     """Refuse a program with too many statements after inlining. Callees precede their callers."""
     sizes: dict[str, int] = {}
     depths: dict[str, int] = {}
+    most = MOST_STATEMENTS if program.functions else MOST_OF_COMPILERS
     for function in (*program.functions, program.kernel):
         size = depth = 0
         for stmt in statements(function.body):
@@ -32,8 +33,8 @@ def check_calls(program: ir.Program) -> None:
                 if depth > DEEPEST_CALLS:
                     message = f"calls nest {depth} deep here, at most {DEEPEST_CALLS} do"
                     refuse(stmt.value.span, message, "write what the innermost functions do in their callers")
-            if size > MOST_STATEMENTS:
-                too_long(stmt.span, size, "up to here")
+            if size > most:
+                too_long(stmt.span, size, "up to here", most)
         sizes[function.name], depths[function.name] = size, depth
 
 
@@ -67,6 +68,6 @@ def trips(start: int, stop: int, step: int) -> int:
     return max(0, -((start - stop) // step))
 
 
-def too_long(span: Span, size: int, reason: str) -> NoReturn:
-    message = f"the kernel has at least {size:,} statements {reason}, at most {MOST_STATEMENTS:,} are compiled"
+def too_long(span: Span, size: int, reason: str, most: int = MOST_STATEMENTS) -> NoReturn:
+    message = f"the kernel has at least {size:,} statements {reason}, at most {most:,} are compiled"
     refuse(span, message, "use a plain range(...) for a loop, and call a function in a loop instead of many times")

@@ -14,7 +14,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
 from ..driver.memory import AddressSpace, Pointer, pointer_to
-from ..runtime.host_findings import note_read, of_process
+from ..runtime.host_findings import note_read
+from ..runtime.observing import observers
 from . import torch_cuda
 
 DEVICE = torch.device("cuda", 0)
@@ -75,7 +76,8 @@ def _record_empty(tensor: Any) -> None:
     """Record that nothing has written the memory of a new tensor."""
     storage = tensor.untyped_storage()
     start, size = storage.data_ptr(), storage.nbytes()
-    if of_process().are_recorded and size and EMPTY.register(start, size):
+    checked = any(getattr(observer, "check", None) for observer in observers())
+    if checked and size and EMPTY.register(start, size):
         EMPTY.written.allocated(start, size)
         weakref.finalize(tensor, EMPTY.remove, start).atexit = False
 

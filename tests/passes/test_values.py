@@ -2,14 +2,16 @@
 
 import itertools
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import simtbed as st
-from simtbed import Global, i32
+from simtbed import CompileError, Global, i32
 from simtbed.ir import nodes as ir
-from simtbed.passes.budget import trips
+from simtbed.ir.limits import MOST_OF_COMPILERS, MOST_STATEMENTS
+from simtbed.passes.budget import check_calls, trips
 from simtbed.passes.capabilities import needed
 from simtbed.passes.intervals import _OPERATIONS, Term, evaluated, wraps
 from simtbed.passes.rounded_arrays import rounded_arrays
@@ -231,6 +233,17 @@ def test_counters_that_wrap() -> None:
     assert not wraps((0, 100), (0, 100), (1, 1), byte)
     assert not wraps((100, 110), (90, 95), (50, 60), byte) and not wraps((-110, -100), (-95, -90), (-60, -50), byte)
     assert wraps((0, 10), (-90, -60), (-40, -39), byte) and wraps((-10, 0), (60, 90), (38, 39), byte)
+
+
+def test_a_kernel_without_calls_may_have_more_statements() -> None:
+    """Another compiler has inlined and unrolled it."""
+    kernel = kernel_of("x[t] = n")
+    long = replace(kernel, body=kernel.body[-1:] * (MOST_STATEMENTS + 1))
+    check_calls(ir.Program(long, ()))
+    with pytest.raises(CompileError, match=f"has at least {MOST_STATEMENTS + 1:,} statements up to here"):
+        check_calls(ir.Program(long, (replace(kernel, name="f"),)))
+    with pytest.raises(CompileError, match=f"at most {MOST_OF_COMPILERS:,} are compiled"):
+        check_calls(ir.Program(replace(kernel, body=kernel.body[-1:] * (MOST_OF_COMPILERS + 1)), ()))
 
 
 def test_trips() -> None:

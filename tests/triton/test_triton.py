@@ -149,6 +149,8 @@ def test_bytes_that_no_program_wrote(tmp_path: Path) -> None:
         ("out.sum()", "a read by PyTorch: 1,952 of 4,000 bytes were never written"),
         ("rows.cpu()", "a read by PyTorch: 4,000 of 8,000 bytes were never written"),
     ]
+    (tmp_path / "test_kernel.py").write_text("def test_kernel():\n    import kernel\n", encoding="utf-8")
+    assert kernel["faults"][0]["message"] in run("-m", "pytest", "-q", "--simtbed-check=all", tmp_path, code=1).stdout
 
 
 @pytest.mark.parametrize("text", [SUM, IN_PLACE])
