@@ -28,8 +28,12 @@ _VIEWS = {
     "view", "view_as",
 }  # fmt: skip
 """Functions that access no element if their result shares the memory of the tensor."""
-_VALUES = {"__bool__", "__float__", "__format__", "__int__", "__repr__", "allclose", "equal", "item", "numpy", "tolist"}
+_VALUES = {"__bool__", "__float__", "__format__", "__int__", "__repr__", "allclose", "equal", "item", "tolist"}
 """Functions that read elements, with a result that is no tensor."""
+_EXPORTS = {"__array__", "__dlpack__", "numpy"}
+"""Functions after which others may write to the memory."""
+_OPERATORS = torch._ops.OpOverload, torch._ops.OpOverloadPacket
+"""Types of functions that may write to any argument: operators of `torch.ops`."""
 _TENSOR: Any = torch.Tensor
 _IS_CUDA, _OF_DEVICE = _TENSOR.is_cuda.__get__, _TENSOR.device.__get__
 
@@ -82,25 +86,32 @@ def _record_empty(tensor: Any) -> None:
         weakref.finalize(tensor, EMPTY.remove, start).atexit = False
 
 
-def _record_access(name: str, tensor: Any, result: Any) -> None:
-    """Record the access of a function of PyTorch to the elements of a tensor. A remark names the line that reads unwritten ones."""
-    place = EMPTY.range_of(tensor.data_ptr())
-    if place is None or name == "__get__" or name.endswith("_like") or name.startswith("new_"):
+def _record_access(function: Any, tensor: Any, address: int, result: Any) -> None:
+    """Record the access of a function of PyTorch to the elements of a tensor. A remark names the line that reads unwritten ones.
+
+    address: of the tensor before the call, which may have given it other memory.
+    """
+    place, name = EMPTY.range_of(address), getattr(function, "__name__", "")
+    results = _with_memory((result,))
+    shares = any(_shares(own, tensor) for own in results)
+    if (
+        place is None
+        or name == "__get__"
+        or name.endswith("_like")
+        or name.startswith("new_")
+        or (name in _VIEWS and shares)
+    ):
         return
-    results = list(_tensors((result,)))
-    if any(_shares(own, tensor) for own in results):
-        writes, reads = name not in _VIEWS, False
-    else:
-        writes, reads = (
-            result is None or (name.endswith("_") and not name.endswith("__")),
-            bool(results) or name in _VALUES,
-        )
-    size = tensor.element_size()
-    memory = pointer_to(tensor.data_ptr(), tensor.shape, [step * size for step in tensor.stride()], size)
-    if writes:
+    in_place = name.endswith("_") and not name.endswith("__")
+    if result is None or shares or in_place or isinstance(function, _OPERATORS):
         EMPTY.remove(place[0])
-    elif reads and memory.size == tensor.nbytes:  # without gaps
-        note_read(EMPTY.written, memory.low, memory.size, name, "a read by PyTorch")
+    elif results or name in _VALUES or name in _EXPORTS:
+        size = tensor.element_size()
+        memory = pointer_to(address, tensor.shape, [step * size for step in tensor.stride()], size)
+        if memory.size == tensor.nbytes:  # without gaps
+            note_read(EMPTY.written, memory.low, memory.size, name, "a read by PyTorch")
+        if name in _EXPORTS:
+            EMPTY.remove(place[0])
 
 
 def is_on_host(tensor: Any) -> bool:
@@ -116,10 +127,11 @@ class EmulatedDevice(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         if function is torch.device:
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
-        accessed = list(_tensors((*args, *kwargs.values()))) if EMPTY.sizes else []
+        tensors = _with_memory((*args, *kwargs.values())) if EMPTY.sizes else []
+        accessed = [(own, own.data_ptr()) for own in tensors]
         result = self._redirected(function, args, kwargs)
-        for own in accessed:
-            _record_access(name, own, result)
+        for own, address in accessed:
+            _record_access(function, own, address, result)
         if name in _EMPTY and isinstance(result, _TENSOR) and not is_on_host(result):
             _record_empty(result)
         return result
@@ -181,6 +193,11 @@ def _tensors(values: Any) -> Any:
             yield own
         elif isinstance(own, tuple | list):
             yield from _tensors(own)
+
+
+def _with_memory(values: Any) -> list[Any]:
+    """Return the tensors that are not sparse and have elements."""
+    return [own for own in _tensors(values) if own.layout is torch.strided and not own.is_meta]
 
 
 def _all_on_host(args: Any, kwargs: Any) -> bool:

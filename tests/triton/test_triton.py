@@ -69,6 +69,18 @@ torch.add(x, y, out=added)
 filled += 1
 filled[0] = added.sum()
 copy[(8,)](filled, torch.empty_like(x), 1000, BLOCK=128)
+
+@torch.library.custom_op("parts::fill", mutates_args={"values"})
+def fill(values: torch.Tensor) -> torch.Tensor:
+    values.numpy()[:] = 1
+    return torch.ones(1)
+
+operated, replaced = torch.empty_like(x), torch.empty_like(x)
+torch.ops.parts.fill(operated)
+replaced.data = torch.ones(1000, device="cuda")
+copy[(8,)](operated, replaced, 1000, BLOCK=128)
+copy[(8,)](replaced, operated, 1000, BLOCK=128)
+torch.eye(3, device="cuda").to_sparse().sum()
 copy[(4,)](x, out, 1000, BLOCK=128)  # 4 of 8 programs
 assert out[:512].sum() > 0
 out.sum()
@@ -142,7 +154,7 @@ def test_bytes_that_no_program_wrote(tmp_path: Path) -> None:
     completed = run("-m", "simtbed", "check", "--json", "--emulate", "triton", script, code=1)
     kernel, host = json.loads(completed.stdout)["kernels"]
     assert [(one["line"], one["message"]) for one in kernel["faults"]] == [
-        (9, "global read of x_ptr[512], which was never written")
+        (9, "global read of x_ptr[512], which was never written"),
     ]
     lines = PARTS.splitlines()
     assert [(lines[one["line"] - 1], one["message"]) for one in host["remarks"]] == [
