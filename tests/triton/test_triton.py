@@ -50,7 +50,7 @@ def double(x_ptr, n, BLOCK: tl.constexpr):
 
 double[(1,)](torch.ones(30, device="cuda"), 30, BLOCK=32)
 """
-PARTS = """
+EMPTY = """
 import torch
 import triton
 import triton.language as tl
@@ -70,13 +70,13 @@ filled += 1
 filled[0] = added.sum()
 copy[(8,)](filled, torch.empty_like(x), 1000, BLOCK=128)
 
-@torch.library.custom_op("parts::fill", mutates_args={"values"})
+@torch.library.custom_op("own::fill", mutates_args={"values"})
 def fill(values: torch.Tensor) -> torch.Tensor:
     values.numpy()[:] = 1
     return torch.ones(1)
 
 operated, replaced = torch.empty_like(x), torch.empty_like(x)
-torch.ops.parts.fill(operated)
+torch.ops.own.fill(operated)
 replaced.data = torch.ones(1000, device="cuda")
 copy[(8,)](operated, replaced, 1000, BLOCK=128)
 copy[(8,)](replaced, operated, 1000, BLOCK=128)
@@ -150,13 +150,13 @@ def test_mistakes_are_found_at_line_and_column(kernel: str) -> None:
 def test_bytes_that_no_program_wrote(tmp_path: Path) -> None:
     """Each line that reads some is named: a kernel's as a finding, PyTorch's as a remark. Views, copies and writes are known."""
     script = tmp_path / "kernel.py"
-    script.write_text(PARTS, encoding="utf-8")
+    script.write_text(EMPTY, encoding="utf-8")
     completed = run("-m", "simtbed", "check", "--json", "--emulate", "triton", script, code=1)
     kernel, host = json.loads(completed.stdout)["kernels"]
     assert [(one["line"], one["message"]) for one in kernel["faults"]] == [
         (9, "global read of x_ptr[512], which was never written"),
     ]
-    lines = PARTS.splitlines()
+    lines = EMPTY.splitlines()
     assert [(lines[one["line"] - 1], one["message"]) for one in host["remarks"]] == [
         ("out.sum()", "a read by PyTorch: 1,952 of 4,000 bytes were never written"),
         ("rows.cpu()", "a read by PyTorch: 4,000 of 8,000 bytes were never written"),
