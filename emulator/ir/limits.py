@@ -7,7 +7,7 @@ from ..language.types import Array, Space
 MOST_STATEMENTS = 1 << 14
 """Of a kernel, calls inlined and loops unrolled: more than ten times the largest kernel shipped here."""
 MOST_OF_COMPILERS = 1 << 16
-"""Of a kernel without calls: another compiler has inlined and unrolled it, or it is as long in its source."""
+"""Of a kernel without calls, which another compiler may have inlined and unrolled."""
 DEEPEST_CALLS = 32
 """Calls of device functions inside each other."""
 

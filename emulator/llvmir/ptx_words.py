@@ -1,4 +1,4 @@
-"""The language's words in findings, as instructions of PTX: for kernels in languages that have these by inline assembly."""
+"""The language's words in findings as instructions of PTX, for languages with inline PTX."""
 
 WORDS = {
     "st.wgmma_fence()": "wgmma.fence",

@@ -343,9 +343,11 @@ class CodePlace(NamedTuple):
 
 
 def user_place(frame: FrameType | None, libraries: tuple[str, ...] = ()) -> tuple[str, int]:
-    """Return file and line of the innermost frame outside of this package and of `libraries`, from this one on; no file without one."""
-    packages = (_PACKAGE, *(f"{name}." for name in libraries))
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(packages):
+    """Return file and line of the innermost frame outside of this package, from this one on; no file without one.
+
+    libraries: prefixes of the names of other modules that are passed over.
+    """
+    while frame is not None and frame.f_globals.get("__name__", "").startswith((_PACKAGE, *libraries)):
         frame = frame.f_back
     return ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 

@@ -11,7 +11,7 @@ from ..source_text import line as source_line
 from ..span import Span
 from .engine import user_place
 from .observer_folder import LaunchWriter, read_observer
-from .observing import LAUNCHES, OBSERVER, observers
+from .observing import LAUNCHES, OBSERVER, is_checked
 from .unwritten import KIND as UNWRITTEN
 from .written_bytes import WrittenBytes
 
@@ -21,23 +21,19 @@ MAX_FREED = 4096
 """Freed allocations that are remembered."""
 MAX_FINDINGS = 1000
 """Findings that are recorded, and remarks."""
-
-
 _LAUNCHED, _OF_LIBRARY = r"\b\w+(?:<[^<>]*>)?(?=\s*<<<)", r"\bcu[a-z]*[A-Z]\w*"
 """The name of a kernel before its launch, and that of a function of the driver or a library."""
-
-
-_LIBRARIES = "numba", "numba_cuda", "numba_cuda_mlir", "torch"
-"""Packages whose functions copy for the user."""
+_LIBRARIES = "numba.", "numba_cuda.", "numba_cuda_mlir.", "torch."
+"""Packages whose functions copy for the user, as prefixes of their modules."""
 
 
 class HostFindings:
     """The findings of a program's host code, recorded for the observing process. Only checkers record them."""
 
     def __init__(self) -> None:
-        checked = any(getattr(observer, "check", None) for observer in observers()) and OBSERVER in os.environ
-        takes = checked and read_observer(os.environ[OBSERVER])[0] == LAUNCHES  # that of tests takes none
-        self.writer = LaunchWriter(os.environ[OBSERVER]) if takes else None
+        folder = os.environ.get(OBSERVER, "") if is_checked() else ""
+        accepted = folder and read_observer(folder)[0] == LAUNCHES  # the observer of tests accepts launches alone
+        self.writer = LaunchWriter(folder) if accepted else None
         self._recorded: set[tuple[Place, str]] = set()
         self._allocated: dict[int, tuple[int, Place]] = {}
         self._freed: dict[int, tuple[int, Place]] = {}
@@ -49,6 +45,12 @@ class HostFindings:
             return
         self._recorded.add(key)
         self.record(Diagnostic(kind, message, span_of(place), related=related and span_of(related)))
+
+    def add_unwritten(
+        self, place: Place, missing: int, size: int, access: str = "a copy", related: Place | None = None
+    ) -> None:
+        """Record a remark on an access of the host to `size` bytes, of which nothing has written `missing`. related: as in `add`."""
+        self.add(UNWRITTEN, place, f"{access}: {missing:,} of {size:,} bytes were never written", related)
 
     @property
     def are_recorded(self) -> bool:
@@ -106,11 +108,12 @@ def of_process() -> HostFindings:
     return HostFindings()
 
 
-def note_read(written: WrittenBytes, address: int, size: int, function: str, what: str = "a copy") -> None:
-    """Record a remark if nothing has written some bytes that the host reads. function: which the user's code calls. what: the access."""
-    if of_process().are_recorded and (missing := written.unwritten(address, size)):
-        place = (*user_place(sys._getframe(1), _LIBRARIES), function)
-        of_process().add(UNWRITTEN, place, f"{what}: {missing:,} of {size:,} bytes were never written")
+def note_read(written: WrittenBytes, address: int, size: int, function: str, access: str = "a copy") -> None:
+    """Record a remark if the host reads bytes that nothing has written. function: its name in the user's code. access: as in
+    `HostFindings.add_unwritten`."""
+    findings = of_process()
+    if findings.are_recorded and (missing := written.unwritten(address, size)):
+        findings.add_unwritten((*user_place(sys._getframe(1), _LIBRARIES), function), missing, size, access)
 
 
 def span_of(place: Place) -> Span:

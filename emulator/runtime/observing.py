@@ -113,6 +113,11 @@ def _of_environment() -> tuple[Observer, ...]:
     raise LaunchError(f"{OBSERVER}: {folder}: {reason}: unset it, or run the program under simtbed profile")
 
 
+def is_checked() -> bool:
+    """Return whether an observer looks for findings."""
+    return any(getattr(observer, "check", None) for observer in observers())
+
+
 def overrides(engine: EngineName, device: Device) -> tuple[EngineName, Device]:
     """Return the engine and the device of a launch after the observers' overrides."""
     for observer in reversed(observers()):

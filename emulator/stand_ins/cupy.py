@@ -43,11 +43,14 @@ class ndarray(DeviceElements, Named):
 
     def get(self, stream: Any = None, order: str = "C", out: Any = None) -> Any:
         """Return a copy as an array of NumPy, in `out` if it is given."""
+        return self._on_host("get", order, out)
+
+    def _on_host(self, function: str, order: str, out: Any) -> Any:
         if out is None:
-            return self.copied("get").copy(order)  # type: ignore[arg-type]
+            return self.copied(function).copy(order)  # type: ignore[arg-type]
         if not isinstance(out, np.ndarray) or out.dtype != self.dtype or out.shape != self.shape:
             raise ValueError(f"cupy.ndarray.get takes out of {self.dtype} and of the shape {self.shape}")
-        out[...] = self.copied("get")
+        out[...] = self.copied(function)
         return out
 
     def set(self, arr: Any, stream: Any = None) -> None:
@@ -300,7 +303,7 @@ def _asarray(order: str) -> Callable[..., ndarray]:
 
 def asnumpy(a: Any, stream: Any = None, order: str = "C", out: Any = None) -> Any:
     """Return a copy as an array of NumPy, in `out` if it is given."""
-    return a.get(order=order, out=out) if isinstance(a, ndarray) else np.asarray(a)
+    return a._on_host("asnumpy", order, out) if isinstance(a, ndarray) else np.asarray(a)
 
 
 class _Completed(Named):

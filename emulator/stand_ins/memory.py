@@ -94,7 +94,7 @@ class DeviceElements:
 
     @property
     def readable(self) -> Elements:
-        """The same for views and reads: what was unwritten is so still."""
+        """The elements for views and reads, after which unwritten ones count as unwritten. Raises LaunchError as `elements`."""
         return self._elements(written=False)
 
     def _elements(self, written: bool) -> Elements:

@@ -15,7 +15,7 @@ from torch.utils._device import DeviceContext
 
 from ..driver.memory import AddressSpace, Pointer, pointer_to
 from ..runtime.host_findings import note_read
-from ..runtime.observing import observers
+from ..runtime.observing import is_checked
 from . import torch_cuda
 
 DEVICE = torch.device("cuda", 0)
@@ -80,8 +80,7 @@ def _record_empty(tensor: Any) -> None:
     """Record that nothing has written the memory of a new tensor."""
     storage = tensor.untyped_storage()
     start, size = storage.data_ptr(), storage.nbytes()
-    checked = any(getattr(observer, "check", None) for observer in observers())
-    if checked and size and EMPTY.register(start, size):
+    if is_checked() and size and EMPTY.register(start, size):
         EMPTY.written.allocated(start, size)
         weakref.finalize(tensor, EMPTY.remove, start).atexit = False
 
@@ -92,15 +91,11 @@ def _record_access(function: Any, tensor: Any, address: int, result: Any) -> Non
     address: of the tensor before the call, which may have given it other memory.
     """
     place, name = EMPTY.range_of(address), getattr(function, "__name__", "")
+    if place is None or name == "__get__" or name.endswith("_like") or name.startswith("new_"):
+        return
     results = _with_memory((result,))
     shares = any(_shares(own, tensor) for own in results)
-    if (
-        place is None
-        or name == "__get__"
-        or name.endswith("_like")
-        or name.startswith("new_")
-        or (name in _VIEWS and shares)
-    ):
+    if shares and name in _VIEWS:
         return
     in_place = name.endswith("_") and not name.endswith("__")
     if result is None or shares or in_place or isinstance(function, _OPERATORS):

@@ -137,9 +137,7 @@ class Memory(Queues):
                 return self._refused("a copy", address, size)
         if (missing := self.memory.written.unwritten(source, size)) and not self.accessible(to, size):
             _, origin = self.findings.explain(source, size, self.range_of(source))
-            self.findings.add(
-                "unwritten", self.place, f"a copy: {missing:,} of {size:,} bytes were never written", origin
-            )
+            self.findings.add_unwritten(self.place, missing, size, related=origin)
         ctypes.memmove(to, source, size)
         self.memory.written.write(to, size, source)
         self._order({to: True, source: False}, size, *rest)
